@@ -1,0 +1,87 @@
+//! The items that all subjects keep: partitions of a thousand, about 300 bytes each.
+
+use floe_store::env::{Random, SeededRandom};
+use floe_store::{Item, Number, Set, Value};
+
+/// Items in a partition.
+pub(super) const PARTITION: u64 = 1000;
+/// How many owners share the items in the index.
+const OWNERS: u64 = 1000;
+
+pub(super) fn partition_key(partition: u64) -> String {
+    format!("customer-{partition:08}")
+}
+
+pub(super) fn owner_key(n: u64) -> String {
+    format!("owner-{:04}", n % OWNERS)
+}
+
+/// The item of this number, with a score that a put changes.
+pub(super) fn item(n: u64, score: u64) -> Item {
+    Item::from_iter([
+        ("pk", Value::S(partition_key(n / PARTITION))),
+        ("sk", Value::N(Number::from(n % PARTITION))),
+        ("owner", Value::S(owner_key(n))),
+        ("name", Value::S(format!("the customer with the number {n}"))),
+        ("status", Value::S("active".to_owned())),
+        ("score", Value::N(Number::from(score))),
+        ("tags", tags()),
+        ("body", Value::S("lorem ipsum dolor sit amet ".repeat(5))),
+    ])
+}
+
+fn tags() -> Value {
+    match Set::new(["blue", "green", "red"].map(str::to_owned)) {
+        Ok(set) => Value::Ss(set),
+        Err(_) => Value::Null,
+    }
+}
+
+pub(super) fn key(n: u64) -> Item {
+    Item::from_iter([
+        ("pk", Value::S(partition_key(n / PARTITION))),
+        ("sk", Value::N(Number::from(n % PARTITION))),
+    ])
+}
+
+/// Picks items at random, the same ones for the same seed.
+pub(crate) struct Picker {
+    random: SeededRandom,
+    items: u64,
+}
+
+impl Picker {
+    pub(super) fn new(seed: u64, items: u64) -> Self {
+        Self {
+            random: SeededRandom::new(seed),
+            items,
+        }
+    }
+
+    /// How many items there are.
+    pub(super) fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// The number of an item.
+    pub(super) fn item(&self) -> u64 {
+        self.random.below(self.items)
+    }
+
+    /// The number of an item that has `count` items from it on in its partition.
+    pub(super) fn start_of(&self, count: usize) -> u64 {
+        let partitions = (self.items / PARTITION).max(1);
+        let room = PARTITION.saturating_sub(count as u64) + 1;
+        self.random.below(partitions) * PARTITION + self.random.below(room)
+    }
+
+    /// Three different items.
+    pub(super) fn three(&self) -> [u64; 3] {
+        let first = self.item();
+        [first, (first + 1) % self.items, (first + 2) % self.items]
+    }
+
+    pub(super) fn score(&self) -> u64 {
+        self.random.next_u64() % 1_000_000
+    }
+}

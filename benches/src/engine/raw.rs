@@ -1,0 +1,138 @@
+//! The raw key-value store, doing by hand what the engine must do at least.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, WriteBatch};
+use floe_store::size::item_size;
+
+use super::data::{self, PARTITION, Picker};
+use super::{Fallible, Subject};
+use crate::measure::{Rate, repeat};
+
+pub(crate) struct Raw {
+    database: Database,
+    items: Keyspace,
+    index: Keyspace,
+    changes: Keyspace,
+    sequence: AtomicU64,
+    value_bytes: usize,
+}
+
+impl Raw {
+    pub(super) fn load(folder: &Path, items: u64) -> Fallible<Self> {
+        let database = Database::builder(folder)
+            .cache_size(128 * 1024 * 1024)
+            .max_journaling_size(64 * 1024 * 1024)
+            .open()?;
+        let space = |name| database.keyspace(name, KeyspaceCreateOptions::default);
+        let raw = Self {
+            items: space("items")?,
+            index: space("index")?,
+            changes: space("changes")?,
+            database: database.clone(),
+            sequence: AtomicU64::new(0),
+            value_bytes: item_size(&data::item(1, 1)),
+        };
+        for n in 0..items {
+            let mut batch = raw.database.batch();
+            batch.insert(&raw.items, key(n), raw.value(0));
+            batch.insert(&raw.index, index_key(n), raw.value(0));
+            batch.commit()?;
+        }
+        raw.database.persist(PersistMode::SyncAll)?;
+        Ok(raw)
+    }
+
+    fn value(&self, score: u64) -> Vec<u8> {
+        let mut value = vec![b'x'; self.value_bytes];
+        if let Some(head) = value.first_chunk_mut::<8>() {
+            *head = score.to_be_bytes();
+        }
+        value
+    }
+
+    /// Reads the item, and writes it, its index entry and its change record.
+    fn put(&self, batch: &mut WriteBatch, n: u64, score: u64) -> Fallible<()> {
+        let key = key(n);
+        let old = self.items.get(&key)?.ok_or("an item is missing")?;
+        let new = self.value(score);
+        let mut change = key.clone();
+        change.extend_from_slice(&old);
+        change.extend_from_slice(&new);
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
+        batch.insert(&self.changes, sequence.to_be_bytes(), change);
+        batch.insert(&self.index, index_key(n), new.clone());
+        batch.insert(&self.items, key, new);
+        Ok(())
+    }
+
+    fn batch(&self) -> WriteBatch {
+        self.database.batch().durability(Some(PersistMode::SyncData))
+    }
+}
+
+fn key(n: u64) -> Vec<u8> {
+    let mut key = data::partition_key(n / PARTITION).into_bytes();
+    key.push(0);
+    key.extend_from_slice(&(n % PARTITION).to_be_bytes());
+    key
+}
+
+fn index_key(n: u64) -> Vec<u8> {
+    let mut index_key = data::owner_key(n).into_bytes();
+    index_key.push(0);
+    index_key.extend_from_slice(&key(n));
+    index_key
+}
+
+impl Subject for Raw {
+    fn get(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate> {
+        repeat(duration, || {
+            for _ in 0..100 {
+                let value = self.items.get(key(picker.item()))?;
+                black_box(value.ok_or("an item is missing")?);
+            }
+            Ok(100)
+        })
+    }
+
+    fn query(&self, picker: &mut Picker, count: usize, duration: Duration) -> Fallible<Rate> {
+        repeat(duration, || {
+            let start = picker.start_of(count);
+            let mut end = data::partition_key(start / PARTITION).into_bytes();
+            end.push(1);
+            let snapshot = self.database.snapshot();
+            let mut read = 0;
+            for entry in snapshot.range(&self.items, key(start)..end).take(count) {
+                black_box(entry.into_inner()?);
+                read += 1;
+            }
+            if read == count { Ok(1) } else { Err("a query came back short".into()) }
+        })
+    }
+
+    fn put(&self, picker: &mut Picker, writers: usize, duration: Duration) -> Fallible<Rate> {
+        repeat(duration, || {
+            let mut batch = self.batch();
+            for _ in 0..writers {
+                self.put(&mut batch, picker.item(), picker.score())?;
+            }
+            batch.commit()?;
+            Ok(writers as u64)
+        })
+    }
+
+    fn transact(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate> {
+        repeat(duration, || {
+            let mut batch = self.batch();
+            for n in picker.three() {
+                self.put(&mut batch, n, picker.score())?;
+            }
+            batch.commit()?;
+            Ok(1)
+        })
+    }
+}

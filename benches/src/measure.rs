@@ -1,0 +1,60 @@
+//! Alternating rounds and medians.
+
+use std::time::{Duration, Instant};
+
+/// How often something was done, and in how much time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    pub(crate) operations: u64,
+    pub(crate) elapsed: Duration,
+}
+
+impl Rate {
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub(crate) fn per_second(self) -> f64 {
+        self.operations as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Repeats `step` (which says how many operations it did) until the time is over.
+pub(crate) fn repeat<E>(
+    duration: Duration,
+    mut step: impl FnMut() -> Result<u64, E>,
+) -> Result<Rate, E> {
+    let start = Instant::now();
+    let mut operations = 0;
+    loop {
+        operations += step()?;
+        let elapsed = start.elapsed();
+        if elapsed >= duration {
+            return Ok(Rate {
+                operations,
+                elapsed,
+            });
+        }
+    }
+}
+
+/// Times one piece of work that says how many operations it did.
+pub(crate) fn time<E>(work: impl FnOnce() -> Result<u64, E>) -> Result<Rate, E> {
+    let start = Instant::now();
+    let operations = work()?;
+    Ok(Rate {
+        operations,
+        elapsed: start.elapsed(),
+    })
+}
+
+/// The value in the middle; 0 of nothing.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The resident memory of this process in MiB; 0 where the system does not tell.
+pub(crate) fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
+}

@@ -1,0 +1,201 @@
+//! The tables: what they are, where they are kept, and how much is in them.
+//!
+//! The catalog is read by every operation and changed by the committer alone, which publishes a new
+//! [`Table`] after the change is durable. A [`Table`] never changes; one that has been replaced or
+//! removed says so, and whoever still holds it looks again.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use floe_store::table::{
+    IndexDef, IndexDescription, StreamHandle, TableDescription, TableStatus,
+};
+use floe_store::TableDef;
+
+use crate::kv::Space;
+use crate::layout::record::{Count, Counts, IndexRecord, TableRecord};
+use crate::options::Options;
+use crate::streams::{Streams, stream_arn, stream_label};
+
+/// A table at one moment of its definition.
+pub(crate) struct Table {
+    /// What the catalog stores of it.
+    pub(crate) record: TableRecord,
+    /// Where its items, index entries and expiry entries are.
+    pub(crate) space: Space,
+    /// How much is in it; shared by all its definitions.
+    counts: Arc<Mutex<Counts>>,
+    retired: AtomicBool,
+}
+
+impl Table {
+    /// A table that is new to this run.
+    pub(crate) fn new(record: TableRecord, space: Space, counts: Counts) -> Self {
+        Self {
+            record,
+            space,
+            counts: Arc::new(Mutex::new(counts)),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// The same table under another record.
+    pub(crate) fn with_record(&self, record: TableRecord) -> Self {
+        Self {
+            record,
+            space: self.space.clone(),
+            counts: self.counts.clone(),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// Its definition, without the indexes that are being removed.
+    pub(crate) const fn definition(&self) -> &TableDef {
+        &self.record.definition
+    }
+
+    /// Its id.
+    pub(crate) const fn id(&self) -> u32 {
+        self.record.id
+    }
+
+    /// Whether the catalog holds another definition by now, or none.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// The indexes with their ids, in the order of the definition.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = (&IndexDef, IndexRecord)> {
+        let records = self.record.indexes.iter().copied();
+        self.record.definition.indexes.iter().zip(records)
+    }
+
+    /// The id and state of an index of its definition.
+    pub(crate) fn index_record(&self, name: &str) -> Option<IndexRecord> {
+        let mut indexes = self.indexes();
+        indexes.find_map(|(index, record)| (index.name == name).then_some(record))
+    }
+
+    /// The stream that changes enter, if it is switched on.
+    pub(crate) fn stream(&self) -> Option<u32> {
+        self.record.definition.stream?;
+        self.record.latest_stream
+    }
+
+    /// How much is in it.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Sets how much is in it, after a commit.
+    pub(crate) fn set_counts(&self, counts: Counts) {
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+    }
+
+    /// Whether an index is being filled or removed.
+    pub(crate) fn is_updating(&self) -> bool {
+        !self.record.removing.is_empty() || self.record.indexes.iter().any(|index| index.filling)
+    }
+
+    /// The table as it stands.
+    pub(crate) fn describe(&self, options: &Options, streams: &Streams) -> TableDescription {
+        let counts = self.counts();
+        let arn = options.table_arn(&self.definition().name);
+        let describe_index = |index: &IndexDef, id: u32, status, backfilling| {
+            let Count { items, bytes } = counts.indexes.get(&id).copied().unwrap_or_default();
+            IndexDescription {
+                name: index.name.clone(),
+                status,
+                backfilling,
+                item_count: items,
+                size_bytes: bytes,
+                arn: format!("{arn}/index/{}", index.name),
+            }
+        };
+        let mut definition = self.definition().clone();
+        let mut indexes: Vec<_> = self
+            .indexes()
+            .map(|(index, record)| match record.filling {
+                true => describe_index(index, record.id, TableStatus::Creating, true),
+                false => describe_index(index, record.id, TableStatus::Active, false),
+            })
+            .collect();
+        for (id, index) in &self.record.removing {
+            definition.indexes.push(index.clone());
+            indexes.push(describe_index(index, *id, TableStatus::Deleting, false));
+        }
+        let latest_stream = self.record.latest_stream.and_then(|id| streams.get(id));
+        TableDescription {
+            status: match self.is_updating() {
+                true => TableStatus::Updating,
+                false => TableStatus::Active,
+            },
+            definition,
+            created: self.record.created,
+            item_count: counts.table.items,
+            size_bytes: counts.table.bytes,
+            id: self.record.uuid.clone(),
+            indexes,
+            latest_stream: latest_stream.map(|stream| StreamHandle {
+                arn: stream_arn(options, &stream),
+                label: stream_label(stream.created),
+            }),
+            arn,
+        }
+    }
+}
+
+/// All tables by name.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    tables: RwLock<HashMap<String, Arc<Table>>>,
+}
+
+impl Catalog {
+    /// The table of that name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Table>> {
+        self.read().get(name).cloned()
+    }
+
+    /// The table of that id.
+    pub(crate) fn get_by_id(&self, id: u32) -> Option<Arc<Table>> {
+        self.read().values().find(|table| table.id() == id).cloned()
+    }
+
+    /// All tables, in no order.
+    pub(crate) fn tables(&self) -> Vec<Arc<Table>> {
+        self.read().values().cloned().collect()
+    }
+
+    /// The names of all tables, ascending.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.read().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Publishes a table; the one of the same name before it is retired.
+    pub(crate) fn insert(&self, table: Arc<Table>) {
+        let name = table.definition().name.clone();
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = tables.insert(name, table) {
+            before.retired.store(true, Ordering::Release);
+        }
+    }
+
+    /// Takes a table out and retires it.
+    pub(crate) fn remove(&self, name: &str) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.remove(name) {
+            table.retired.store(true, Ordering::Release);
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<Table>>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

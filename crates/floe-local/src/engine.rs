@@ -1,0 +1,275 @@
+//! What the parts of an engine share, and how it is opened and closed.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use floe_store::{Error, Result};
+
+use crate::catalog::{Catalog, Table};
+use crate::commit::{CommitState, Queue, run_committer};
+use crate::dir::Directory;
+use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
+use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
+use crate::layout::{
+    CHANGES_SPACE, META_SPACE, TOKENS_SPACE, damaged, table_of_space_name, table_space_name,
+};
+use crate::options::Options;
+use crate::streams::{OpenShard, Position, Streams};
+
+/// What the parts of an engine share.
+pub(crate) struct Shared {
+    /// The key-value store.
+    pub(crate) kv: Kv,
+    /// The space of the catalog.
+    pub(crate) meta: Space,
+    /// The space of change records.
+    pub(crate) changes: Space,
+    /// The space of idempotency tokens.
+    pub(crate) tokens: Space,
+    /// The tables.
+    pub(crate) catalog: Catalog,
+    /// The change streams.
+    pub(crate) streams: Streams,
+    /// The settings.
+    pub(crate) options: Options,
+    /// Tells the change records of this store from those of others.
+    pub(crate) instance: u64,
+    /// The writes that wait.
+    pub(crate) queue: Queue,
+    /// Whether a commit has failed.
+    pub(crate) poisoned: AtomicBool,
+    /// Why.
+    pub(crate) poison_reason: OnceLock<String>,
+    /// Wakes the background thread.
+    pub(crate) background: Alarm,
+    /// Keeps other processes out; none in memory.
+    _directory: Option<Directory>,
+}
+
+/// An engine that runs: its threads, and what they share.
+pub(crate) struct Running {
+    /// What the parts share.
+    pub(crate) shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Running {
+    /// Opens the store in a directory.
+    pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
+        let directory = Directory::open(path)?;
+        let complete = directory.is_complete()?;
+        let kv_options = KvOptions {
+            cache_bytes: options.cache_bytes,
+            write_buffer_bytes: options.write_buffer_bytes,
+        };
+        let kv = Kv::open(&directory.data(), &kv_options)?;
+        Self::start(kv, options, Some((directory, complete)))
+    }
+
+    /// An empty store in memory.
+    pub(crate) fn memory(options: Options) -> Result<Self> {
+        Self::start(Kv::memory(), options, None)
+    }
+
+    fn start(kv: Kv, options: Options, directory: Option<(Directory, bool)>) -> Result<Self> {
+        let meta = kv.space(META_SPACE)?;
+        let changes = kv.space(CHANGES_SPACE)?;
+        let tokens = kv.space(TOKENS_SPACE)?;
+        let snapshot = kv.snapshot();
+        let instance = match snapshot.get(&meta, record::INSTANCE_KEY)? {
+            Some(bytes) => Instance::decode(&bytes)?,
+            None => make_instance(&kv, &meta, &options)?,
+        };
+        let directory = match directory {
+            Some((directory, complete)) => {
+                if !complete {
+                    directory.complete()?;
+                }
+                Some(directory)
+            }
+            None => None,
+        };
+        let catalog = load_catalog(&kv, &meta, &snapshot)?;
+        let (streams, position) = load_streams(&meta, &snapshot)?;
+        remove_unknown_spaces(&kv, &catalog)?;
+        let state = CommitState { instance, position };
+        let shared = Arc::new(Shared {
+            kv,
+            meta,
+            changes,
+            tokens,
+            catalog,
+            streams,
+            instance: state.instance.number,
+            queue: Queue::default(),
+            poisoned: AtomicBool::new(false),
+            poison_reason: OnceLock::new(),
+            background: Alarm::default(),
+            options,
+            _directory: directory,
+        });
+        let running = Self {
+            shared,
+            threads: Mutex::default(),
+        };
+        running.spawn("floe-commit", |shared| run_committer(shared, state))?;
+        if running.shared.options.background {
+            running.spawn("floe-background", crate::background::run)?;
+        }
+        Ok(running)
+    }
+
+    fn spawn(&self, name: &str, run: impl FnOnce(&Shared) + Send + 'static) -> Result<()> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || run(&shared))
+            .map_err(|e| Error::Storage(format!("a thread could not be started: {e}")))?;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.push(thread);
+        Ok(())
+    }
+
+    /// Takes no further writes, finishes those that wait, and writes everything to the disk.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.shared.background.stop();
+        self.shared.queue.close();
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let stopped_here = !threads.is_empty();
+        for thread in threads {
+            if thread.join().is_err() {
+                return Err(Error::Internal("a thread of the engine panicked".to_owned()));
+            }
+        }
+        match self.shared.poisoned() {
+            Some(error) => Err(error),
+            None if stopped_here => self.shared.kv.persist(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever wants to know how it ended calls `close`.
+        let _ = self.close();
+    }
+}
+
+fn make_instance(kv: &Kv, meta: &Space, options: &Options) -> Result<Instance> {
+    let instance = Instance {
+        number: options.env.next_u64(),
+        created: options.env.now(),
+        next_id: 1,
+    };
+    let mut batch = crate::kv::Batch::default();
+    batch.put(meta, record::INSTANCE_KEY, instance.encode());
+    match kv.commit(batch, crate::kv::Sync::Data) {
+        Ok(()) => Ok(instance),
+        Err(e) => Err(Error::Storage(format!("the store could not be made: {e:?}"))),
+    }
+}
+
+fn load_catalog(kv: &Kv, meta: &Space, snapshot: &Snapshot) -> Result<Catalog> {
+    let catalog = Catalog::default();
+    for entry in snapshot.prefix(meta, record::TABLES_PREFIX, Direction::Forward) {
+        let record = TableRecord::decode(&entry?.1)?;
+        let counts = match snapshot.get(meta, &record::counts_key(record.id))? {
+            Some(bytes) => Counts::decode(&bytes)?,
+            None => Counts::default(),
+        };
+        let space = kv.space(&table_space_name(record.id))?;
+        catalog.insert(Arc::new(Table::new(record, space, counts)));
+    }
+    Ok(catalog)
+}
+
+fn load_streams(meta: &Space, snapshot: &Snapshot) -> Result<(Streams, Position)> {
+    let streams = Streams::default();
+    let mut position = Position::default();
+    if let Some(bytes) = snapshot.get(meta, record::SEQUENCE_KEY)? {
+        position.sequence = record::decode_sequence(&bytes)?;
+    }
+    for entry in snapshot.prefix(meta, record::STREAMS_PREFIX, Direction::Forward) {
+        let stream = StreamRecord::decode(&entry?.1)?;
+        if stream.disabled.is_none() {
+            let prefix = record::shards_prefix(stream.id);
+            let mut shards = snapshot.prefix(meta, &prefix, Direction::Backward);
+            let newest = shards.next().ok_or_else(|| damaged("stream without shard"))?;
+            let open = OpenShard {
+                shard: ShardRecord::decode(&newest?.1)?,
+                view: stream.view,
+                records: 0,
+            };
+            position.open.insert(stream.id, open);
+        }
+        streams.insert(stream);
+    }
+    Ok((streams, position))
+}
+
+/// Removes the spaces of tables that were being made or removed when the process died.
+fn remove_unknown_spaces(kv: &Kv, catalog: &Catalog) -> Result<()> {
+    for name in kv.space_names() {
+        let unknown = |id: u32| catalog.get_by_id(id).is_none();
+        if table_of_space_name(&name).is_some_and(unknown) {
+            kv.drop_space(&name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Wakes a thread that sleeps between its rounds, and tells it to stop.
+#[derive(Default)]
+pub(crate) struct Alarm {
+    state: Mutex<AlarmState>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct AlarmState {
+    rung: bool,
+    stopped: bool,
+}
+
+impl Alarm {
+    /// Wakes the thread, or keeps it from going to sleep.
+    pub(crate) fn ring(&self) {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .rung = true;
+        self.rung.notify_all();
+    }
+
+    /// Tells the thread to stop.
+    pub(crate) fn stop(&self) {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .stopped = true;
+        self.rung.notify_all();
+    }
+
+    /// Whether the thread was told to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .stopped
+    }
+
+    /// Sleeps for so long, or until it is rung or stopped.
+    pub(crate) fn sleep(&self, duration: std::time::Duration) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let asleep = |state: &mut AlarmState| !state.rung && !state.stopped;
+        let (mut state, _) = self
+            .rung
+            .wait_timeout_while(state, duration, asleep)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.rung = false;
+    }
+}

@@ -1,0 +1,311 @@
+//! Cuts a torn tail off the journal of the store below, before that store opens it.
+//!
+//! When the power fails in the middle of a sync, the last batch of the journal can be on disk in part:
+//! some of its sectors written, others still zero. Nobody was told that this batch was committed, so it
+//! has to go. The store below drops a batch without an end by itself, but refuses to open when the end
+//! is there and the middle is not, and it believes the lengths that it finds. So the journal is walked
+//! here first, with the same rules and no trust, and cut behind its last whole batch.
+//!
+//! A broken batch with a whole one behind it is another matter: the later batch was only begun after
+//! the earlier was synced, so acknowledged data is damaged, and cutting would hide that. Such a
+//! journal is refused. Under relaxed durability nothing is synced in between, so there the tail is
+//! everything from the first broken batch on.
+//!
+//! The format is that of the store's version 3, whose number `kv.rs` pins:
+//!
+//! ```text
+//! start  01  items:u32  sequence:u64
+//! item   02  kind:u8  compression:u8  space:u64  key_len:u16  value_len:u32  stored_len:u32  key  value
+//! clear  04  space:u64
+//! end    03  checksum:u64 (xxh3 of all items as they stand)  "FJL" 03
+//! ```
+//!
+//! All numbers are little-endian; the rest of a preallocated journal is zero.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use floe_store::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What may be lost when the tail is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// The last batch only: every batch was synced before the next was begun.
+    LastBatch,
+    /// Everything from the first broken batch on: batches were not synced one by one.
+    Unsynced,
+}
+
+/// Cuts what is behind the last whole batch off the newest journal in `folder`.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if acknowledged data is damaged, or on a failing disk.
+pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<()> {
+    let Some(path) = newest_journal(folder)? else {
+        return Ok(());
+    };
+    let mut bytes = Vec::new();
+    File::open(&path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|e| failed("read", &path, &e))?;
+    let whole = whole_batches(&bytes);
+    let rest = bytes.get(whole..).unwrap_or_default();
+    if rest.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    if tail == Tail::LastBatch && holds_whole_batch(rest) {
+        return Err(Error::Storage(format!(
+            "the journal is damaged in the middle, so acknowledged writes may be lost: restore a \
+             backup, or examine a copy of the directory: file={} offset={whole}",
+            path.display()
+        )));
+    }
+    cut(&path, whole as u64).map_err(|e| failed("cut", &path, &e))
+}
+
+/// The journal with the highest number: the only one that was open when the process ended.
+fn newest_journal(folder: &Path) -> Result<Option<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(failed("listed", folder, &e)),
+    };
+    let mut newest: Option<(u64, PathBuf)> = None;
+    for entry in entries {
+        let path = entry.map_err(|e| failed("listed", folder, &e))?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_suffix(".jnl")?.parse().ok());
+        if let Some(number) = number
+            && newest.as_ref().is_none_or(|(highest, _)| *highest < number)
+        {
+            newest = Some((number, path));
+        }
+    }
+    Ok(newest.map(|(_, path)| path))
+}
+
+fn cut(path: &Path, length: u64) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(length)?;
+    file.sync_all()
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error::Storage(format!(
+        "the journal could not be {what}: {error} path={}",
+        path.display()
+    ))
+}
+
+/// The length of the longest beginning that consists of whole batches.
+fn whole_batches(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(length) = bytes.get(at..).and_then(whole_batch) {
+        at += length;
+    }
+    at
+}
+
+/// Whether a whole batch begins anywhere in these bytes.
+fn holds_whole_batch(bytes: &[u8]) -> bool {
+    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == START);
+    starts
+        .filter_map(|(at, _)| bytes.get(at..))
+        .any(|from| whole_batch(from).is_some())
+}
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const CLEAR: u8 = 4;
+const MAGIC: [u8; 4] = *b"FJL\x03";
+
+/// The length of the batch at the beginning, if it is whole and its checksum is right.
+fn whole_batch(bytes: &[u8]) -> Option<usize> {
+    let mut rest = Cursor(bytes);
+    (rest.byte()? == START).then_some(())?;
+    let items = rest.u32()?;
+    rest.take(8)?;
+    let body = rest.0;
+    for _ in 0..items {
+        skip_item(&mut rest)?;
+    }
+    let body = body.get(..body.len() - rest.0.len())?;
+    (rest.byte()? == END).then_some(())?;
+    let checksum = rest.u64()?;
+    let whole = rest.take(MAGIC.len())? == MAGIC && checksum == xxh3_64(body);
+    whole.then(|| bytes.len() - rest.0.len())
+}
+
+fn skip_item(rest: &mut Cursor<'_>) -> Option<()> {
+    match rest.byte()? {
+        ITEM => {
+            // Kind, compression and space.
+            rest.take(10)?;
+            let key = usize::from(rest.u16()?);
+            rest.u32()?;
+            let stored = usize::try_from(rest.u32()?).ok()?;
+            rest.take(key)?;
+            rest.take(stored)?;
+        }
+        CLEAR => {
+            rest.take(8)?;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// What is left to read.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const LEN: usize>(&mut self) -> Option<[u8; LEN]> {
+        self.take(LEN)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch as the store below writes it.
+    fn batch(sequence: u64, values: &[&[u8]]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (n, value) in values.iter().enumerate() {
+            let key = format!("key-{n}");
+            body.extend([ITEM, 0, 0]);
+            body.extend(7_u64.to_le_bytes());
+            body.extend(u16::try_from(key.len()).unwrap().to_le_bytes());
+            let length = u32::try_from(value.len()).unwrap().to_le_bytes();
+            body.extend(length);
+            body.extend(length);
+            body.extend(key.as_bytes());
+            body.extend(*value);
+        }
+        let mut bytes = vec![START];
+        bytes.extend(u32::try_from(values.len()).unwrap().to_le_bytes());
+        bytes.extend(sequence.to_le_bytes());
+        bytes.extend(&body);
+        bytes.push(END);
+        bytes.extend(xxh3_64(&body).to_le_bytes());
+        bytes.extend(MAGIC);
+        bytes
+    }
+
+    /// Writes a journal with room behind it, trims it, and gives back what is left (without the room).
+    fn trim(journal: &[u8], tail: Tail) -> Result<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("3.jnl");
+        fs::write(folder.path().join("2.jnl"), b"sealed, not looked at").unwrap();
+        fs::write(&path, [journal, &[0; 4096]].concat()).unwrap();
+        trim_torn_tail(folder.path(), tail)?;
+        let mut left = fs::read(&path).unwrap();
+        let used = left.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+        left.truncate(used);
+        Ok(left)
+    }
+
+    #[test]
+    fn the_real_store_writes_batches_of_this_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = crate::kv::KvOptions {
+            cache_bytes: 1 << 20,
+            write_buffer_bytes: 1 << 24,
+        };
+        let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
+        let space = kv.space("s").unwrap();
+        for n in 0..3_u8 {
+            let mut batch = crate::kv::Batch::with_capacity(2);
+            batch.put(&space, vec![n], vec![n; 5000]);
+            batch.remove(&space, vec![n, n]);
+            kv.commit(batch, crate::kv::Sync::Data).unwrap();
+        }
+        drop(kv);
+        let path = newest_journal(folder.path()).unwrap().unwrap();
+        let bytes = fs::read(path).unwrap();
+        let whole = whole_batches(&bytes);
+        assert!(whole > 3 * 5000, "only {whole} bytes were understood");
+        assert!(bytes[whole..].iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn a_whole_journal_is_left_alone() {
+        let journal = [batch(1, &[b"a"]), batch(2, &[b"b", b""])].concat();
+        assert_eq!(trim(&journal, Tail::LastBatch).unwrap(), journal);
+        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), []);
+    }
+
+    #[test]
+    fn a_last_batch_torn_at_any_byte_is_cut() {
+        let first = batch(1, &[b"first"]);
+        let last = batch(2, &[b"the second", b"and the third"]);
+        for at in 0..last.len() {
+            let cut = [&first[..], &last[..at]].concat();
+            assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+            let mut hole = [&first[..], &last[..]].concat();
+            if hole[first.len() + at] != 0 {
+                hole[first.len() + at] = 0;
+                let left = trim(&hole, Tail::LastBatch).unwrap();
+                // The sequence number is the one part that no checksum covers.
+                let uncovered = (5..13).contains(&at);
+                assert!(left == first || uncovered, "a hole at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_batch_before_a_whole_one_is_refused_unless_nothing_was_synced() {
+        let mut journal = [batch(1, &[b"a"]), batch(2, &[b"bbbb"]), batch(3, &[b"c"])].concat();
+        let kept = batch(1, &[b"a"]).len();
+        let value = journal.windows(4).position(|w| w == b"bbbb").unwrap();
+        journal[value] = b'x';
+        let error = trim(&journal, Tail::LastBatch).unwrap_err().to_string();
+        assert!(error.contains(&format!("offset={kept}")), "{error}");
+        assert_eq!(trim(&journal, Tail::Unsynced).unwrap(), journal[..kept]);
+    }
+
+    #[test]
+    fn lengths_that_lie_are_not_believed() {
+        let mut lie = batch(1, &[b"a"]);
+        lie[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), []);
+        let mut lie = batch(1, &[b"a"]);
+        let stored_len = 13 + 11 + 2 + 4;
+        lie[stored_len..stored_len + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), []);
+    }
+
+    #[test]
+    fn a_folder_without_journals_is_fine() {
+        let folder = tempfile::tempdir().unwrap();
+        trim_torn_tail(folder.path(), Tail::LastBatch).unwrap();
+        trim_torn_tail(&folder.path().join("absent"), Tail::LastBatch).unwrap();
+    }
+}

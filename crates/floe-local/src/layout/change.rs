@@ -1,0 +1,244 @@
+//! Change records, and the texts of sequence numbers and shard ids.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | bits 0 and 1: kind; bit 2: made by the expiry sweeper; bits 3 and 4: old and new image follow |
+//! | 1 | the view of the stream when the record was made |
+//! | varint | when, in milliseconds since 1970 |
+//! | prefixed | the key of the item, as an [item](super::item) |
+//! | prefixed | the old image, if it follows |
+//! | prefixed | the new image, if it follows |
+//!
+//! Images are the very bytes that the table stored, so that making a record encodes nothing twice.
+
+use floe_store::limits::SEQUENCE_NUMBER_CHARS;
+use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
+use floe_store::table::StreamView;
+use floe_store::{Item, Result, Timestamp};
+
+use super::{Reader, item, push_prefixed, push_varint};
+use crate::kv::{KeyBounds, prefix_bounds};
+
+const EXPIRED: u8 = 1 << 2;
+const HAS_OLD: u8 = 1 << 3;
+const HAS_NEW: u8 = 1 << 4;
+
+/// A change as the commit path knows it; images are stored items.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    /// What happened.
+    pub(crate) kind: ChangeKind,
+    /// Who did it, if it was not a user.
+    pub(crate) identity: Option<ServiceIdentity>,
+    /// When.
+    pub(crate) created: Timestamp,
+    /// Which images to keep.
+    pub(crate) view: StreamView,
+    /// The key of the item.
+    pub(crate) keys: &'a Item,
+    /// The item before, if there was one.
+    pub(crate) old: Option<&'a [u8]>,
+    /// The item after, if there is one.
+    pub(crate) new: Option<&'a [u8]>,
+}
+
+/// The key of a change record.
+pub(crate) fn key(stream: u32, sequence: u64) -> Vec<u8> {
+    let mut key = stream.to_be_bytes().to_vec();
+    key.extend_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+/// The stream and sequence number in a key.
+pub(crate) fn decode_key(key: &[u8]) -> Result<(u32, u64)> {
+    let mut reader = Reader::new(key, "change key");
+    let stream = u32::from_be_bytes(reader.array()?);
+    let sequence = u64::from_be_bytes(reader.array()?);
+    reader.finish()?;
+    Ok((stream, sequence))
+}
+
+/// All records of a stream.
+pub(crate) fn bounds(stream: u32) -> KeyBounds {
+    prefix_bounds(&stream.to_be_bytes())
+}
+
+/// The bytes of a record.
+pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
+    let old = change.old.filter(|_| change.view.has_old());
+    let new = change.new.filter(|_| change.view.has_new());
+    let images = old.map_or(0, <[u8]>::len) + new.map_or(0, <[u8]>::len);
+    let keys = item::encode(change.keys);
+    let mut out = Vec::with_capacity(images + keys.len() + 24);
+    let mut flags = match change.kind {
+        ChangeKind::Insert => 1,
+        ChangeKind::Modify => 2,
+        ChangeKind::Remove => 3,
+    };
+    flags |= if change.identity.is_some() { EXPIRED } else { 0 };
+    flags |= if old.is_some() { HAS_OLD } else { 0 };
+    flags |= if new.is_some() { HAS_NEW } else { 0 };
+    out.push(flags);
+    out.push(view_code(change.view));
+    push_varint(&mut out, change.created.as_millis());
+    push_prefixed(&mut out, &keys);
+    for image in [old, new].into_iter().flatten() {
+        push_prefixed(&mut out, image);
+    }
+    out
+}
+
+/// The record of these bytes. `instance` tells the records of this store from those of others.
+pub(crate) fn decode(bytes: &[u8], sequence: u64, instance: u64) -> Result<ChangeRecord> {
+    let mut reader = Reader::new(bytes, "change record");
+    let flags = reader.byte()?;
+    let kind = match flags & 3 {
+        1 => ChangeKind::Insert,
+        2 => ChangeKind::Modify,
+        3 => ChangeKind::Remove,
+        _ => return Err(reader.damaged()),
+    };
+    if flags & !(3 | EXPIRED | HAS_OLD | HAS_NEW) != 0 {
+        return Err(reader.damaged());
+    }
+    let view = view_of_code(reader.byte()?).ok_or_else(|| reader.damaged())?;
+    let created = Timestamp::from_millis(reader.varint()?);
+    let (keys_bytes, keys) = item::decode_sized(reader.prefixed()?)?;
+    let mut size_bytes = keys_bytes;
+    let mut image = |flag| {
+        if flags & flag == 0 {
+            return Ok(None);
+        }
+        let (size, image) = item::decode_sized(reader.prefixed()?)?;
+        size_bytes += size;
+        Ok::<_, floe_store::Error>(Some(image))
+    };
+    let (old_image, new_image) = (image(HAS_OLD)?, image(HAS_NEW)?);
+    reader.finish()?;
+    Ok(ChangeRecord {
+        event_id: format!("{instance:016x}{sequence:016x}"),
+        kind,
+        keys,
+        old_image,
+        new_image,
+        sequence: sequence_text(sequence),
+        size_bytes,
+        view,
+        created,
+        identity: (flags & EXPIRED != 0).then_some(ServiceIdentity::Expiry),
+    })
+}
+
+/// When the record of these bytes was made, without decoding the rest.
+pub(crate) fn decode_created(bytes: &[u8]) -> Result<Timestamp> {
+    let mut reader = Reader::new(bytes, "change record");
+    reader.array::<2>()?;
+    reader.varint().map(Timestamp::from_millis)
+}
+
+/// The byte of a view.
+pub(crate) const fn view_code(view: StreamView) -> u8 {
+    match view {
+        StreamView::KeysOnly => 0,
+        StreamView::NewImage => 1,
+        StreamView::OldImage => 2,
+        StreamView::NewAndOldImages => 3,
+    }
+}
+
+/// The view of a byte.
+pub(crate) const fn view_of_code(code: u8) -> Option<StreamView> {
+    Some(match code {
+        0 => StreamView::KeysOnly,
+        1 => StreamView::NewImage,
+        2 => StreamView::OldImage,
+        3 => StreamView::NewAndOldImages,
+        _ => return None,
+    })
+}
+
+/// The text of a sequence number: of one length, so that the order of texts is the order of numbers.
+pub(crate) fn sequence_text(sequence: u64) -> String {
+    format!("{sequence:0width$}", width = SEQUENCE_NUMBER_CHARS.start())
+}
+
+/// The sequence number of a text.
+pub(crate) fn parse_sequence(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+/// The id of the shard that was opened then and begins with this sequence number.
+pub(crate) fn shard_id(created: Timestamp, start: u64) -> String {
+    format!("shardId-{:020}-{start:08x}", created.as_millis())
+}
+
+/// The sequence number with which the shard of this id begins.
+pub(crate) fn parse_shard_id(id: &str) -> Option<u64> {
+    let (created, start) = id.strip_prefix("shardId-")?.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let created = Timestamp::from_millis(created.parse().ok()?);
+    (shard_id(created, start) == id).then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floe_store::size::item_size;
+
+    fn check(view: StreamView, kind: ChangeKind, identity: Option<ServiceIdentity>) {
+        let keys = Item::new().with("id", "a");
+        let old = Item::new().with("id", "a").with("n", 1);
+        let new = Item::new().with("id", "a").with("n", 2);
+        let (old_bytes, new_bytes) = (item::encode(&old), item::encode(&new));
+        let change = Change {
+            kind,
+            identity,
+            created: Timestamp::from_millis(1_700_000_000_123),
+            view,
+            keys: &keys,
+            old: (kind != ChangeKind::Insert).then_some(&*old_bytes),
+            new: (kind != ChangeKind::Remove).then_some(&*new_bytes),
+        };
+        let bytes = encode(&change);
+        let record = decode(&bytes, 7, 9).unwrap();
+        assert_eq!((record.kind, record.view), (kind, view));
+        assert_eq!((&record.keys, record.created), (&keys, change.created));
+        assert_eq!(record.identity, identity);
+        assert_eq!(record.old_image, change.old.filter(|_| view.has_old()).map(|_| old));
+        assert_eq!(record.new_image, change.new.filter(|_| view.has_new()).map(|_| new));
+        let images = record.old_image.iter().chain(&record.new_image);
+        let expected = item_size(&keys) + images.map(item_size).sum::<usize>();
+        assert_eq!(record.size_bytes, expected);
+        assert_eq!(record.event_id, "00000000000000090000000000000007");
+        assert_eq!(decode_created(&bytes).unwrap(), change.created);
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length], 7, 9).is_err());
+        }
+    }
+
+    #[test]
+    fn records_hold_the_images_that_the_view_asks_for() {
+        for code in 0..4 {
+            let view = view_of_code(code).unwrap();
+            assert_eq!(view_code(view), code);
+            check(view, ChangeKind::Insert, None);
+            check(view, ChangeKind::Modify, None);
+            check(view, ChangeKind::Remove, Some(ServiceIdentity::Expiry));
+        }
+        assert_eq!(view_of_code(4), None);
+    }
+
+    #[test]
+    fn sequence_numbers_and_shards_have_texts_of_dynamodbs_shape() {
+        assert_eq!(sequence_text(42), "000000000000000000042");
+        assert_eq!(parse_sequence(&sequence_text(u64::MAX)), Some(u64::MAX));
+        assert_eq!(parse_sequence("+1"), None);
+        assert_eq!(parse_sequence(""), None);
+        let id = shard_id(Timestamp::from_millis(1_414_576_573_621), 7);
+        assert_eq!(id, "shardId-00000001414576573621-00000007");
+        assert_eq!(parse_shard_id(&id), Some(7));
+        assert_eq!(parse_shard_id("shardId-1414576573621-00000007"), None);
+        assert_eq!(decode_key(&key(3, 9)).unwrap(), (3, 9));
+    }
+}

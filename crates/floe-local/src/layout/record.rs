@@ -1,0 +1,817 @@
+//! What the spaces `meta` and `tokens` hold.
+//!
+//! | key | value |
+//! |---|---|
+//! | `I` | [`Instance`]: what tells this store from all others, and the ids given out so far |
+//! | `T`, table name | [`TableRecord`] |
+//! | `C`, table (4) | [`Counts`] of the table and its indexes |
+//! | `J`, job (4) | [`JobRecord`]: an index or expiry generation to be filled or removed |
+//! | `Q` | the last sequence number given out (8) |
+//! | `S`, stream (4) | [`StreamRecord`] |
+//! | `H`, stream (4), first sequence number (8) | [`ShardRecord`] |
+//! | `O`, stream (4), consumer | the sequence number after which records are held (8) |
+//! | `X`, stream (4) | the last sequence number that was trimmed from the stream (8) |
+//! | `X` | the last sequence number that was trimmed from any stream, even one that is gone (8) |
+//!
+//! Records that are written seldom are stored as [items](super::item): named fields can be added later
+//! without a new format. Those that every commit writes have a form of their own.
+
+use std::collections::BTreeMap;
+
+use floe_store::table::{
+    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, StreamView,
+    TableClass, Throughput,
+};
+use floe_store::{Item, Name, Result, TableDef, Timestamp, Value};
+
+use super::change::{view_code, view_of_code};
+use super::{Reader, damaged, item, push_prefixed, push_varint};
+
+/// The key of the [`Instance`].
+pub(crate) const INSTANCE_KEY: &[u8] = b"I";
+
+/// The key of the last sequence number.
+pub(crate) const SEQUENCE_KEY: &[u8] = b"Q";
+
+/// What the keys of all [`TableRecord`]s begin with.
+pub(crate) const TABLES_PREFIX: &[u8] = b"T";
+
+/// What the keys of all [`JobRecord`]s begin with.
+pub(crate) const JOBS_PREFIX: &[u8] = b"J";
+
+/// What the keys of all [`StreamRecord`]s begin with.
+pub(crate) const STREAMS_PREFIX: &[u8] = b"S";
+
+/// The key of a [`TableRecord`].
+pub(crate) fn table_key(name: &str) -> Vec<u8> {
+    [TABLES_PREFIX, name.as_bytes()].concat()
+}
+
+/// The key of the [`Counts`] of a table.
+pub(crate) fn counts_key(table: u32) -> Vec<u8> {
+    [b"C".as_slice(), &table.to_be_bytes()].concat()
+}
+
+/// The key of a [`JobRecord`].
+pub(crate) fn job_key(job: u32) -> Vec<u8> {
+    [JOBS_PREFIX, &job.to_be_bytes()].concat()
+}
+
+/// The key of a [`StreamRecord`].
+pub(crate) fn stream_key(stream: u32) -> Vec<u8> {
+    [STREAMS_PREFIX, &stream.to_be_bytes()].concat()
+}
+
+/// The key of a [`ShardRecord`].
+pub(crate) fn shard_key(stream: u32, start: u64) -> Vec<u8> {
+    [&shards_prefix(stream)[..], &start.to_be_bytes()].concat()
+}
+
+/// What the keys of all shards of a stream begin with.
+pub(crate) fn shards_prefix(stream: u32) -> Vec<u8> {
+    [b"H".as_slice(), &stream.to_be_bytes()].concat()
+}
+
+/// The key of a consumer's hold on a stream.
+pub(crate) fn hold_key(stream: u32, consumer: &str) -> Vec<u8> {
+    [&holds_prefix(stream)[..], consumer.as_bytes()].concat()
+}
+
+/// What the keys of all holds on a stream begin with.
+pub(crate) fn holds_prefix(stream: u32) -> Vec<u8> {
+    [b"O".as_slice(), &stream.to_be_bytes()].concat()
+}
+
+/// The key of the last sequence number that was trimmed from any stream.
+pub(crate) const TRIMMED_KEY: &[u8] = b"X";
+
+/// The key of the last sequence number that was trimmed from a stream.
+pub(crate) fn trimmed_key(stream: u32) -> Vec<u8> {
+    [TRIMMED_KEY, &stream.to_be_bytes()].concat()
+}
+
+/// The bytes of a sequence number as a value.
+pub(crate) fn encode_sequence(sequence: u64) -> Vec<u8> {
+    sequence.to_be_bytes().to_vec()
+}
+
+/// The sequence number of a value.
+pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<u64> {
+    let mut reader = Reader::new(bytes, "sequence number");
+    let sequence = u64::from_be_bytes(reader.array()?);
+    reader.finish()?;
+    Ok(sequence)
+}
+
+/// What tells this store from all others, and the ids given out so far. No id is ever used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Instance {
+    /// A random number that stands in the ids of change records.
+    pub(crate) number: u64,
+    /// When the store was made.
+    pub(crate) created: Timestamp,
+    /// The id that the next table, index, expiry generation, job or stream gets.
+    pub(crate) next_id: u32,
+}
+
+impl Instance {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        item::encode(
+            &Item::new()
+                .with("number", self.number)
+                .with("created", self.created.as_millis())
+                .with("next_id", self.next_id),
+        )
+    }
+
+    /// The instance of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let fields = Fields::decode(bytes, "instance record")?;
+        Ok(Self {
+            number: fields.number("number")?,
+            created: fields.time("created")?,
+            next_id: fields.id("next_id")?,
+        })
+    }
+}
+
+/// A table in the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableRecord {
+    /// Its id, which names its space.
+    pub(crate) id: u32,
+    /// Its id as DynamoDB shows it.
+    pub(crate) uuid: String,
+    /// When it was made.
+    pub(crate) created: Timestamp,
+    /// Its definition, without the indexes that are being removed.
+    pub(crate) definition: TableDef,
+    /// The ids and states of the indexes, in the order of the definition.
+    pub(crate) indexes: Vec<IndexRecord>,
+    /// Indexes that are being removed.
+    pub(crate) removing: Vec<(u32, IndexDef)>,
+    /// The generation of expiry entries, if expiry is on.
+    pub(crate) expiry: Option<u32>,
+    /// The newest stream, even if it has been switched off.
+    pub(crate) latest_stream: Option<u32>,
+}
+
+/// An index in the catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexRecord {
+    /// Its id, which stands in the keys of its entries.
+    pub(crate) id: u32,
+    /// Whether it is still being filled from the items that were there before it.
+    pub(crate) filling: bool,
+}
+
+impl TableRecord {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let index = |index: &IndexRecord| {
+            Value::M(Item::new().with("id", index.id).with("filling", index.filling))
+        };
+        let removing = |(id, definition): &(u32, IndexDef)| {
+            Value::M(index_fields(definition).with("id", *id))
+        };
+        let mut fields = Item::new()
+            .with("id", self.id)
+            .with("uuid", &*self.uuid)
+            .with("created", self.created.as_millis())
+            .with("definition", definition_fields(&self.definition))
+            .with("indexes", list(&self.indexes, index))
+            .with("removing", list(&self.removing, removing));
+        insert_some(&mut fields, "expiry", self.expiry);
+        insert_some(&mut fields, "latest_stream", self.latest_stream);
+        item::encode(&fields)
+    }
+
+    /// The record of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let fields = Fields::decode(bytes, "table record")?;
+        let record = Self {
+            id: fields.id("id")?,
+            uuid: fields.text("uuid")?.to_owned(),
+            created: fields.time("created")?,
+            definition: read_definition(fields.map("definition")?)?,
+            indexes: fields.list("indexes", |index| {
+                Ok(IndexRecord {
+                    id: index.id("id")?,
+                    filling: index.flag("filling")?,
+                })
+            })?,
+            removing: fields.list("removing", |index| Ok((index.id("id")?, read_index(index)?)))?,
+            expiry: fields.optional("expiry", Fields::id)?,
+            latest_stream: fields.optional("latest_stream", Fields::id)?,
+        };
+        if record.indexes.len() != record.definition.indexes.len() {
+            return Err(fields.damaged());
+        }
+        Ok(record)
+    }
+}
+
+/// How many entries there are and what they weigh, as DynamoDB counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Count {
+    /// How many.
+    pub(crate) items: u64,
+    /// Their weight.
+    pub(crate) bytes: u64,
+}
+
+/// The counts of a table and of its indexes by id.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    /// Of the items.
+    pub(crate) table: Count,
+    /// Of the entries of each index.
+    pub(crate) indexes: BTreeMap<u32, Count>,
+}
+
+impl Counts {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + 16 * self.indexes.len());
+        push_varint(&mut out, self.table.items);
+        push_varint(&mut out, self.table.bytes);
+        for (id, count) in &self.indexes {
+            push_varint(&mut out, u64::from(*id));
+            push_varint(&mut out, count.items);
+            push_varint(&mut out, count.bytes);
+        }
+        out
+    }
+
+    /// The counts of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes, "counters");
+        let count = |reader: &mut Reader<'_>| {
+            Ok::<_, floe_store::Error>(Count {
+                items: reader.varint()?,
+                bytes: reader.varint()?,
+            })
+        };
+        let mut counts = Self {
+            table: count(&mut reader)?,
+            indexes: BTreeMap::new(),
+        };
+        while reader.remaining() > 0 {
+            let id = u32::try_from(reader.varint()?).map_err(|_| reader.damaged())?;
+            counts.indexes.insert(id, count(&mut reader)?);
+        }
+        Ok(counts)
+    }
+}
+
+/// Work on a table that is done in steps between commits, and goes on after a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobRecord {
+    /// Its id, in the order in which jobs were given.
+    pub(crate) id: u32,
+    /// The table.
+    pub(crate) table: u32,
+    /// What to do.
+    pub(crate) work: Work,
+    /// The last key that is done; empty at the beginning.
+    pub(crate) cursor: Vec<u8>,
+}
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Makes the entries of an index from the items.
+    FillIndex(u32),
+    /// Removes the entries of an index.
+    RemoveIndex(u32),
+    /// Makes expiry entries from the items.
+    FillExpiry(u32),
+    /// Removes the expiry entries of a generation.
+    RemoveExpiry(u32),
+}
+
+impl JobRecord {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let (work, target) = match self.work {
+            Work::FillIndex(id) => ("fill_index", id),
+            Work::RemoveIndex(id) => ("remove_index", id),
+            Work::FillExpiry(id) => ("fill_expiry", id),
+            Work::RemoveExpiry(id) => ("remove_expiry", id),
+        };
+        item::encode(
+            &Item::new()
+                .with("id", self.id)
+                .with("table", self.table)
+                .with("work", work)
+                .with("target", target)
+                .with("cursor", &*self.cursor),
+        )
+    }
+
+    /// The job of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let fields = Fields::decode(bytes, "job record")?;
+        let target = fields.id("target")?;
+        let work = match fields.text("work")? {
+            "fill_index" => Work::FillIndex(target),
+            "remove_index" => Work::RemoveIndex(target),
+            "fill_expiry" => Work::FillExpiry(target),
+            "remove_expiry" => Work::RemoveExpiry(target),
+            _ => return Err(fields.damaged()),
+        };
+        Ok(Self {
+            id: fields.id("id")?,
+            table: fields.id("table")?,
+            work,
+            cursor: fields.get("cursor", Value::as_b)?.to_vec(),
+        })
+    }
+}
+
+/// A change stream.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StreamRecord {
+    /// Its id, which stands in the keys of its records.
+    pub(crate) id: u32,
+    /// The id of the table.
+    pub(crate) table: u32,
+    /// The name of the table.
+    pub(crate) table_name: String,
+    /// The key of the table.
+    pub(crate) key: KeySchema,
+    /// The images in its records.
+    pub(crate) view: StreamView,
+    /// When it was switched on. It is the label of the stream, and differs among those of one name.
+    pub(crate) created: Timestamp,
+    /// When it was switched off.
+    pub(crate) disabled: Option<Timestamp>,
+}
+
+impl StreamRecord {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut fields = Item::new()
+            .with("id", self.id)
+            .with("table", self.table)
+            .with("table_name", &*self.table_name)
+            .with("key", key_fields(&self.key))
+            .with("view", u32::from(view_code(self.view)))
+            .with("created", self.created.as_millis());
+        insert_some(&mut fields, "disabled", self.disabled.map(Timestamp::as_millis));
+        item::encode(&fields)
+    }
+
+    /// The stream of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let fields = Fields::decode(bytes, "stream record")?;
+        Ok(Self {
+            id: fields.id("id")?,
+            table: fields.id("table")?,
+            table_name: fields.text("table_name")?.to_owned(),
+            key: read_key(fields.map("key")?)?,
+            view: fields.view("view")?,
+            created: fields.time("created")?,
+            disabled: fields.optional("disabled", Fields::time)?,
+        })
+    }
+}
+
+/// A shard of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShardRecord {
+    /// The first sequence number that may be in it.
+    pub(crate) start: u64,
+    /// When it was opened.
+    pub(crate) created: Timestamp,
+    /// The last sequence number that may be in it, once it is closed.
+    pub(crate) end: Option<u64>,
+    /// The `start` of the shard before it.
+    pub(crate) parent: Option<u64>,
+    /// When the shard before it was opened.
+    pub(crate) parent_created: Option<Timestamp>,
+}
+
+impl ShardRecord {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut fields = Item::new()
+            .with("start", self.start)
+            .with("created", self.created.as_millis());
+        insert_some(&mut fields, "end", self.end);
+        insert_some(&mut fields, "parent", self.parent);
+        let parent_created = self.parent_created.map(Timestamp::as_millis);
+        insert_some(&mut fields, "parent_created", parent_created);
+        item::encode(&fields)
+    }
+
+    /// The shard of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let fields = Fields::decode(bytes, "shard record")?;
+        Ok(Self {
+            start: fields.number("start")?,
+            created: fields.time("created")?,
+            end: fields.optional("end", Fields::number)?,
+            parent: fields.optional("parent", Fields::number)?,
+            parent_created: fields.optional("parent_created", Fields::time)?,
+        })
+    }
+}
+
+/// Which operation a token belongs to; each has tokens of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenScope {
+    /// A write of one item.
+    Write,
+    /// A transaction.
+    Transact,
+}
+
+/// The key of a token: the slot of time in which it was used, the operation, and the token itself. Old
+/// ones are at the front, so that they can be removed without being looked for.
+pub(crate) fn token_key(slot: u32, scope: TokenScope, token: &str) -> Vec<u8> {
+    let scope = match scope {
+        TokenScope::Write => 0,
+        TokenScope::Transact => 1,
+    };
+    [&slot.to_be_bytes()[..], &[scope], token.as_bytes()].concat()
+}
+
+/// What is remembered of a request with a token, to answer it the same way again.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TokenRecord {
+    /// Until when.
+    pub(crate) expires: Timestamp,
+    /// Tells whether the request is the same.
+    pub(crate) fingerprint: u128,
+    /// What each action touched, in bytes, as the capacity of a repeated answer counts it.
+    pub(crate) sizes: Vec<usize>,
+    /// The attributes that a write of one item returned.
+    pub(crate) returned: Option<Item>,
+}
+
+impl TokenRecord {
+    /// Its bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(40);
+        push_varint(&mut out, self.expires.as_millis());
+        out.extend_from_slice(&self.fingerprint.to_le_bytes());
+        push_varint(&mut out, self.sizes.len() as u64);
+        for size in &self.sizes {
+            push_varint(&mut out, *size as u64);
+        }
+        if let Some(returned) = &self.returned {
+            push_prefixed(&mut out, &item::encode(returned));
+        }
+        out
+    }
+
+    /// The record of these bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes, "token record");
+        let expires = Timestamp::from_millis(reader.varint()?);
+        let fingerprint = u128::from_le_bytes(reader.array()?);
+        let mut sizes = Vec::new();
+        for _ in 0..reader.count()? {
+            sizes.push(usize::try_from(reader.varint()?).map_err(|_| reader.damaged())?);
+        }
+        let returned = match reader.remaining() {
+            0 => None,
+            _ => Some(item::decode(reader.prefixed()?)?),
+        };
+        reader.finish()?;
+        Ok(Self {
+            expires,
+            fingerprint,
+            sizes,
+            returned,
+        })
+    }
+}
+
+/// When a token record expires, without decoding the rest.
+pub(crate) fn decode_token_expiry(bytes: &[u8]) -> Result<Timestamp> {
+    let mut reader = Reader::new(bytes, "token record");
+    reader.varint().map(Timestamp::from_millis)
+}
+
+fn list<T>(elements: &[T], encode: impl FnMut(&T) -> Value) -> Value {
+    Value::L(elements.iter().map(encode).collect())
+}
+
+fn insert_some(fields: &mut Item, name: &'static str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        fields.insert(Name::new_static(name), value);
+    }
+}
+
+fn definition_fields(table: &TableDef) -> Item {
+    let tags: Item = table.tags.iter().map(|(k, v)| (&**k, &**v)).collect();
+    let mut fields = Item::new()
+        .with("name", &*table.name)
+        .with("key", key_fields(&table.key))
+        .with("indexes", list(&table.indexes, |i| Value::M(index_fields(i))))
+        .with("tags", tags)
+        .with("deletion_protection", table.deletion_protection)
+        .with("infrequent", table.class == TableClass::StandardInfrequentAccess);
+    if let Billing::Provisioned(throughput) = table.billing {
+        fields.insert("throughput", throughput_fields(throughput));
+    }
+    insert_some(&mut fields, "stream", table.stream.map(|view| u32::from(view_code(view))));
+    insert_some(&mut fields, "ttl", table.ttl_attribute.as_deref());
+    fields
+}
+
+fn read_definition(fields: Fields<'_>) -> Result<TableDef> {
+    let throughput = fields.optional("throughput", |f, name| read_throughput(f.map(name)?))?;
+    let mut tags = BTreeMap::new();
+    for (key, value) in fields.map("tags")?.item.iter() {
+        let value = value.as_s().ok_or_else(|| fields.damaged())?;
+        tags.insert(key.to_string(), value.to_owned());
+    }
+    Ok(TableDef {
+        name: fields.text("name")?.to_owned(),
+        key: read_key(fields.map("key")?)?,
+        indexes: fields.list("indexes", read_index)?,
+        billing: throughput.map_or(Billing::OnDemand, Billing::Provisioned),
+        stream: fields.optional("stream", Fields::view)?,
+        ttl_attribute: fields.optional("ttl", |f, name| f.text(name).map(Name::from))?,
+        tags,
+        deletion_protection: fields.flag("deletion_protection")?,
+        class: if fields.flag("infrequent")? {
+            TableClass::StandardInfrequentAccess
+        } else {
+            TableClass::Standard
+        },
+    })
+}
+
+fn index_fields(index: &IndexDef) -> Item {
+    let mut fields = Item::new()
+        .with("name", &*index.name)
+        .with("local", index.kind == IndexKind::Local)
+        .with("key", key_fields(&index.key));
+    match &index.projection {
+        Projection::All => {}
+        Projection::KeysOnly => _ = fields.insert("include", Value::L(Vec::new())),
+        Projection::Include(names) => {
+            _ = fields.insert("include", list(names, |name| Value::from(name.as_str())));
+        }
+    }
+    insert_some(&mut fields, "throughput", index.throughput.map(throughput_fields));
+    fields
+}
+
+fn read_index(fields: Fields<'_>) -> Result<IndexDef> {
+    let include = fields.optional("include", |f, name| {
+        let names = f.get(name, Value::as_l)?.iter();
+        let text = |value: &Value| value.as_s().map(Name::from);
+        let names: Option<Vec<Name>> = names.map(text).collect();
+        names.ok_or_else(|| f.damaged())
+    })?;
+    let local = fields.flag("local")?;
+    Ok(IndexDef {
+        name: fields.text("name")?.to_owned(),
+        kind: if local { IndexKind::Local } else { IndexKind::Global },
+        key: read_key(fields.map("key")?)?,
+        projection: match include {
+            None => Projection::All,
+            Some(names) if names.is_empty() => Projection::KeysOnly,
+            Some(names) => Projection::Include(names),
+        },
+        throughput: fields.optional("throughput", |f, name| read_throughput(f.map(name)?))?,
+    })
+}
+
+fn key_fields(key: &KeySchema) -> Item {
+    let attribute = |attribute: &KeyAttribute| {
+        let fields = Item::new().with("name", attribute.name.as_str());
+        Value::M(fields.with("kind", attribute.kind.as_str()))
+    };
+    Item::new()
+        .with("partition", list(&key.partition, attribute))
+        .with("sort", list(&key.sort, attribute))
+}
+
+fn read_key(fields: Fields<'_>) -> Result<KeySchema> {
+    let attribute = |fields: Fields<'_>| {
+        let kind = match fields.text("kind")? {
+            "S" => KeyKind::S,
+            "N" => KeyKind::N,
+            "B" => KeyKind::B,
+            _ => return Err(fields.damaged()),
+        };
+        Ok(KeyAttribute::new(fields.text("name")?, kind))
+    };
+    Ok(KeySchema {
+        partition: fields.list("partition", attribute)?,
+        sort: fields.list("sort", attribute)?,
+    })
+}
+
+fn throughput_fields(throughput: Throughput) -> Item {
+    Item::new()
+        .with("read", throughput.read)
+        .with("write", throughput.write)
+}
+
+fn read_throughput(fields: Fields<'_>) -> Result<Throughput> {
+    Ok(Throughput {
+        read: fields.number("read")?,
+        write: fields.number("write")?,
+    })
+}
+
+/// The named fields of a record. A field that is missing or of another type is damage.
+#[derive(Clone)]
+struct Fields<'a> {
+    item: std::borrow::Cow<'a, Item>,
+    what: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    fn decode(bytes: &[u8], what: &'static str) -> Result<Self> {
+        let item = std::borrow::Cow::Owned(item::decode(bytes)?);
+        Ok(Self { item, what })
+    }
+
+    fn damaged(&self) -> floe_store::Error {
+        damaged(self.what)
+    }
+
+    fn get<'b, T: 'b>(&'b self, name: &str, read: impl FnOnce(&'b Value) -> Option<T>) -> Result<T> {
+        let value = self.item.get(name).and_then(read);
+        value.ok_or_else(|| self.damaged())
+    }
+
+    fn text(&self, name: &str) -> Result<&str> {
+        self.get(name, Value::as_s)
+    }
+
+    fn number(&self, name: &str) -> Result<u64> {
+        self.get(name, |value| value.as_n()?.to_u64())
+    }
+
+    fn id(&self, name: &str) -> Result<u32> {
+        u32::try_from(self.number(name)?).map_err(|_| self.damaged())
+    }
+
+    fn time(&self, name: &str) -> Result<Timestamp> {
+        self.number(name).map(Timestamp::from_millis)
+    }
+
+    fn flag(&self, name: &str) -> Result<bool> {
+        self.get(name, |value| match value {
+            Value::Bool(flag) => Some(*flag),
+            _ => None,
+        })
+    }
+
+    fn view(&self, name: &str) -> Result<StreamView> {
+        let code = u8::try_from(self.number(name)?).ok();
+        code.and_then(view_of_code).ok_or_else(|| self.damaged())
+    }
+
+    fn map(&self, name: &str) -> Result<Fields<'_>> {
+        let item = std::borrow::Cow::Borrowed(self.get(name, Value::as_m)?);
+        Ok(Fields { item, what: self.what })
+    }
+
+    fn list<T>(&self, name: &str, read: impl Fn(Fields<'_>) -> Result<T>) -> Result<Vec<T>> {
+        let elements = self.get(name, Value::as_l)?.iter();
+        let fields = elements.map(|element| {
+            let item = element.as_m().ok_or_else(|| self.damaged())?;
+            let item = std::borrow::Cow::Borrowed(item);
+            read(Fields { item, what: self.what })
+        });
+        fields.collect()
+    }
+
+    fn optional<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Self, &str) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.item.contains(name) {
+            true => read(self, name).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(kind: KeyKind) -> KeySchema {
+        KeySchema {
+            partition: vec![KeyAttribute::new("p", kind)],
+            sort: vec![KeyAttribute::new("s", KeyKind::N)],
+        }
+    }
+
+    fn index(name: &str, kind: IndexKind, projection: Projection) -> IndexDef {
+        IndexDef {
+            name: name.to_owned(),
+            kind,
+            key: schema(KeyKind::B),
+            projection,
+            throughput: Some(Throughput { read: 1, write: 2 }),
+        }
+    }
+
+    fn table() -> TableRecord {
+        let definition = TableDef {
+            name: "Orders".to_owned(),
+            key: schema(KeyKind::S),
+            indexes: vec![
+                index("a", IndexKind::Global, Projection::All),
+                index("b", IndexKind::Local, Projection::KeysOnly),
+                index("c", IndexKind::Global, Projection::Include(vec!["x".into()])),
+            ],
+            billing: Billing::Provisioned(Throughput { read: 5, write: 6 }),
+            stream: Some(StreamView::NewImage),
+            ttl_attribute: Some("until".into()),
+            tags: [("team".to_owned(), "a".to_owned())].into(),
+            deletion_protection: true,
+            class: TableClass::StandardInfrequentAccess,
+        };
+        TableRecord {
+            id: 4,
+            uuid: "u".to_owned(),
+            created: Timestamp::from_millis(5),
+            definition,
+            indexes: [(1, false), (2, true), (3, false)]
+                .map(|(id, filling)| IndexRecord { id, filling })
+                .into(),
+            removing: vec![(9, index("d", IndexKind::Global, Projection::All))],
+            expiry: Some(8),
+            latest_stream: Some(7),
+        }
+    }
+
+    #[test]
+    fn records_come_back() {
+        let record = table();
+        assert_eq!(TableRecord::decode(&record.encode()).unwrap(), record);
+        let instance = Instance {
+            number: u64::MAX,
+            created: Timestamp::from_millis(1),
+            next_id: 3,
+        };
+        assert_eq!(Instance::decode(&instance.encode()).unwrap(), instance);
+        for work in [Work::FillIndex(1), Work::RemoveIndex(2), Work::FillExpiry(3), Work::RemoveExpiry(4)] {
+            let job = JobRecord { id: 1, table: 2, work, cursor: vec![1, 0, 255] };
+            assert_eq!(JobRecord::decode(&job.encode()).unwrap(), job);
+        }
+        let stream = StreamRecord {
+            id: 1,
+            table: 4,
+            table_name: "Orders".to_owned(),
+            key: schema(KeyKind::S),
+            view: StreamView::OldImage,
+            created: Timestamp::from_millis(9),
+            disabled: Some(Timestamp::from_millis(10)),
+        };
+        assert_eq!(StreamRecord::decode(&stream.encode()).unwrap(), stream);
+        let shard = ShardRecord {
+            start: 1,
+            created: Timestamp::from_millis(2),
+            end: Some(3),
+            parent: None,
+            parent_created: None,
+        };
+        assert_eq!(ShardRecord::decode(&shard.encode()).unwrap(), shard);
+    }
+
+    #[test]
+    fn counters_and_tokens_come_back() {
+        let mut counts = Counts::default();
+        counts.table = Count { items: 3, bytes: 300 };
+        counts.indexes.insert(7, Count { items: 1, bytes: 1 << 40 });
+        assert_eq!(Counts::decode(&counts.encode()).unwrap(), counts);
+        for returned in [None, Some(Item::new()), Some(Item::new().with("a", 1))] {
+            let token = TokenRecord {
+                expires: Timestamp::from_millis(7),
+                fingerprint: u128::MAX - 1,
+                sizes: vec![0, 5000],
+                returned,
+            };
+            let bytes = token.encode();
+            assert_eq!(TokenRecord::decode(&bytes).unwrap(), token);
+            assert_eq!(decode_token_expiry(&bytes).unwrap(), token.expires);
+            assert!(TokenRecord::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_record_that_lacks_a_field_is_damaged() {
+        let bytes = table().encode();
+        let mut fields = item::decode(&bytes).unwrap();
+        fields.remove("uuid");
+        let error = TableRecord::decode(&item::encode(&fields)).unwrap_err();
+        assert_eq!(error.to_string(), "stored bytes are damaged: what=table record");
+        assert!(TableRecord::decode(&[]).is_err());
+    }
+}

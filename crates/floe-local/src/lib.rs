@@ -1,0 +1,5 @@
+//! The embedded engine.
+#![allow(dead_code, reason = "being built")]
+
+mod kv;
+mod layout;

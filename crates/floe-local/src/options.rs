@@ -1,0 +1,129 @@
+//! The settings of an engine.
+
+use std::time::Duration;
+
+use floe_store::Env;
+use floe_store::limits::STREAM_RETENTION;
+
+/// When a write is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Durability {
+    /// When it is on the disk: what was answered survives the loss of power.
+    #[default]
+    Sync,
+    /// When the operating system has it: what was answered survives the death of the process, but the
+    /// last writes before a loss of power may be missing. What is left is always whole: no half
+    /// transaction, no index that disagrees with its table.
+    Relaxed,
+}
+
+/// The settings of an engine.
+///
+/// ```
+/// use floe_local::{Durability, LocalEngine, Options};
+///
+/// let options = Options::new().durability(Durability::Relaxed).cache_bytes(16 << 20);
+/// let engine = LocalEngine::memory_with(options)?;
+/// # engine.close()?;
+/// # Ok::<(), floe_store::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) env: Env,
+    pub(crate) durability: Durability,
+    pub(crate) cache_bytes: u64,
+    pub(crate) write_buffer_bytes: u64,
+    pub(crate) region: String,
+    pub(crate) account: String,
+    pub(crate) stream_retention: Duration,
+    pub(crate) background: bool,
+}
+
+impl Options {
+    /// The defaults: the system's clock, synced writes, 128 MB of cache, 64 MB of write buffers, change
+    /// records kept for 24 hours.
+    pub fn new() -> Self {
+        Self {
+            env: Env::system(),
+            durability: Durability::Sync,
+            cache_bytes: 128 << 20,
+            write_buffer_bytes: 64 << 20,
+            region: "local".to_owned(),
+            account: "000000000000".to_owned(),
+            stream_retention: STREAM_RETENTION,
+            background: true,
+        }
+    }
+
+    /// Where time and ids come from.
+    #[must_use]
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// When a write is answered.
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Memory for data that was read from disk.
+    #[must_use]
+    pub const fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Memory for writes that are not yet in sorted files, over all tables; at least 1 MB. Up to
+    /// twice as much is held while files are being written.
+    #[must_use]
+    pub const fn write_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.write_buffer_bytes = if bytes < 1 << 20 { 1 << 20 } else { bytes };
+        self
+    }
+
+    /// The region that stands in resource names.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = region.into();
+        self
+    }
+
+    /// The account that stands in resource names.
+    #[must_use]
+    pub fn account(mut self, account: impl Into<String>) -> Self {
+        self.account = account.into();
+        self
+    }
+
+    /// How long change records are kept that no consumer holds.
+    #[must_use]
+    pub const fn stream_retention(mut self, retention: Duration) -> Self {
+        self.stream_retention = retention;
+        self
+    }
+
+    /// Whether the engine fills indexes, removes expired items and trims change records on its own.
+    /// Without it, they wait for [`LocalEngine::run_background_once`](crate::LocalEngine::run_background_once).
+    #[must_use]
+    pub const fn background(mut self, on: bool) -> Self {
+        self.background = on;
+        self
+    }
+
+    /// The resource name of a table.
+    pub(crate) fn table_arn(&self, table_name: &str) -> String {
+        let Self {
+            region, account, ..
+        } = self;
+        format!("arn:aws:dynamodb:{region}:{account}:table/{table_name}")
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}

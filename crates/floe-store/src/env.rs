@@ -1,0 +1,226 @@
+//! The one door through which time and randomness come in.
+//!
+//! No other module of Floe reads a clock or makes up an id, so a test that brings its own [`Env`]
+//! owns every moment and every id, and a run can be replayed from a seed.
+
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The moment so many milliseconds after the epoch.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds since the epoch, the unit of DynamoDB's expiry attribute.
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1000
+    }
+
+    /// The moment so much later; the last representable moment if there is none.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// The time that has passed since `earlier`; zero if it lies ahead.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Tells the time.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// Makes up numbers.
+pub trait Random: Send + Sync + fmt::Debug {
+    /// The next number.
+    fn next_u64(&self) -> u64;
+}
+
+/// Where an engine takes time and ids from.
+#[derive(Clone, Debug)]
+pub struct Env {
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+}
+
+impl Env {
+    /// The system's clock and numbers that differ in every process.
+    pub fn system() -> Self {
+        Self::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+    }
+
+    /// A clock that stands still until it is moved, and numbers that follow from the seed.
+    pub fn manual(clock: Arc<ManualClock>, seed: u64) -> Self {
+        Self::new(clock, Arc::new(SeededRandom::new(seed)))
+    }
+
+    /// An environment of these parts.
+    pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+        Self { clock, random }
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The clock itself.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// A made-up number.
+    pub fn next_u64(&self) -> u64 {
+        self.random.next_u64()
+    }
+
+    /// A random (version 4) UUID in its usual text form.
+    ///
+    /// ```
+    /// let id = floe_store::Env::system().uuid();
+    /// assert_eq!(id.len(), 36);
+    /// assert_eq!(&id[14..15], "4");
+    /// ```
+    pub fn uuid(&self) -> String {
+        let high = self.next_u64();
+        let low = self.next_u64();
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | (low >> 48) & 0x3fff,
+            low & 0xffff_ffff_ffff,
+        )
+    }
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+/// The clock of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one door")]
+    fn now(&self) -> Timestamp {
+        // A clock set before 1970 reads as 1970.
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::default().plus(since_epoch)
+    }
+}
+
+/// A clock that only moves when told to.
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// A clock that stands at this moment.
+    pub fn at(moment: Timestamp) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(moment.as_millis())))
+    }
+
+    /// Moves the clock ahead.
+    pub fn advance(&self, by: Duration) {
+        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Numbers keyed by the operating system's randomness: unpredictable enough for ids, not for secrets.
+#[derive(Debug, Default)]
+pub struct SystemRandom {
+    keys: RandomState,
+    counter: AtomicU64,
+}
+
+impl Random for SystemRandom {
+    fn next_u64(&self) -> u64 {
+        // A keyed hash of a counter never repeats an input within the process.
+        self.keys
+            .hash_one(self.counter.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Numbers that follow from a seed (SplitMix64).
+#[derive(Debug)]
+pub struct SeededRandom(AtomicU64);
+
+impl SeededRandom {
+    /// The sequence of this seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    /// A number below `bound`, or 0 if the bound is 0.
+    pub fn below(&self, bound: u64) -> u64 {
+        // The bias of a modulo is at most bound / 2^64, far below anything a test could see.
+        self.next_u64().checked_rem(bound).unwrap_or(0)
+    }
+}
+
+impl Random for SeededRandom {
+    fn next_u64(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self
+            .0
+            .fetch_add(STEP, Ordering::Relaxed)
+            .wrapping_add(STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_ids_again() {
+        let clock = ManualClock::at(Timestamp::from_millis(5));
+        let (a, b) = (Env::manual(clock.clone(), 7), Env::manual(clock.clone(), 7));
+        assert_eq!(a.uuid(), b.uuid());
+        assert_ne!(a.uuid(), Env::manual(clock.clone(), 8).uuid());
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(a.now().as_millis(), 1005);
+    }
+
+    #[test]
+    fn system_ids_differ() {
+        let env = Env::system();
+        assert_ne!(env.uuid(), env.uuid());
+        assert_ne!(env.uuid(), Env::system().uuid());
+    }
+}

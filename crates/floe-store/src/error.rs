@@ -1,0 +1,272 @@
+//! Errors, shaped as DynamoDB's.
+//!
+//! Every variant that DynamoDB knows carries its code and its message; the few that it does not know
+//! ([`OutcomeUnknown`](Error::OutcomeUnknown), [`Unsupported`](Error::Unsupported),
+//! [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
+
+use std::fmt;
+
+use crate::item::Item;
+
+/// The result of an operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request is wrong in itself or for this table. Fix the call; sending it again cannot help.
+    Validation(String),
+    /// The condition of a write did not hold. Nothing was written. The item as it stands is there if
+    /// the request asked for it.
+    ConditionalCheckFailed {
+        /// The item that failed the condition, when asked for and when there is one.
+        item: Option<Box<Item>>,
+    },
+    /// A transaction was refused as a whole, with one reason per action in their order.
+    TransactionCanceled {
+        /// One entry per action of the transaction; [`CancellationCode::None`] for those not at fault.
+        reasons: Vec<CancellationReason>,
+    },
+    /// Another transaction held the item. Send the request again.
+    TransactionConflict,
+    /// The transaction with this token is still running. Send the request again, a little later.
+    TransactionInProgress,
+    /// The token was used before with another request. Use a new token.
+    IdempotentParameterMismatch,
+    /// A table, index or stream is not there.
+    ResourceNotFound(String),
+    /// A table is there already, or is being changed.
+    ResourceInUse(String),
+    /// Too many tables or administrative operations at once.
+    LimitExceeded(String),
+    /// The items under one partition key grew beyond what local indexes allow.
+    ItemCollectionSizeLimitExceeded,
+    /// The request rate is too high for the table. Send it again after a pause.
+    ProvisionedThroughputExceeded(String),
+    /// The request rate is too high for the account. Send it again after a pause.
+    Throttling(String),
+    /// The wanted change records are no longer kept.
+    TrimmedDataAccess(String),
+    /// The shard iterator is too old. Get a new one.
+    ExpiredIterator(String),
+    /// The service failed in itself. Sending the request again may help.
+    Internal(String),
+    /// The request was sent and its answer lost: it may or may not have been applied. Sending a write
+    /// again is safe only with a token or a condition that settles it.
+    OutcomeUnknown(String),
+    /// The engine has no such ability; see [`Capabilities`](crate::Capabilities). Nothing was sent.
+    Unsupported(String),
+    /// The storage below the engine failed, or has failed before and the engine refuses to write until
+    /// it is opened again. What was acknowledged is kept.
+    Storage(String),
+}
+
+impl Error {
+    /// A [`Validation`](Error::Validation) error with this message.
+    pub fn validation(message: impl Into<String>) -> Self {
+        Self::Validation(message.into())
+    }
+
+    /// The name of the error as DynamoDB puts it on the wire.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Validation(_) | Self::Unsupported(_) => "ValidationException",
+            Self::ConditionalCheckFailed { .. } => "ConditionalCheckFailedException",
+            Self::TransactionCanceled { .. } => "TransactionCanceledException",
+            Self::TransactionConflict => "TransactionConflictException",
+            Self::TransactionInProgress => "TransactionInProgressException",
+            Self::IdempotentParameterMismatch => "IdempotentParameterMismatchException",
+            Self::ResourceNotFound(_) => "ResourceNotFoundException",
+            Self::ResourceInUse(_) => "ResourceInUseException",
+            Self::LimitExceeded(_) => "LimitExceededException",
+            Self::ItemCollectionSizeLimitExceeded => "ItemCollectionSizeLimitExceededException",
+            Self::ProvisionedThroughputExceeded(_) => "ProvisionedThroughputExceededException",
+            Self::Throttling(_) => "ThrottlingException",
+            Self::TrimmedDataAccess(_) => "TrimmedDataAccessException",
+            Self::ExpiredIterator(_) => "ExpiredIteratorException",
+            Self::Internal(_) | Self::OutcomeUnknown(_) | Self::Storage(_) => "InternalServerError",
+        }
+    }
+
+    /// Whether the same request may succeed when sent again.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::TransactionConflict
+            | Self::TransactionInProgress
+            | Self::ProvisionedThroughputExceeded(_)
+            | Self::Throttling(_)
+            | Self::Internal(_)
+            | Self::OutcomeUnknown(_) => true,
+            Self::TransactionCanceled { reasons } => {
+                let mut faults = reasons
+                    .iter()
+                    .filter(|r| r.code != CancellationCode::None)
+                    .peekable();
+                faults.peek().is_some() && faults.all(|r| r.code.is_retryable())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the request may have been applied although it failed.
+    pub const fn may_have_applied(&self) -> bool {
+        matches!(self, Self::OutcomeUnknown(_) | Self::Internal(_))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Validation(message)
+            | Self::ResourceNotFound(message)
+            | Self::ResourceInUse(message)
+            | Self::LimitExceeded(message)
+            | Self::ProvisionedThroughputExceeded(message)
+            | Self::Throttling(message)
+            | Self::TrimmedDataAccess(message)
+            | Self::ExpiredIterator(message)
+            | Self::Internal(message)
+            | Self::OutcomeUnknown(message)
+            | Self::Unsupported(message)
+            | Self::Storage(message) => f.write_str(message),
+            Self::ConditionalCheckFailed { .. } => f.write_str("The conditional request failed"),
+            Self::TransactionCanceled { reasons } => {
+                f.write_str(
+                    "Transaction cancelled, please refer cancellation reasons for specific reasons [",
+                )?;
+                for (n, reason) in reasons.iter().enumerate() {
+                    let comma = if n == 0 { "" } else { ", " };
+                    write!(f, "{comma}{}", reason.code)?;
+                }
+                f.write_str("]")
+            }
+            Self::TransactionConflict => {
+                f.write_str("Transaction is ongoing for the item")
+            }
+            Self::TransactionInProgress => {
+                f.write_str("The transaction with the given request token is already in progress")
+            }
+            Self::IdempotentParameterMismatch => f.write_str(
+                "The request uses the same client token as a previous, but non-identical request. \
+                 Do not reuse a client token with different requests, unless the requests are identical",
+            ),
+            Self::ItemCollectionSizeLimitExceeded => f.write_str("Collection size exceeded."),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Why one action of a transaction stood in the way of all, or that it did not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CancellationReason {
+    /// What was wrong.
+    pub code: CancellationCode,
+    /// The words for it, absent for [`CancellationCode::None`].
+    pub message: Option<String>,
+    /// The item as it stands, when the action asked for it and its condition failed.
+    pub item: Option<Item>,
+}
+
+impl CancellationReason {
+    /// The reason of an action that was not at fault.
+    pub const fn none() -> Self {
+        Self {
+            code: CancellationCode::None,
+            message: None,
+            item: None,
+        }
+    }
+
+    /// A fault of this code and message.
+    pub fn new(code: CancellationCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: Some(message.into()),
+            item: None,
+        }
+    }
+}
+
+/// What was wrong with one action of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CancellationCode {
+    /// Nothing.
+    None,
+    /// Its condition did not hold.
+    ConditionalCheckFailed,
+    /// The partition's items grew beyond what local indexes allow.
+    ItemCollectionSizeLimitExceeded,
+    /// Another transaction held the item.
+    TransactionConflict,
+    /// The request rate is too high for the table.
+    ProvisionedThroughputExceeded,
+    /// The request rate is too high for the account.
+    ThrottlingError,
+    /// It could not be applied to the item as it stands.
+    ValidationError,
+}
+
+impl CancellationCode {
+    /// The name that DynamoDB gives it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::ConditionalCheckFailed => "ConditionalCheckFailed",
+            Self::ItemCollectionSizeLimitExceeded => "ItemCollectionSizeLimitExceeded",
+            Self::TransactionConflict => "TransactionConflict",
+            Self::ProvisionedThroughputExceeded => "ProvisionedThroughputExceeded",
+            Self::ThrottlingError => "ThrottlingError",
+            Self::ValidationError => "ValidationError",
+        }
+    }
+
+    /// Whether the transaction may succeed when sent again.
+    pub const fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::TransactionConflict | Self::ProvisionedThroughputExceeded | Self::ThrottlingError
+        )
+    }
+}
+
+impl fmt::Display for CancellationCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canceled(codes: &[CancellationCode]) -> Error {
+        let reasons = codes.iter().map(|&code| CancellationReason {
+            code,
+            ..CancellationReason::none()
+        });
+        Error::TransactionCanceled {
+            reasons: reasons.collect(),
+        }
+    }
+
+    #[test]
+    fn a_canceled_transaction_names_its_reasons_in_order() {
+        use CancellationCode::*;
+        assert_eq!(
+            canceled(&[None, ConditionalCheckFailed]).to_string(),
+            "Transaction cancelled, please refer cancellation reasons for specific reasons \
+             [None, ConditionalCheckFailed]"
+        );
+    }
+
+    #[test]
+    fn a_transaction_is_retryable_only_if_all_its_faults_are() {
+        use CancellationCode::*;
+        assert!(canceled(&[None, TransactionConflict]).is_retryable());
+        assert!(!canceled(&[ConditionalCheckFailed, TransactionConflict]).is_retryable());
+        assert!(!canceled(&[None]).is_retryable());
+    }
+}

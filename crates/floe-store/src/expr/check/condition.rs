@@ -1,0 +1,157 @@
+//! The rules of conditions and filters.
+
+use super::check_operators;
+use super::paths::check_path;
+use crate::expr::condition::{Comparator, Condition, Operand};
+use crate::expr::fault::Fault;
+use crate::limits;
+use crate::value::{Value, ValueType};
+
+/// Checks a whole tree, its parts in the order in which they are written.
+pub(super) fn check_tree(condition: &Condition) -> Result<(), Fault> {
+    check_operators(count_operators(condition))?;
+    condition.leaves().try_for_each(check_leaf)
+}
+
+/// The literal values of a tree.
+pub(super) fn literals(condition: &Condition) -> impl Iterator<Item = &Value> {
+    condition
+        .leaves()
+        .flat_map(Condition::operands)
+        .filter_map(|operand| match operand {
+            Operand::Value(value) => Some(value),
+            Operand::Path(_) | Operand::Size(_) => None,
+        })
+}
+
+/// How many operators and functions a tree has; it stops counting when there are too many.
+fn count_operators(condition: &Condition) -> usize {
+    let mut count = 0;
+    let mut pending = vec![condition];
+    while let Some(node) = pending.pop() {
+        let sizes = node
+            .operands()
+            .filter(|operand| matches!(operand, Operand::Size(_)));
+        count += 1 + sizes.count();
+        if count > limits::EXPRESSION_OPERATORS_MAX {
+            break;
+        }
+        match node {
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                pending.push(left);
+                pending.push(right);
+            }
+            Condition::Not(inner) => pending.push(inner),
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Checks one comparison or function. The operators that join conditions have no rule of their own.
+pub(in crate::expr) fn check_leaf(leaf: &Condition) -> Result<(), Fault> {
+    leaf.operands()
+        .filter_map(Operand::path)
+        .try_for_each(check_path)?;
+    match leaf {
+        Condition::AttributeExists(path) | Condition::AttributeNotExists(path) => check_path(path),
+        Condition::Compare(left, comparator, right) => {
+            check_distinct(comparator.as_str(), left, std::slice::from_ref(right))?;
+            match comparator {
+                Comparator::Eq | Comparator::Ne => Ok(()),
+                _ => check_types(leaf, comparator.as_str(), is_ordered),
+            }
+        }
+        Condition::Between(operand, low, high) => {
+            check_distinct("BETWEEN", operand, [low, high])?;
+            check_types(leaf, "BETWEEN", is_ordered)?;
+            check_bounds(low, high)
+        }
+        Condition::In(operand, choices) => check_choices(operand, choices),
+        Condition::BeginsWith(operand, prefix) => {
+            check_distinct("begins_with", operand, [prefix])?;
+            check_types(leaf, "begins_with", |known| {
+                matches!(known, ValueType::S | ValueType::B)
+            })
+        }
+        Condition::Contains(operand, element) => check_distinct("contains", operand, [element]),
+        Condition::AttributeType(..)
+        | Condition::And(..)
+        | Condition::Or(..)
+        | Condition::Not(_) => Ok(()),
+    }
+}
+
+/// Refuses a path that is compared with itself.
+pub(in crate::expr) fn check_distinct<'a>(
+    operator: &'static str,
+    first: &Operand,
+    rest: impl IntoIterator<Item = &'a Operand>,
+) -> Result<(), Fault> {
+    if let Operand::Path(path) = first
+        && rest.into_iter().any(|other| other == first)
+    {
+        let path = path.clone();
+        return Err(Fault::NotDistinct { operator, path });
+    }
+    Ok(())
+}
+
+/// Refuses operands whose type is known without an item and does not suit the operator.
+fn check_types(
+    leaf: &Condition,
+    operator: &'static str,
+    suits: impl Fn(ValueType) -> bool,
+) -> Result<(), Fault> {
+    match leaf
+        .operands()
+        .filter_map(Operand::known_type)
+        .find(|&known| !suits(known))
+    {
+        None => Ok(()),
+        Some(unfit) => Err(Fault::OperandType {
+            operator,
+            operand: unfit.as_str(),
+        }),
+    }
+}
+
+const fn is_ordered(value_type: ValueType) -> bool {
+    matches!(value_type, ValueType::S | ValueType::N | ValueType::B)
+}
+
+/// Refuses literal bounds between which nothing can lie.
+fn check_bounds(low: &Operand, high: &Operand) -> Result<(), Fault> {
+    match (low, high) {
+        (Operand::Value(low), Operand::Value(high)) => check_bound_values(low, high),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses bounds of two types or in the wrong order.
+pub(in crate::expr) fn check_bound_values(low: &Value, high: &Value) -> Result<(), Fault> {
+    let bounds = || (Box::new(low.clone()), Box::new(high.clone()));
+    if low.value_type() != high.value_type() {
+        let (low, high) = bounds();
+        return Err(Fault::BoundTypes { low, high });
+    }
+    if low.compare(high).is_some_and(std::cmp::Ordering::is_gt) {
+        let (low, high) = bounds();
+        return Err(Fault::BoundOrder { low, high });
+    }
+    Ok(())
+}
+
+fn check_choices(operand: &Operand, choices: &[Operand]) -> Result<(), Fault> {
+    if choices.is_empty() {
+        // What the text of such a tree would be refused with.
+        return Err(Fault::Syntax {
+            token: ")".to_owned(),
+            near: "()".to_owned(),
+        });
+    }
+    if choices.len() > limits::IN_OPERANDS_MAX {
+        return Err(Fault::TooManyChoices(choices.len()));
+    }
+    check_distinct("IN", operand, choices)
+}

@@ -1,0 +1,117 @@
+//! The rules that trees keep, whether parsed or built by code.
+//!
+//! Each rule stands here once. The parser applies the rules one by one, between those that concern
+//! text only, in the order in which DynamoDB finds faults; `check` applies them to a finished tree.
+//! Nothing here recurses, so a tree of any depth is refused rather than overflowing the stack.
+
+mod condition;
+mod paths;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use condition::{check_distinct, check_leaf};
+pub(super) use paths::{check_apart, check_path};
+pub(super) use update::{check_action, check_set_types};
+
+use super::condition::Condition;
+pub use super::fault::ExpressionKind;
+use super::fault::Fault;
+use super::projection::Paths;
+use super::update::Update;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::value::Value;
+
+impl Condition {
+    /// Checks the tree as a `ConditionExpression`.
+    ///
+    /// # Errors
+    ///
+    /// With DynamoDB's message, when the tree is too large or an operand does not suit its operator.
+    ///
+    /// ```
+    /// use floe_store::expr::{Condition, Path};
+    ///
+    /// let error = Condition::begins_with(Path::attribute("a"), 1).check().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "Invalid ConditionExpression: Incorrect operand type for operator or function; \
+    ///      operator or function: begins_with, operand type: N",
+    /// );
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        self.check_as(ExpressionKind::Condition)
+    }
+
+    /// Checks the tree as an expression of this kind; a filter is
+    /// [`ExpressionKind::Filter`].
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Condition::check).
+    pub fn check_as(&self, kind: ExpressionKind) -> Result<()> {
+        condition::check_tree(self).map_err(|fault| kind.refuse(fault))?;
+        check_nesting(condition::literals(self))
+    }
+}
+
+impl Update {
+    /// Checks the tree. An update without a clause passes: DynamoDB takes a request without an
+    /// `UpdateExpression`.
+    ///
+    /// # Errors
+    ///
+    /// With DynamoDB's message, when two paths cannot be updated together, an operand does not suit
+    /// its operator or the tree is too large.
+    ///
+    /// ```
+    /// use floe_store::expr::{Path, Update};
+    ///
+    /// let update = Update::new().set("a", 1).remove(Path::attribute("a").field("b"));
+    /// assert_eq!(
+    ///     update.check().unwrap_err().to_string(),
+    ///     "Invalid UpdateExpression: Two document paths overlap with each other; must remove or \
+    ///      rewrite one of these paths; path one: [a], path two: [a, b]",
+    /// );
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        update::check_tree(self).map_err(|fault| ExpressionKind::Update.refuse(fault))?;
+        check_nesting(update::literals(self))
+    }
+}
+
+impl Paths {
+    /// Checks the paths.
+    ///
+    /// # Errors
+    ///
+    /// With DynamoDB's message, when there is none, one is too long, or two cannot be answered
+    /// together.
+    pub fn check(&self) -> Result<()> {
+        paths::check_projection(self).map_err(|fault| ExpressionKind::Projection.refuse(fault))
+    }
+}
+
+/// Refuses more operators and functions than an expression may have. It is told as many as were found
+/// until then: DynamoDB stops counting one past the most.
+pub(super) fn check_operators(count: usize) -> Result<(), Fault> {
+    let most = limits::EXPRESSION_OPERATORS_MAX;
+    if count > most {
+        return Err(Fault::TooManyOperators(most + 1));
+    }
+    Ok(())
+}
+
+/// Refuses literal values that are nested too deep to be stored.
+fn check_nesting<'a>(mut literals: impl Iterator<Item = &'a Value>) -> Result<()> {
+    if literals.any(|value| value.depth() > limits::NESTING_LEVELS_MAX) {
+        return Err(Error::validation(NESTING));
+    }
+    Ok(())
+}
+
+/// What DynamoDB says of a value that is nested too deep.
+pub(super) const NESTING: &str = "Nesting Levels have exceeded supported limits: \
+     Attributes in the item have nested levels beyond supported limit";

@@ -1,0 +1,94 @@
+//! The rules of paths, and of paths that are used together.
+
+use crate::expr::fault::Fault;
+use crate::expr::path::{Path, Segment};
+use crate::expr::projection::Paths;
+use crate::limits;
+
+/// Checks the paths of a projection.
+pub(super) fn check_projection(paths: &Paths) -> Result<(), Fault> {
+    if paths.0.is_empty() {
+        return Err(Fault::Empty);
+    }
+    paths.0.iter().try_for_each(check_path)?;
+    check_apart(paths.0.iter())
+}
+
+/// Checks one path.
+pub(in crate::expr) fn check_path(path: &Path) -> Result<(), Fault> {
+    if path.depth() > limits::PATH_STEPS_MAX {
+        return Err(Fault::TooManySteps(path.depth()));
+    }
+    if path.root().is_empty() {
+        return Err(Fault::EmptyName);
+    }
+    path.rest().iter().try_for_each(|segment| match segment {
+        Segment::Name(name) if name.is_empty() => Err(Fault::EmptyName),
+        Segment::Index(at) if *at > limits::LIST_INDEX_MAX => {
+            Err(Fault::IndexOutOfRange(at.to_string()))
+        }
+        _ => Ok(()),
+    })
+}
+
+/// How two paths stand in each other's way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clash {
+    /// One leads through the other, or they are the same.
+    Overlap,
+    /// One takes for a map what the other takes for a list.
+    Conflict,
+}
+
+impl Clash {
+    fn between(one: &Path, two: &Path) -> Option<Self> {
+        if one.root() != two.root() {
+            return None;
+        }
+        for steps in one.rest().iter().zip(two.rest()) {
+            match steps {
+                (a, b) if a == b => {}
+                (Segment::Name(_), Segment::Name(_)) | (Segment::Index(_), Segment::Index(_)) => {
+                    return None;
+                }
+                _ => return Some(Self::Conflict),
+            }
+        }
+        Some(Self::Overlap)
+    }
+}
+
+/// Refuses paths that overlap or conflict, named in the order in which they are written. Overlaps are
+/// found before conflicts.
+pub(in crate::expr) fn check_apart<'a>(
+    paths: impl Iterator<Item = &'a Path>,
+) -> Result<(), Fault> {
+    let written: Vec<&Path> = paths.collect();
+    let mut sorted = written.clone();
+    sorted.sort_unstable();
+    // Of paths that clash, two stand side by side in this order: everything between a path and one
+    // that goes on from it goes on from it as well, and after a common beginning all names come
+    // before all positions.
+    let clean = sorted
+        .windows(2)
+        .all(|pair| matches!(pair, [one, two] if Clash::between(one, two).is_none()));
+    if clean {
+        return Ok(());
+    }
+    let first = |wanted: Clash| {
+        written.iter().enumerate().find_map(|(n, two)| {
+            let earlier = written.iter().take(n);
+            earlier
+                .filter(|one| Clash::between(one, two) == Some(wanted))
+                .map(|one| ((*one).clone(), (*two).clone()))
+                .next()
+        })
+    };
+    if let Some((one, two)) = first(Clash::Overlap) {
+        return Err(Fault::Overlap(one, two));
+    }
+    match first(Clash::Conflict) {
+        Some((one, two)) => Err(Fault::Conflict(one, two)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! The rules of updates.
+
+use super::check_operators;
+use super::paths::{check_apart, check_path};
+use crate::expr::fault::Fault;
+use crate::expr::update::{SetOperand, SetValue, Update};
+use crate::limits;
+use crate::value::{Value, ValueType};
+
+/// Checks a whole tree.
+pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
+    check_operators(count_operators(update))?;
+    let values = || update.set.iter().map(|(_, value)| value);
+    values().try_for_each(check_placement)?;
+    update
+        .paths()
+        .chain(update.read_paths())
+        .try_for_each(check_path)?;
+    check_apart(update.paths())?;
+    for (_, value) in &update.add {
+        check_action("ADD", value)?;
+    }
+    for (_, value) in &update.delete {
+        check_action("DELETE", value)?;
+    }
+    values().try_for_each(check_set_types)
+}
+
+/// The literal values of a tree.
+pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
+    let operands = update.set.iter().flat_map(|(_, value)| value.operands());
+    operands
+        .flat_map(SetOperand::nested)
+        .filter_map(|operand| match operand {
+            SetOperand::Value(value) => Some(value),
+            _ => None,
+        })
+        .chain(update.add.iter().map(|(_, value)| value))
+        .chain(update.delete.iter().map(|(_, value)| value))
+}
+
+/// How many operators and functions a tree has; it stops counting when there are too many.
+fn count_operators(update: &Update) -> usize {
+    update
+        .set
+        .iter()
+        .flat_map(|(_, value)| {
+            let sums = !matches!(value, SetValue::Operand(_));
+            let functions = value.operands().flat_map(SetOperand::nested).filter(|operand| {
+                matches!(
+                    operand,
+                    SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
+                )
+            });
+            functions.map(|_| ()).chain(sums.then_some(()))
+        })
+        .take(limits::EXPRESSION_OPERATORS_MAX + 1)
+        .count()
+}
+
+/// Refuses a `list_append` that is an operand of another.
+fn check_placement(value: &SetValue) -> Result<(), Fault> {
+    let is_append = |operand: &SetOperand| matches!(operand, SetOperand::ListAppend(..));
+    for operand in value.operands().flat_map(SetOperand::nested) {
+        if let SetOperand::ListAppend(first, second) = operand
+            && (is_append(first) || is_append(second))
+        {
+            return Err(Fault::MisplacedFunction("list_append".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the operand of an `ADD` or `DELETE` that is of a type which it cannot add or delete.
+pub(in crate::expr) fn check_action(action: &'static str, value: &Value) -> Result<(), Fault> {
+    let operand = match value {
+        Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => return Ok(()),
+        Value::N(_) if action == "ADD" => return Ok(()),
+        Value::N(_) => "NUMBER",
+        Value::S(_) => "STRING",
+        Value::B(_) => "Binary",
+        Value::Bool(_) => "BOOL",
+        Value::Null => "NULL",
+        Value::L(_) => "LIST",
+        Value::M(_) => "MAP",
+    };
+    Err(Fault::ActionOperandType { action, operand })
+}
+
+/// Refuses operands of sums and of `list_append` whose type is known without an item and does not
+/// suit.
+pub(in crate::expr) fn check_set_types(value: &SetValue) -> Result<(), Fault> {
+    for operand in value.operands().flat_map(SetOperand::nested) {
+        if let SetOperand::ListAppend(first, second) = operand {
+            check_type("list_append", first, ValueType::L)?;
+            check_type("list_append", second, ValueType::L)?;
+        }
+    }
+    match value {
+        SetValue::Operand(_) => Ok(()),
+        SetValue::Sum(left, right) => {
+            check_type("+", left, ValueType::N)?;
+            check_type("+", right, ValueType::N)
+        }
+        SetValue::Difference(left, right) => {
+            check_type("-", left, ValueType::N)?;
+            check_type("-", right, ValueType::N)
+        }
+    }
+}
+
+fn check_type(
+    operator: &'static str,
+    operand: &SetOperand,
+    wanted: ValueType,
+) -> Result<(), Fault> {
+    let known = match operand {
+        SetOperand::Value(value) => value.value_type(),
+        SetOperand::ListAppend(..) => ValueType::L,
+        SetOperand::Path(_) | SetOperand::IfNotExists(..) => return Ok(()),
+    };
+    if known == wanted {
+        return Ok(());
+    }
+    Err(Fault::OperandType {
+        operator,
+        operand: known.as_str(),
+    })
+}

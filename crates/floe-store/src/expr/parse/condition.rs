@@ -1,0 +1,260 @@
+//! Conditions and filters: postfix form to tree.
+
+use super::grammar::{Node, read};
+use super::placeholders::{Placeholders, check_words};
+use crate::expr::check::{check_distinct, check_leaf, check_operators};
+use crate::expr::condition::{Condition, Operand};
+use crate::expr::eval::size;
+use crate::expr::fault::Fault;
+use crate::value::{Value, ValueType};
+
+/// Parses a condition.
+pub(super) fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Condition, Fault> {
+    build(&read(text)?, placeholders)
+}
+
+/// The tree of a postfix form.
+pub(super) fn build(
+    nodes: &[Node<'_>],
+    placeholders: &mut Placeholders<'_>,
+) -> Result<Condition, Fault> {
+    check_text(nodes)?;
+    let mut builder = Builder {
+        placeholders,
+        operands: Vec::new(),
+        conditions: Vec::new(),
+    };
+    nodes.iter().try_for_each(|node| builder.apply(node))?;
+    Ok(builder.condition())
+}
+
+/// Finds the faults that need neither placeholders nor types: each kind in the whole expression
+/// before the next.
+fn check_text(nodes: &[Node<'_>]) -> Result<(), Fault> {
+    let operators = nodes
+        .iter()
+        .filter(|node| !matches!(node, Node::Path(_) | Node::Value(_)));
+    check_operators(operators.count())?;
+    for node in nodes {
+        if let Node::Call { function, .. } = node {
+            check_function(function)?;
+        }
+    }
+    check_placement(nodes)?;
+    nodes.iter().try_for_each(|node| match node {
+        Node::Path(path) => check_words(path),
+        _ => Ok(()),
+    })
+}
+
+fn check_function(function: &str) -> Result<(), Fault> {
+    match function {
+        "attribute_exists" | "attribute_not_exists" | "attribute_type" | "begins_with"
+        | "contains" | "size" => Ok(()),
+        "if_not_exists" | "list_append" => {
+            Err(Fault::FunctionOutsideUpdate(function.to_owned()))
+        }
+        _ => Err(Fault::UnknownFunction(function.to_owned())),
+    }
+}
+
+/// Refuses functions that stand for an operand where they are a condition, and `size` where it is the
+/// other way round.
+fn check_placement(nodes: &[Node<'_>]) -> Result<(), Fault> {
+    // For each term that waits for what it belongs to: the function, if it is a call.
+    let mut terms: Vec<Option<&str>> = Vec::new();
+    for node in nodes {
+        let (count, of_operands, term) = match *node {
+            Node::Path(_) | Node::Value(_) => (0, true, None),
+            Node::Call { function, count } => (count, true, Some(function)),
+            Node::Compare(_) => (2, true, None),
+            Node::Between => (3, true, None),
+            Node::In { count } => (1 + count, true, None),
+            Node::Not => (1, false, None),
+            Node::And | Node::Or => (2, false, None),
+        };
+        let first = terms.len().saturating_sub(count);
+        for function in terms.drain(first..).flatten() {
+            check_place(function, of_operands)?;
+        }
+        terms.push(term);
+    }
+    for function in terms.into_iter().flatten() {
+        check_place(function, false)?;
+    }
+    Ok(())
+}
+
+fn check_place(function: &str, is_operand: bool) -> Result<(), Fault> {
+    if (function == "size") == is_operand {
+        return Ok(());
+    }
+    Err(Fault::MisplacedFunction(function.to_owned()))
+}
+
+/// Builds a tree from the postfix form. The grammar has seen to it that there are as many operands
+/// and conditions as each node takes, and that exactly one condition is left.
+struct Builder<'p, 'a> {
+    placeholders: &'p mut Placeholders<'a>,
+    operands: Vec<Operand>,
+    conditions: Vec<Condition>,
+}
+
+impl Builder<'_, '_> {
+    fn apply(&mut self, node: &Node<'_>) -> Result<(), Fault> {
+        match node {
+            Node::Path(path) => {
+                let path = self.placeholders.path(path)?;
+                self.operands.push(Operand::Path(path));
+                Ok(())
+            }
+            Node::Value(value) => {
+                let value = self.placeholders.value(value)?.clone();
+                self.operands.push(Operand::Value(value));
+                Ok(())
+            }
+            Node::Call { function, count } => self.call(function, *count),
+            Node::Compare(comparator) => {
+                let (left, right) = self.two_operands();
+                self.leaf(Condition::Compare(left, *comparator, right))
+            }
+            Node::Between => {
+                let (low, high) = self.two_operands();
+                let operand = self.operand();
+                self.leaf(Condition::Between(operand, low, high))
+            }
+            Node::In { count } => {
+                let first = self.operands.len().saturating_sub(*count);
+                let choices = self.operands.split_off(first);
+                let operand = self.operand();
+                self.leaf(Condition::In(operand, choices))
+            }
+            Node::Not => {
+                let inner = self.condition();
+                self.conditions.push(inner.not());
+                Ok(())
+            }
+            Node::And => {
+                let (left, right) = self.two_conditions();
+                self.conditions.push(left.and(right));
+                Ok(())
+            }
+            Node::Or => {
+                let (left, right) = self.two_conditions();
+                self.conditions.push(left.or(right));
+                Ok(())
+            }
+        }
+    }
+
+    fn call(&mut self, function: &str, count: usize) -> Result<(), Fault> {
+        let arity = match function {
+            "attribute_type" | "begins_with" | "contains" => 2,
+            _ => 1,
+        };
+        if count != arity {
+            let function = function.to_owned();
+            return Err(Fault::OperandCount { function, count });
+        }
+        match function {
+            "attribute_exists" => {
+                let operand = self.operand();
+                let path = document_path("attribute_exists", operand)?;
+                self.leaf(Condition::AttributeExists(path))
+            }
+            "attribute_not_exists" => {
+                let operand = self.operand();
+                let path = document_path("attribute_not_exists", operand)?;
+                self.leaf(Condition::AttributeNotExists(path))
+            }
+            "attribute_type" => {
+                let (operand, name) = self.two_operands();
+                check_distinct("attribute_type", &operand, [&name])?;
+                self.leaf(Condition::AttributeType(operand, type_of_name(&name)?))
+            }
+            "begins_with" => {
+                let (operand, prefix) = self.two_operands();
+                self.leaf(Condition::BeginsWith(operand, prefix))
+            }
+            "contains" => {
+                let (operand, element) = self.two_operands();
+                self.leaf(Condition::Contains(operand, element))
+            }
+            _ => {
+                let operand = self.operand();
+                self.operands.push(size_of(operand)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn leaf(&mut self, condition: Condition) -> Result<(), Fault> {
+        check_leaf(&condition)?;
+        self.conditions.push(condition);
+        Ok(())
+    }
+
+    fn operand(&mut self) -> Operand {
+        self.operands
+            .pop()
+            .unwrap_or_else(|| unreachable!("the grammar counts operands"))
+    }
+
+    fn two_operands(&mut self) -> (Operand, Operand) {
+        let right = self.operand();
+        (self.operand(), right)
+    }
+
+    fn condition(&mut self) -> Condition {
+        self.conditions
+            .pop()
+            .unwrap_or_else(|| unreachable!("the grammar counts conditions"))
+    }
+
+    fn two_conditions(&mut self) -> (Condition, Condition) {
+        let right = self.condition();
+        (self.condition(), right)
+    }
+}
+
+fn document_path(
+    function: &'static str,
+    operand: Operand,
+) -> Result<crate::expr::path::Path, Fault> {
+    match operand {
+        Operand::Path(path) => Ok(path),
+        Operand::Value(_) | Operand::Size(_) => Err(Fault::NeedsPath(function)),
+    }
+}
+
+/// The type that the second operand of `attribute_type` names.
+fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
+    match operand {
+        Operand::Value(Value::S(name)) => {
+            ValueType::from_name(name).ok_or_else(|| Fault::UnknownTypeName(name.clone()))
+        }
+        _ => Err(Fault::OperandType {
+            operator: "attribute_type",
+            // A path may lead to a value of any type.
+            operand: operand
+                .known_type()
+                .map_or("{NS,SS,L,BS,N,M,B,BOOL,NULL,S}", ValueType::as_str),
+        }),
+    }
+}
+
+/// The size of an operand. That of a literal value is a literal value itself.
+fn size_of(operand: Operand) -> Result<Operand, Fault> {
+    let unfit = |unfit: ValueType| Fault::OperandType {
+        operator: "size",
+        operand: unfit.as_str(),
+    };
+    match operand {
+        Operand::Path(path) => Ok(Operand::Size(path)),
+        Operand::Value(value) => match size(&value) {
+            Some(size) => Ok(Operand::Value(Value::N(size))),
+            None => Err(unfit(value.value_type())),
+        },
+        Operand::Size(_) => Err(unfit(ValueType::N)),
+    }
+}

@@ -1,0 +1,184 @@
+//! What `#name` and `:value` stand for, and which of them are used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cursor::{WrittenName, WrittenPath, WrittenStep};
+use crate::error::{Error, Result};
+use crate::expr::check::{NESTING, check_path};
+use crate::expr::fault::Fault;
+use crate::expr::lex::is_placeholder;
+use crate::expr::path::Path;
+use crate::expr::reserved::is_reserved;
+use crate::item::Name;
+use crate::limits;
+use crate::value::Value;
+
+/// The placeholders of a request.
+#[derive(Debug)]
+pub(super) struct Placeholders<'a> {
+    pub(super) names: Substitutes<'a, Name>,
+    pub(super) values: Substitutes<'a, Value>,
+}
+
+/// One map of placeholders, and the keys that have been used.
+#[derive(Debug)]
+pub(super) struct Substitutes<'a, T> {
+    given: Option<&'a BTreeMap<String, T>>,
+    used: BTreeSet<&'a str>,
+}
+
+impl<'a> Placeholders<'a> {
+    pub(super) const fn new(
+        names: Option<&'a BTreeMap<String, Name>>,
+        values: Option<&'a BTreeMap<String, Value>>,
+    ) -> Self {
+        Self {
+            names: Substitutes::new(names),
+            values: Substitutes::new(values),
+        }
+    }
+
+    /// Checks the maps themselves.
+    pub(super) fn check(&self) -> Result<()> {
+        self.names.check("ExpressionAttributeNames", '#')?;
+        for (key, name) in self.names.iter() {
+            if name.is_empty() {
+                return Err(Error::validation(format!(
+                    "ExpressionAttributeNames contains invalid value: \
+                     Empty attribute name for key {key}"
+                )));
+            }
+        }
+        self.values.check("ExpressionAttributeValues", ':')?;
+        for (key, value) in self.values.iter() {
+            if value.depth() > limits::NESTING_LEVELS_MAX {
+                return Err(Error::validation(format!(
+                    "ExpressionAttributeValues contains invalid value: {NESTING} for key {key}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses placeholders that no expression has used.
+    pub(super) fn check_used(&self) -> Result<()> {
+        self.names.check_used("ExpressionAttributeNames")?;
+        self.values.check_used("ExpressionAttributeValues")
+    }
+
+    /// The path that is written so.
+    pub(super) fn path(&mut self, written: &WrittenPath<'_>) -> Result<Path, Fault> {
+        let root = Path::attribute(self.name(written.root)?);
+        let path = written.rest.iter().try_fold(root, |path, step| {
+            Ok(match step {
+                WrittenStep::Name(name) => path.field(self.name(*name)?),
+                WrittenStep::Index(digits) => path.index(index(digits)?),
+            })
+        })?;
+        check_path(&path)?;
+        Ok(path)
+    }
+
+    fn name(&mut self, written: WrittenName<'_>) -> Result<Name, Fault> {
+        match written {
+            WrittenName::Word(word) => Ok(Name::from(word)),
+            WrittenName::Placeholder(placeholder) => match self.names.get(placeholder) {
+                Some(name) => Ok(name.clone()),
+                None => Err(Fault::UndefinedName(placeholder.to_owned())),
+            },
+        }
+    }
+
+    /// The value that this stands for.
+    pub(super) fn value(&mut self, placeholder: &str) -> Result<&'a Value, Fault> {
+        self.values
+            .get(placeholder)
+            .ok_or_else(|| Fault::UndefinedValue(placeholder.to_owned()))
+    }
+}
+
+impl<'a, T> Substitutes<'a, T> {
+    const fn new(given: Option<&'a BTreeMap<String, T>>) -> Self {
+        Self {
+            given,
+            used: BTreeSet::new(),
+        }
+    }
+
+    /// Whether the request has the map, be it empty.
+    pub(super) const fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&'a String, &'a T)> {
+        self.given.into_iter().flatten()
+    }
+
+    fn get(&mut self, placeholder: &str) -> Option<&'a T> {
+        let (key, substitute) = self.given?.get_key_value(placeholder)?;
+        self.used.insert(key);
+        Some(substitute)
+    }
+
+    fn check(&self, parameter: &str, sign: char) -> Result<()> {
+        if self.given.is_some_and(BTreeMap::is_empty) {
+            return Err(Error::validation(format!("{parameter} must not be empty")));
+        }
+        for (key, _) in self.iter() {
+            let fault = if key.len() > limits::PLACEHOLDER_BYTES_MAX {
+                let size = key.len();
+                format!(
+                    "The expression attribute map contains a key that is too long; size of key: {size}"
+                )
+            } else if !is_placeholder(key, sign) {
+                format!("Syntax error; key: \"{key}\"")
+            } else {
+                continue;
+            };
+            return Err(Error::validation(format!(
+                "{parameter} contains invalid key: {fault}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_used(&self, parameter: &str) -> Result<()> {
+        let unused: Vec<&str> = self
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .filter(|key| !self.used.contains(key))
+            .collect();
+        if unused.is_empty() {
+            return Ok(());
+        }
+        Err(Error::validation(format!(
+            "Value provided in {parameter} unused in expressions: keys: {{{}}}",
+            unused.join(", ")
+        )))
+    }
+}
+
+/// Refuses words of a path that are reserved, and positions that no list has.
+pub(super) fn check_words(path: &WrittenPath<'_>) -> Result<(), Fault> {
+    check_word(path.root)?;
+    path.rest.iter().try_for_each(|step| match step {
+        WrittenStep::Name(name) => check_word(*name),
+        WrittenStep::Index(digits) => index(digits).map(drop),
+    })
+}
+
+fn check_word(name: WrittenName<'_>) -> Result<(), Fault> {
+    match name {
+        WrittenName::Word(word) if is_reserved(word) => Err(Fault::ReservedWord(word.to_owned())),
+        WrittenName::Word(_) | WrittenName::Placeholder(_) => Ok(()),
+    }
+}
+
+/// The position that digits tell.
+fn index(digits: &str) -> Result<usize, Fault> {
+    digits
+        .parse()
+        .ok()
+        .filter(|at| *at <= limits::LIST_INDEX_MAX)
+        .ok_or_else(|| Fault::IndexOutOfRange(digits.to_owned()))
+}

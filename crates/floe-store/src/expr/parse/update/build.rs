@@ -1,0 +1,137 @@
+//! Updates: what is written to tree.
+
+use super::value::{Node, Operator, WrittenValue};
+use super::{Action, Written};
+use crate::expr::check::{check_action, check_apart, check_set_types};
+use crate::expr::fault::Fault;
+use crate::expr::parse::placeholders::Placeholders;
+use crate::expr::update::{SetOperand, SetValue, Update};
+
+impl Written<'_> {
+    /// The tree. Faults are found in the order in which DynamoDB finds them: undefined names,
+    /// undefined values, paths that clash, operands of `ADD` and `DELETE`, then the functions.
+    pub(super) fn build(&self, placeholders: &mut Placeholders<'_>) -> Result<Update, Fault> {
+        let targets = self.define(placeholders)?;
+        check_apart(targets.iter())?;
+
+        let mut update = Update::new();
+        for ((_, action), target) in self.actions.iter().zip(&targets) {
+            match action {
+                Action::Add(value) => {
+                    let value = placeholders.value(value)?;
+                    check_action("ADD", value)?;
+                    update.add.push((target.clone(), value.clone()));
+                }
+                Action::Delete(value) => {
+                    let value = placeholders.value(value)?;
+                    check_action("DELETE", value)?;
+                    update.delete.push((target.clone(), value.clone()));
+                }
+                Action::Set(_) | Action::Remove => {}
+            }
+        }
+        for ((_, action), target) in self.actions.iter().zip(targets) {
+            match action {
+                Action::Set(written) => {
+                    let value = build_value(written, placeholders)?;
+                    check_set_types(&value)?;
+                    update.set.push((target, value));
+                }
+                Action::Remove => update.remove.push(target),
+                Action::Add(_) | Action::Delete(_) => {}
+            }
+        }
+        Ok(update)
+    }
+
+    /// The targets, after every placeholder has been found to be defined: names before values.
+    fn define(
+        &self,
+        placeholders: &mut Placeholders<'_>,
+    ) -> Result<Vec<crate::expr::path::Path>, Fault> {
+        let mut targets = Vec::with_capacity(self.actions.len());
+        for (target, action) in &self.actions {
+            targets.push(placeholders.path(target)?);
+            if let Action::Set(value) = action {
+                for node in value.nodes() {
+                    if let Node::Path(path) = node {
+                        placeholders.path(path)?;
+                    }
+                }
+            }
+        }
+        for (_, action) in &self.actions {
+            match action {
+                Action::Add(value) | Action::Delete(value) => {
+                    placeholders.value(value)?;
+                }
+                Action::Set(written) => {
+                    for node in written.nodes() {
+                        if let Node::Value(value) = node {
+                            placeholders.value(value)?;
+                        }
+                    }
+                }
+                Action::Remove => {}
+            }
+        }
+        Ok(targets)
+    }
+}
+
+fn build_value(
+    written: &WrittenValue<'_>,
+    placeholders: &mut Placeholders<'_>,
+) -> Result<SetValue, Fault> {
+    let left = build_operand(&written.left, placeholders)?;
+    Ok(match &written.operation {
+        None => SetValue::Operand(left),
+        Some((operator, right)) => {
+            let right = build_operand(right, placeholders)?;
+            match operator {
+                Operator::Plus => SetValue::Sum(left, right),
+                Operator::Minus => SetValue::Difference(left, right),
+            }
+        }
+    })
+}
+
+/// The operand of a postfix form. The grammar has seen to it that there are as many operands as each
+/// call takes, and that exactly one is left.
+fn build_operand(
+    nodes: &[Node<'_>],
+    placeholders: &mut Placeholders<'_>,
+) -> Result<SetOperand, Fault> {
+    let mut operands: Vec<SetOperand> = Vec::new();
+    for node in nodes {
+        let operand = match node {
+            Node::Path(path) => SetOperand::Path(placeholders.path(path)?),
+            Node::Value(value) => SetOperand::Value(placeholders.value(value)?.clone()),
+            Node::Call { function, count } => {
+                if *count != 2 {
+                    return Err(Fault::OperandCount {
+                        function: (*function).to_owned(),
+                        count: *count,
+                    });
+                }
+                let second = pop(&mut operands);
+                let first = pop(&mut operands);
+                match (*function, &first) {
+                    ("list_append", _) => SetOperand::list_append(first, second),
+                    (_, SetOperand::Path(path)) => {
+                        SetOperand::if_not_exists(path.clone(), second)
+                    }
+                    _ => return Err(Fault::NeedsPath("if_not_exists")),
+                }
+            }
+        };
+        operands.push(operand);
+    }
+    Ok(pop(&mut operands))
+}
+
+fn pop(operands: &mut Vec<SetOperand>) -> SetOperand {
+    operands
+        .pop()
+        .unwrap_or_else(|| unreachable!("the grammar counts operands"))
+}

@@ -1,0 +1,145 @@
+//! Updates: text to tree.
+//!
+//! ```text
+//! update  = section …
+//! section = SET set , … | REMOVE path , … | ADD path :value , … | DELETE path :value , …
+//! set     = path = value
+//! value   = operand | operand + operand | operand - operand | ( value )
+//! operand = path | :value | call | ( operand )
+//! call    = name ( operand , … )
+//! ```
+
+mod build;
+mod value;
+
+use super::cursor::{Cursor, WrittenPath};
+use super::placeholders::{Placeholders, check_words};
+use crate::expr::check::check_operators;
+use crate::expr::condition::Comparator;
+use crate::expr::fault::Fault;
+use crate::expr::lex::TokenKind;
+use crate::expr::update::Update;
+use value::{Node, WrittenValue};
+
+/// What is done to a path.
+#[derive(Debug)]
+enum Action<'t> {
+    Set(WrittenValue<'t>),
+    Remove,
+    Add(&'t str),
+    Delete(&'t str),
+}
+
+/// An update as it is written.
+#[derive(Debug, Default)]
+struct Written<'t> {
+    sections: Vec<&'static str>,
+    actions: Vec<(WrittenPath<'t>, Action<'t>)>,
+}
+
+/// Parses an update.
+pub(super) fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Update, Fault> {
+    let written = read(text)?;
+    written.check_text()?;
+    written.build(placeholders)
+}
+
+fn read(text: &str) -> Result<Written<'_>, Fault> {
+    let mut cursor = Cursor::new(text, &["SET", "REMOVE", "ADD", "DELETE"]);
+    let mut written = Written::default();
+    loop {
+        let Some(section) = cursor.keyword() else {
+            return Err(cursor.syntax_error());
+        };
+        cursor.next();
+        written.sections.push(section);
+        loop {
+            let target = cursor.path()?;
+            let action = read_action(section, &mut cursor)?;
+            written.actions.push((target, action));
+            if !cursor.take(TokenKind::Comma) {
+                break;
+            }
+        }
+        if cursor.take(TokenKind::End) {
+            return Ok(written);
+        }
+    }
+}
+
+fn read_action<'t>(section: &str, cursor: &mut Cursor<'t>) -> Result<Action<'t>, Fault> {
+    Ok(match section {
+        "SET" => {
+            cursor.expect(TokenKind::Comparator(Comparator::Eq))?;
+            Action::Set(value::read(cursor)?)
+        }
+        "ADD" => Action::Add(cursor.expect(TokenKind::Value)?.text),
+        "DELETE" => Action::Delete(cursor.expect(TokenKind::Value)?.text),
+        _ => Action::Remove,
+    })
+}
+
+impl<'t> Written<'t> {
+    /// The nodes of all right sides of `SET`.
+    fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
+        self.actions
+            .iter()
+            .filter_map(|(_, action)| match action {
+                Action::Set(value) => Some(value),
+                _ => None,
+            })
+            .flat_map(WrittenValue::nodes)
+    }
+
+    /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
+    /// before the next.
+    fn check_text(&self) -> Result<(), Fault> {
+        check_operators(self.count_operators())?;
+        for (target, action) in &self.actions {
+            check_words(target)?;
+            if let Action::Set(value) = action {
+                value.check_words()?;
+            }
+        }
+        for node in self.nodes() {
+            if let Node::Call { function, .. } = node {
+                check_function(function)?;
+            }
+        }
+        for (_, action) in &self.actions {
+            if let Action::Set(value) = action {
+                value.check_placement()?;
+            }
+        }
+        self.check_sections()
+    }
+
+    fn count_operators(&self) -> usize {
+        let functions = self
+            .nodes()
+            .filter(|node| matches!(node, Node::Call { .. }));
+        let sums = self
+            .actions
+            .iter()
+            .filter(|(_, action)| matches!(action, Action::Set(value) if value.is_operation()));
+        functions.count() + sums.count()
+    }
+
+    fn check_sections(&self) -> Result<(), Fault> {
+        for (n, section) in self.sections.iter().enumerate() {
+            if self.sections.iter().take(n).any(|earlier| earlier == section) {
+                return Err(Fault::SectionTwice(section));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_function(function: &str) -> Result<(), Fault> {
+    match function {
+        "if_not_exists" | "list_append" => Ok(()),
+        "attribute_exists" | "attribute_not_exists" | "attribute_type" | "begins_with"
+        | "contains" | "size" => Err(Fault::FunctionOutsideCondition(function.to_owned())),
+        _ => Err(Fault::UnknownFunction(function.to_owned())),
+    }
+}

@@ -1,0 +1,220 @@
+//! The right side of a `SET`: text to postfix form.
+//!
+//! As in conditions, what is applied stands behind what it is applied to, and what is still open is
+//! kept on a stack, so that the form is flat however deep the text nests.
+
+use crate::expr::fault::Fault;
+use crate::expr::lex::TokenKind;
+use crate::expr::parse::cursor::{Cursor, WrittenPath};
+use crate::expr::parse::placeholders::check_words;
+
+/// A node of the postfix form of an operand.
+#[derive(Debug)]
+pub(super) enum Node<'t> {
+    Path(WrittenPath<'t>),
+    Value(&'t str),
+    Call { function: &'t str, count: usize },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operator {
+    Plus,
+    Minus,
+}
+
+/// The right side of a `SET` as it is written: two operands if there is an operator.
+#[derive(Debug, Default)]
+pub(super) struct WrittenValue<'t> {
+    pub(super) left: Vec<Node<'t>>,
+    pub(super) operation: Option<(Operator, Vec<Node<'t>>)>,
+}
+
+impl<'t> WrittenValue<'t> {
+    /// All nodes, those of the left operand first.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
+        self.operands().flatten()
+    }
+
+    pub(super) const fn is_operation(&self) -> bool {
+        self.operation.is_some()
+    }
+
+    fn operands(&self) -> impl Iterator<Item = &Vec<Node<'t>>> {
+        let right = self.operation.as_ref().map(|(_, right)| right);
+        std::iter::once(&self.left).chain(right)
+    }
+
+    pub(super) fn check_words(&self) -> Result<(), Fault> {
+        self.nodes().try_for_each(|node| match node {
+            Node::Path(path) => check_words(path),
+            Node::Value(_) | Node::Call { .. } => Ok(()),
+        })
+    }
+
+    /// Refuses a `list_append` that is an operand of another.
+    pub(super) fn check_placement(&self) -> Result<(), Fault> {
+        for operand in self.operands() {
+            // For each operand that waits for what it belongs to: the function, if it is a call.
+            let mut waiting: Vec<Option<&str>> = Vec::new();
+            for node in operand {
+                let Node::Call { function, count } = node else {
+                    waiting.push(None);
+                    continue;
+                };
+                let first = waiting.len().saturating_sub(*count);
+                let nested = waiting
+                    .drain(first..)
+                    .any(|inner| inner == Some("list_append"));
+                if nested && *function == "list_append" {
+                    return Err(Fault::MisplacedFunction("list_append".to_owned()));
+                }
+                waiting.push(Some(function));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a value, up to a token that cannot go on with it.
+pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<WrittenValue<'t>, Fault> {
+    let mut reader = Reader {
+        cursor,
+        value: WrittenValue::default(),
+        open: Vec::new(),
+        grouped: false,
+        operator_level: None,
+    };
+    loop {
+        reader.term()?;
+        if !reader.reduce()? {
+            return Ok(reader.value);
+        }
+    }
+}
+
+/// What has been begun and waits for a term.
+#[derive(Clone, Copy, Debug)]
+enum Open<'t> {
+    /// `(`
+    Group,
+    /// `function(`, and how many operands it has so far.
+    Call { function: &'t str, count: usize },
+}
+
+struct Reader<'c, 't> {
+    cursor: &'c mut Cursor<'t>,
+    value: WrittenValue<'t>,
+    open: Vec<Open<'t>>,
+    /// Whether the last term is a group, with nothing around it yet.
+    grouped: bool,
+    /// How many groups are around the operator, once it is read and until its right operand ends.
+    operator_level: Option<usize>,
+}
+
+impl<'t> Reader<'_, 't> {
+    fn push(&mut self, node: Node<'t>) {
+        let nodes = match &mut self.value.operation {
+            None => &mut self.value.left,
+            Some((_, right)) => right,
+        };
+        nodes.push(node);
+        self.grouped = false;
+    }
+
+    /// Reads up to the end of the next path or value, opening what comes before it.
+    fn term(&mut self) -> Result<(), Fault> {
+        loop {
+            let token = self.cursor.peek();
+            let called = self.cursor.peek_second().kind == TokenKind::OpenParenthesis;
+            match (token.kind, self.cursor.keyword()) {
+                (TokenKind::OpenParenthesis, _) => {
+                    self.open.push(Open::Group);
+                    self.cursor.next();
+                }
+                (TokenKind::Word, None) if called => {
+                    let function = token.text;
+                    self.open.push(Open::Call { function, count: 0 });
+                    self.cursor.next();
+                    self.cursor.next();
+                }
+                (TokenKind::Value, _) => {
+                    self.cursor.next();
+                    self.push(Node::Value(token.text));
+                    return Ok(());
+                }
+                _ => {
+                    let path = self.cursor.path()?;
+                    self.push(Node::Path(path));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Completes what the last term completes; whether another term is needed.
+    fn reduce(&mut self) -> Result<bool, Fault> {
+        loop {
+            match self.open.last_mut() {
+                Some(Open::Call { function, count }) => {
+                    *count += 1;
+                    let (function, count) = (*function, *count);
+                    if self.cursor.take(TokenKind::Comma) {
+                        return Ok(true);
+                    }
+                    self.cursor.expect(TokenKind::CloseParenthesis)?;
+                    self.open.pop();
+                    self.push(Node::Call { function, count });
+                }
+                Some(Open::Group) if self.cursor.peek().kind == TokenKind::CloseParenthesis => {
+                    self.close_group()?;
+                }
+                open => {
+                    let groups_open = open.is_some();
+                    if self.operator() {
+                        return Ok(true);
+                    }
+                    if groups_open {
+                        return Err(self.cursor.syntax_error());
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    fn close_group(&mut self) -> Result<(), Fault> {
+        // A group around the whole operation: that its right operand is one does not matter.
+        if self.operator_level == Some(self.open.len()) {
+            self.operator_level = None;
+            self.grouped = false;
+        }
+        if self.grouped {
+            return Err(Fault::RedundantParentheses);
+        }
+        self.cursor.next();
+        self.open.pop();
+        self.grouped = true;
+        Ok(())
+    }
+
+    /// Passes the operator, if it is next and may stand here: there is only one, and not inside a
+    /// function.
+    fn operator(&mut self) -> bool {
+        let operator = match self.cursor.peek().kind {
+            TokenKind::Plus => Operator::Plus,
+            TokenKind::Minus => Operator::Minus,
+            _ => return false,
+        };
+        let in_function = self
+            .open
+            .iter()
+            .any(|open| matches!(open, Open::Call { .. }));
+        if in_function || self.value.is_operation() {
+            return false;
+        }
+        self.value.operation = Some((operator, Vec::new()));
+        self.operator_level = Some(self.open.len());
+        self.cursor.next();
+        true
+    }
+}

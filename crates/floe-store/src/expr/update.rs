@@ -1,0 +1,277 @@
+//! Updates: trees that change an item.
+
+use super::path::Path;
+use crate::value::Value;
+
+/// What `SET` and its companions do to an item. All values are computed from the item as it was; the
+/// clauses then apply together.
+///
+/// ```
+/// use floe_store::{Item, expr::{Path, SetOperand, Update}};
+///
+/// let update = Update::new()
+///     .set("name", "Ada")
+///     .set_sum("visits", SetOperand::if_not_exists("visits", 0), 1)
+///     .remove("draft");
+/// let item = update.apply(&Item::new().with("draft", true))?;
+/// assert_eq!(item, Item::new().with("name", "Ada").with("visits", 1));
+/// # Ok::<(), floe_store::Error>(())
+/// ```
+///
+/// As with [`Condition`](super::Condition), [`check`](Update::check) bounds the depth of operands that
+/// code has nested, and what recurses wants it passed.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Update {
+    /// `SET path = value`
+    pub set: Vec<(Path, SetValue)>,
+    /// `REMOVE path`
+    pub remove: Vec<Path>,
+    /// `ADD path number-or-set`
+    pub add: Vec<(Path, Value)>,
+    /// `DELETE path set`
+    pub delete: Vec<(Path, Value)>,
+}
+
+/// The right side of a `SET`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetValue {
+    /// The operand itself.
+    Operand(SetOperand),
+    /// The sum of two numbers.
+    Sum(SetOperand, SetOperand),
+    /// The difference of two numbers.
+    Difference(SetOperand, SetOperand),
+}
+
+/// An operand on the right side of a `SET`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetOperand {
+    /// The value at a path, which must be there.
+    Path(Path),
+    /// A literal value.
+    Value(Value),
+    /// The value at a path, or the operand if there is none.
+    IfNotExists(Path, Box<SetOperand>),
+    /// One list after the other.
+    ListAppend(Box<SetOperand>, Box<SetOperand>),
+}
+
+impl SetValue {
+    /// The operands, one or two.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &SetOperand> {
+        let (first, second) = match self {
+            Self::Operand(operand) => (operand, None),
+            Self::Sum(left, right) | Self::Difference(left, right) => (left, Some(right)),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
+impl SetOperand {
+    /// The value at a path, or the operand if there is none.
+    pub fn if_not_exists(path: impl Into<Path>, otherwise: impl Into<SetOperand>) -> Self {
+        Self::IfNotExists(path.into(), Box::new(otherwise.into()))
+    }
+
+    /// One list after the other.
+    pub fn list_append(first: impl Into<SetOperand>, second: impl Into<SetOperand>) -> Self {
+        Self::ListAppend(Box::new(first.into()), Box::new(second.into()))
+    }
+}
+
+impl SetOperand {
+    /// The operand and every operand inside it, each before what is inside it.
+    pub(super) fn nested(&self) -> impl Iterator<Item = &Self> {
+        let mut pending = vec![self];
+        std::iter::from_fn(move || {
+            let operand = pending.pop()?;
+            match operand {
+                Self::IfNotExists(_, otherwise) => pending.push(otherwise),
+                Self::ListAppend(first, second) => {
+                    pending.push(second);
+                    pending.push(first);
+                }
+                Self::Path(_) | Self::Value(_) => {}
+            }
+            Some(operand)
+        })
+    }
+
+    /// The path that the operand itself reads.
+    pub(super) const fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) | Self::IfNotExists(path, _) => Some(path),
+            Self::Value(_) | Self::ListAppend(..) => None,
+        }
+    }
+
+    /// Moves the operands that hold operands themselves out of this one.
+    fn take_branches(&mut self, into: &mut Vec<Self>) {
+        let mut take = |child: &mut Box<Self>| {
+            if matches!(**child, Self::IfNotExists(..) | Self::ListAppend(..)) {
+                into.push(std::mem::replace(&mut **child, Self::Value(Value::Null)));
+            }
+        };
+        match self {
+            Self::IfNotExists(_, otherwise) => take(otherwise),
+            Self::ListAppend(first, second) => {
+                take(first);
+                take(second);
+            }
+            Self::Path(_) | Self::Value(_) => {}
+        }
+    }
+}
+
+impl Drop for SetOperand {
+    /// Takes the operand apart level by level: one built by code may be deeper than the stack.
+    fn drop(&mut self) {
+        let mut pending = Vec::new();
+        self.take_branches(&mut pending);
+        while let Some(mut branch) = pending.pop() {
+            branch.take_branches(&mut pending);
+        }
+    }
+}
+
+impl From<Path> for SetOperand {
+    fn from(path: Path) -> Self {
+        Self::Path(path)
+    }
+}
+
+literal_operands!(SetOperand);
+
+impl Update {
+    /// An update that changes nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `SET path = operand`
+    #[must_use]
+    pub fn set(mut self, path: impl Into<Path>, operand: impl Into<SetOperand>) -> Self {
+        self.set
+            .push((path.into(), SetValue::Operand(operand.into())));
+        self
+    }
+
+    /// `SET path = left + right`
+    #[must_use]
+    pub fn set_sum(
+        mut self,
+        path: impl Into<Path>,
+        left: impl Into<SetOperand>,
+        right: impl Into<SetOperand>,
+    ) -> Self {
+        self.set
+            .push((path.into(), SetValue::Sum(left.into(), right.into())));
+        self
+    }
+
+    /// `SET path = left - right`
+    #[must_use]
+    pub fn set_difference(
+        mut self,
+        path: impl Into<Path>,
+        left: impl Into<SetOperand>,
+        right: impl Into<SetOperand>,
+    ) -> Self {
+        self.set
+            .push((path.into(), SetValue::Difference(left.into(), right.into())));
+        self
+    }
+
+    /// `REMOVE path`
+    #[must_use]
+    pub fn remove(mut self, path: impl Into<Path>) -> Self {
+        self.remove.push(path.into());
+        self
+    }
+
+    /// `ADD path number-or-set`
+    #[must_use]
+    pub fn add(mut self, path: impl Into<Path>, value: impl Into<Value>) -> Self {
+        self.add.push((path.into(), value.into()));
+        self
+    }
+
+    /// `DELETE path set`
+    #[must_use]
+    pub fn delete(mut self, path: impl Into<Path>, set: impl Into<Value>) -> Self {
+        self.delete.push((path.into(), set.into()));
+        self
+    }
+
+    /// Whether the update has no clause.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+            && self.remove.is_empty()
+            && self.add.is_empty()
+            && self.delete.is_empty()
+    }
+
+    /// Every path that the update changes, clause by clause.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.set
+            .iter()
+            .map(|(path, _)| path)
+            .chain(&self.remove)
+            .chain(self.add.iter().map(|(path, _)| path))
+            .chain(self.delete.iter().map(|(path, _)| path))
+    }
+
+    /// Every path that the right sides read, in the order in which they are written.
+    pub fn read_paths(&self) -> impl Iterator<Item = &Path> {
+        self.set
+            .iter()
+            .flat_map(|(_, value)| value.operands())
+            .flat_map(SetOperand::nested)
+            .filter_map(SetOperand::path)
+    }
+
+    /// Whether the update makes an item that is not there. DynamoDB makes none only to take something
+    /// away from it; an update without a clause makes one that holds the key alone.
+    ///
+    /// ```
+    /// use floe_store::expr::Update;
+    ///
+    /// assert!(Update::new().creates_item());
+    /// assert!(Update::new().add("count", 1).remove("draft").creates_item());
+    /// assert!(!Update::new().remove("draft").creates_item());
+    /// ```
+    pub fn creates_item(&self) -> bool {
+        !self.set.is_empty() || !self.add.is_empty() || self.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_paths_are_those_of_the_right_sides() {
+        let update = Update::new()
+            .set(
+                "x",
+                SetOperand::list_append(SetOperand::if_not_exists("a", Path::from("b")), Path::from("c")),
+            )
+            .set_sum("y", Path::from("d"), SetOperand::if_not_exists("e", 1))
+            .remove("z");
+        let paths: Vec<_> = update.read_paths().map(Path::to_string).collect();
+        assert_eq!(paths.concat(), "abcde");
+    }
+
+    #[test]
+    fn an_operand_deeper_than_the_stack_is_walked_and_dropped() {
+        let mut operand = SetOperand::from(1);
+        for n in 0..200_000 {
+            operand = match n % 3 {
+                0 => SetOperand::if_not_exists("a", operand),
+                1 => SetOperand::list_append(operand, Path::from("b")),
+                _ => SetOperand::list_append(Path::from("b"), operand),
+            };
+        }
+        assert_eq!(Update::new().set("x", operand).read_paths().count(), 200_000);
+    }
+}

@@ -1,0 +1,246 @@
+//! Items: what a table holds, and what a map value is.
+//!
+//! An item is a vector sorted by attribute name. Items are small and read far more often than
+//! changed, so a sorted vector beats a tree or a hash map on each point that matters here: one
+//! allocation, cheap decoding in stored order, and one order for equality, hashing and bytes.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+use smol_str::SmolStr;
+
+use crate::value::Value;
+
+/// The name of an attribute. Short names are kept inline, so that reading an item does not allocate
+/// for them.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(SmolStr);
+
+impl Name {
+    /// A name from a static text, without allocation.
+    pub const fn new_static(text: &'static str) -> Self {
+        Self(SmolStr::new_static(text))
+    }
+
+    /// The text of the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Self(SmolStr::new(text))
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Self(SmolStr::from(text))
+    }
+}
+
+impl From<&Name> for Name {
+    fn from(name: &Name) -> Self {
+        name.clone()
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+/// A set of named values: a row of a table, a key, or the inside of a map value.
+///
+/// ```
+/// use floe_store::{Item, Value};
+///
+/// let item = Item::new().with("id", "o-1").with("quantity", 3);
+/// assert_eq!(item.get("quantity"), Some(&Value::from(3)));
+/// assert_eq!(format!("{item:?}"), r#"{"id": "o-1", "quantity": 3}"#);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Item {
+    /// Sorted by name, each name once.
+    attributes: Vec<(Name, Value)>,
+}
+
+impl Item {
+    /// An item without attributes.
+    pub const fn new() -> Self {
+        Self {
+            attributes: Vec::new(),
+        }
+    }
+
+    /// An item without attributes, with room for so many.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self {
+            attributes: Vec::with_capacity(capacity),
+        }
+    }
+
+    /// The item with this attribute set.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
+        self.insert(name, value);
+        self
+    }
+
+    /// Sets an attribute and returns the value that it had.
+    pub fn insert(&mut self, name: impl Into<Name>, value: impl Into<Value>) -> Option<Value> {
+        let (name, value) = (name.into(), value.into());
+        // Decoding and building in order append at the end.
+        if self.attributes.last().is_none_or(|(last, _)| *last < name) {
+            self.attributes.push((name, value));
+            return None;
+        }
+        match self.position(&name) {
+            Ok(at) => self
+                .attributes
+                .get_mut(at)
+                .map(|(_, old)| std::mem::replace(old, value)),
+            Err(at) => {
+                self.attributes.insert(at, (name, value));
+                None
+            }
+        }
+    }
+
+    /// Removes an attribute and returns the value that it had.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.position(name).ok()?;
+        Some(self.attributes.remove(at).1)
+    }
+
+    /// The value of an attribute.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let at = self.position(name).ok()?;
+        self.attributes.get(at).map(|(_, value)| value)
+    }
+
+    /// The value of an attribute, to be changed in place.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        let at = self.position(name).ok()?;
+        self.attributes.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Whether the attribute is there.
+    pub fn contains(&self, name: &str) -> bool {
+        self.position(name).is_ok()
+    }
+
+    /// How many attributes there are.
+    pub const fn len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    /// Whether there is no attribute.
+    pub const fn is_empty(&self) -> bool {
+        self.attributes.is_empty()
+    }
+
+    /// The attributes in the order of their names.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Name, &Value)> + ExactSizeIterator {
+        self.attributes.iter().map(|(name, value)| (name, value))
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.attributes
+            .binary_search_by(|(probe, _)| probe.as_str().cmp(name))
+    }
+}
+
+impl<N: Into<Name>, V: Into<Value>> FromIterator<(N, V)> for Item {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(attributes: I) -> Self {
+        let mut item = Self::new();
+        item.extend(attributes);
+        item
+    }
+}
+
+impl<N: Into<Name>, V: Into<Value>> Extend<(N, V)> for Item {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, attributes: I) {
+        for (name, value) in attributes {
+            self.insert(name, value);
+        }
+    }
+}
+
+impl<N: Into<Name>, V: Into<Value>, const LEN: usize> From<[(N, V); LEN]> for Item {
+    fn from(attributes: [(N, V); LEN]) -> Self {
+        attributes.into_iter().collect()
+    }
+}
+
+impl IntoIterator for Item {
+    type Item = (Name, Value);
+    type IntoIter = std::vec::IntoIter<(Name, Value)>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.attributes.into_iter()
+    }
+}
+
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.attributes.iter().map(|(n, v)| (n, v)))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_keep_the_order_of_names_whatever_the_order_of_insertion() {
+        let mut item = Item::new().with("b", 1).with("a", 2).with("c", 3);
+        assert_eq!(item.insert("b", 4), Some(Value::from(1)));
+        assert_eq!(item.remove("a"), Some(Value::from(2)));
+        assert_eq!(item.remove("a"), None);
+        let names: Vec<_> = item.iter().map(|(n, _)| n.to_string()).collect();
+        assert_eq!(names, ["b", "c"]);
+        assert_eq!(item.get("b"), Some(&Value::from(4)));
+    }
+}

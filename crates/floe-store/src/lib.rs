@@ -1,0 +1,52 @@
+//! The vocabulary of Floe: DynamoDB's data model and operations, without any I/O.
+//!
+//! Everything that talks about data in Floe talks in the types of this crate: a [`Value`] in an
+//! [`Item`], kept in a table that a [`TableDef`] describes, read and written by the operations in
+//! [`op`] with the [expressions](expr) they carry, through an [`Engine`].
+//!
+//! ```
+//! use floe_store::{Item, op::PutItem, expr::{Condition, Path}};
+//!
+//! let order = Item::new().with("id", "o-1").with("quantity", 3);
+//! let put = PutItem::new("Orders", order)
+//!     .condition(Condition::attribute_not_exists(Path::attribute("id")));
+//! assert_eq!(put.table_name, "Orders");
+//! ```
+//!
+//! # What is where
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`value`], [`number`], [`item`] | the data: ten types of value, 38-digit decimals, items |
+//! | [`size`], [`limits`], [`capacity`] | what data weighs, how much is allowed, what it costs |
+//! | [`table`] | keys, indexes, streams and expiry of a table |
+//! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
+//! | [`op`] | one file per operation: input, output, validation |
+//! | [`engine`] | the trait that stores implement |
+//! | [`error`] | errors shaped as DynamoDB's |
+//! | [`env`] | the only door for time and randomness |
+//!
+//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), JSON of the wire
+//! (`floe-server`). The crate depends on no runtime and no storage.
+
+pub mod capacity;
+pub mod engine;
+pub mod env;
+pub mod error;
+pub mod expr;
+pub mod item;
+pub mod limits;
+pub mod number;
+pub mod op;
+pub mod size;
+pub mod table;
+pub mod value;
+
+pub use capacity::{ConsumedCapacity, Units};
+pub use engine::{BoxFuture, Capabilities, Engine};
+pub use env::{Clock, Env, Timestamp};
+pub use error::{CancellationReason, Error, Result};
+pub use item::{Item, Name};
+pub use number::{Number, NumberError};
+pub use table::TableDef;
+pub use value::{Set, SetError, Value, ValueType};

@@ -1,0 +1,227 @@
+//! Numbers as text: reading what DynamoDB reads, printing what DynamoDB prints.
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use super::{Number, NumberError, power_of_ten};
+
+/// Reads what DynamoDB reads: an optional sign, digits with at most one point among or beside them,
+/// an optional exponent; nothing else, no spaces. Zeros before the first and after the last other
+/// digit are not significant.
+///
+/// Zero is checked as if its last written digit were 1: `0e126` is refused, `0.0e126` is not.
+impl FromStr for Number {
+    type Err = NumberError;
+
+    fn from_str(text: &str) -> Result<Self, NumberError> {
+        parse(text.as_bytes())
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Number, NumberError> {
+    let (negative, unsigned) = split_sign(text);
+    if let Some(value) = parse_short_integer(unsigned) {
+        return Ok(Number::from_u64(negative, value));
+    }
+    let (whole, rest) = split_digits(unsigned);
+    let (fraction, rest) = match rest {
+        [b'.', rest @ ..] => split_digits(rest),
+        rest => (&[][..], rest),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(NumberError::Malformed);
+    }
+    let exponent = match rest {
+        [] => Some(0),
+        [b'e' | b'E', exponent @ ..] => parse_exponent(exponent)?,
+        _ => return Err(NumberError::Malformed),
+    };
+    let significand = Significand::of(whole, fraction);
+    let exponent = exponent.ok_or(NumberError::Malformed)?;
+    if significand.digits == 0 {
+        let last_digit = exponent.saturating_sub_unsigned(fraction.len() as u64);
+        return Number::new(false, 1, last_digit).map(|_| Number::ZERO);
+    }
+    if significand.digits - significand.zeros > Number::DIGITS_MAX as u64 {
+        return Err(NumberError::TooManyDigits);
+    }
+    let exponent = exponent
+        .saturating_sub_unsigned(fraction.len() as u64)
+        .saturating_add_unsigned(significand.zeros);
+    Number::new(negative, significand.coefficient, exponent)
+}
+
+/// The common case: up to 19 digits and nothing else.
+fn parse_short_integer(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 19 {
+        return None;
+    }
+    text.iter().try_fold(0, |value, byte| {
+        byte.is_ascii_digit()
+            .then(|| value * 10 + u64::from(byte - b'0'))
+    })
+}
+
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
+}
+
+fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// The exponent, `None` when it is well formed and too large for 64 bits.
+fn parse_exponent(text: &[u8]) -> Result<Option<i64>, NumberError> {
+    let (negative, digits) = split_sign(text);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(NumberError::Malformed);
+    }
+    Ok(digits.iter().try_fold(0_i64, |value, byte| {
+        let value = value.checked_mul(10)?;
+        let digit = i64::from(byte - b'0');
+        if negative {
+            value.checked_sub(digit)
+        } else {
+            value.checked_add(digit)
+        }
+    }))
+}
+
+/// The digits of a number as they are read, however many there are.
+#[derive(Default)]
+struct Significand {
+    /// The digits up to the last that is not zero, as long as these are no more than 38.
+    coefficient: u128,
+    /// How many digits were read from the first that is not zero.
+    digits: u64,
+    /// How many zeros were read since the last digit that is not zero.
+    zeros: u64,
+}
+
+impl Significand {
+    fn of(whole: &[u8], fraction: &[u8]) -> Self {
+        let mut significand = Self::default();
+        for byte in whole.iter().chain(fraction) {
+            significand.push(byte - b'0');
+        }
+        significand
+    }
+
+    fn push(&mut self, digit: u8) {
+        if digit == 0 {
+            let leading = self.digits == 0;
+            self.digits += u64::from(!leading);
+            self.zeros += u64::from(!leading);
+            return;
+        }
+        self.digits += 1;
+        if self.digits <= Number::DIGITS_MAX as u64 {
+            let shift = power_of_ten(self.zeros as usize + 1);
+            self.coefficient = self.coefficient * shift + u128::from(digit);
+        }
+        self.zeros = 0;
+    }
+}
+
+impl Number {
+    /// Writes the number as [`Display`](fmt::Display) does, without a formatter and without
+    /// allocating.
+    ///
+    /// ```
+    /// let mut json = String::from("{\"N\":\"");
+    /// floe_store::Number::from(-3).write(&mut json)?;
+    /// json.push_str("\"}");
+    /// assert_eq!(json, r#"{"N":"-3"}"#);
+    /// # Ok::<(), std::fmt::Error>(())
+    /// ```
+    pub fn write<W: Write + ?Sized>(&self, out: &mut W) -> fmt::Result {
+        if self.negative {
+            out.write_char('-')?;
+        }
+        self.write_unsigned(out)
+    }
+
+    fn write_unsigned<W: Write + ?Sized>(&self, out: &mut W) -> fmt::Result {
+        let places = usize::from(self.exponent.unsigned_abs());
+        if self.exponent < 0 {
+            // Past the 38 digits that a coefficient can have the divisor only has to exceed it.
+            let unit = power_of_ten(places);
+            let (whole, fraction) = (self.coefficient() / unit, self.coefficient() % unit);
+            return write!(out, "{whole}.{fraction:0places$}");
+        }
+        if self.high == 0 {
+            write!(out, "{}", self.low)?;
+        } else {
+            write!(out, "{}", self.coefficient())?;
+        }
+        (0..places).try_for_each(|_| out.write_char('0'))
+    }
+}
+
+/// Prints what DynamoDB returns: plain decimal, without exponent, without needless zeros.
+///
+/// ```
+/// use floe_store::Number;
+///
+/// for (stored, returned) in [("1E5", "100000"), ("+007.50", "7.5"), ("-0", "0"), (".5", "0.5")] {
+///     assert_eq!(stored.parse::<Number>()?.to_string(), returned);
+/// }
+/// # Ok::<(), floe_store::NumberError>(())
+/// ```
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.width().is_none() && !f.sign_plus() {
+            return self.write(f);
+        }
+        let mut text = Text::default();
+        self.write_unsigned(&mut text)?;
+        f.pad_integral(!self.negative, "", text.as_str())
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Number({self})")
+    }
+}
+
+/// Text on the stack, with room for the longest number.
+pub(super) struct Text {
+    bytes: [u8; Self::BYTES_MAX],
+    length: usize,
+}
+
+impl Text {
+    /// `-0.`, 129 zeros and 38 digits.
+    pub(super) const BYTES_MAX: usize = 170;
+
+    pub(super) fn as_str(&self) -> &str {
+        let written = self.bytes.get(..self.length).unwrap_or_default();
+        // Only whole strings were copied in, so this is UTF-8.
+        str::from_utf8(written).unwrap_or_default()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self {
+            bytes: [0; Self::BYTES_MAX],
+            length: 0,
+        }
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! BatchGetItem: reads many items by their keys, each on its own.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::constraint::{Faults, is_name, length_at_least, length_at_most};
+use super::values::check_values;
+use super::{keys, missing_table, references};
+use crate::capacity::{Consistency, ConsumedCapacity, ReturnConsumedCapacity};
+use crate::error::{Error, Result};
+use crate::expr::Paths;
+use crate::item::Item;
+use crate::limits::BATCH_GET_ITEMS_MAX;
+use crate::table::TableDef;
+
+/// Reads up to 100 items, from several tables.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct BatchGetItem {
+    /// What to read from each table.
+    pub requests: BTreeMap<String, KeysAndAttributes>,
+    /// How much to tell about the cost.
+    pub return_capacity: ReturnConsumedCapacity,
+}
+
+/// What [`BatchGetItem`] reads from one table.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct KeysAndAttributes {
+    /// The keys, each once.
+    pub keys: Vec<Item>,
+    /// Which parts of the items to return; all if absent.
+    pub projection: Option<Paths>,
+    /// Whether the reads see every write answered before.
+    pub consistent: bool,
+}
+
+impl BatchGetItem {
+    /// A request that reads nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads these keys of a table consistently, too.
+    #[must_use]
+    pub fn keys(
+        mut self,
+        table_name: impl Into<String>,
+        keys: impl IntoIterator<Item = Item>,
+    ) -> Self {
+        let request = self.requests.entry(table_name.into()).or_default();
+        request.consistent = true;
+        request.keys.extend(keys);
+        self
+    }
+
+    /// Checks the request alone, before the tables are looked up.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        self.validate_counts()?;
+        for request in self.requests.values() {
+            request.validate()?;
+        }
+        Ok(())
+    }
+
+    fn validate_counts(&self) -> Result<()> {
+        let mut faults = Faults::new();
+        if self.requests.is_empty() {
+            faults.add_unseen("RequestItems", length_at_least(1));
+        }
+        let keyless = self.requests.iter().find(|(_, r)| r.keys.is_empty());
+        if let Some((table, _)) = keyless {
+            let path = format_args!("RequestItems.{table}.member.Keys");
+            faults.add_unseen(path, length_at_least(1));
+        } else if !self.requests.keys().all(|name| is_name(name)) {
+            faults.add_unseen("requestItems", TABLE_NAMES);
+        } else if self.requests.values().map(|r| r.keys.len()).sum::<usize>() > BATCH_GET_ITEMS_MAX
+        {
+            // DynamoDB names one table; the one with the most keys is the likeliest to be at fault.
+            let largest = self.requests.iter().max_by_key(|(_, r)| r.keys.len());
+            let table = largest.map_or("", |(name, _)| name);
+            let path = format_args!("RequestItems.{table}.member.Keys");
+            faults.add_unseen(path, length_at_most(BATCH_GET_ITEMS_MAX));
+        }
+        faults.into_result()
+    }
+
+    /// Checks a valid request against its tables.
+    ///
+    /// # Errors
+    ///
+    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
+    /// [`Validation`](Error::Validation) when a key is none of its table.
+    pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
+        for (name, request) in &self.requests {
+            let table = tables(name).ok_or_else(missing_table)?;
+            for key in &request.keys {
+                keys::check_key(&table.key, key)?;
+            }
+            references::check_projection(table, request.projection.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// What the names of tables must satisfy where they are the keys of a map.
+pub(super) const TABLE_NAMES: &str = "Map keys must satisfy constraint: [Member must have length \
+    less than or equal to 255, Member must have length greater than or equal to 3, Member must \
+    satisfy regular expression pattern: [a-zA-Z0-9_.-]+]";
+
+impl KeysAndAttributes {
+    /// The consistency, for which the reads are charged.
+    pub const fn consistency(&self) -> Consistency {
+        Consistency::of_read(self.consistent)
+    }
+
+    /// The part of an item that the answer holds.
+    pub fn answer(&self, item: Item) -> Item {
+        match &self.projection {
+            Some(paths) => paths.project(&item),
+            None => item,
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        for key in &self.keys {
+            check_values(key)?;
+        }
+        self.projection.as_ref().map_or(Ok(()), Paths::check)?;
+        let mut seen = HashSet::with_capacity(self.keys.len());
+        if self.keys.iter().all(|key| seen.insert(key)) {
+            Ok(())
+        } else {
+            Err(duplicate_keys())
+        }
+    }
+}
+
+pub(super) fn duplicate_keys() -> Error {
+    Error::validation("Provided list of item keys contains duplicates")
+}
+
+/// What [`BatchGetItem`] found.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct BatchGetItemOutput {
+    /// The items that are there, by table, in no promised order.
+    pub items: BTreeMap<String, Vec<Item>>,
+    /// What was not read and should be asked again.
+    pub unprocessed: BTreeMap<String, KeysAndAttributes>,
+    /// What it cost per table, if asked.
+    pub consumed: Vec<ConsumedCapacity>,
+}

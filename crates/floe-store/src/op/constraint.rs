@@ -1,0 +1,272 @@
+//! The form in which DynamoDB reports parameters outside their range, and the names of tables.
+//!
+//! `1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must
+//! have length greater than or equal to 3`. Several faults of one request come together, at most ten.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use crate::error::{Error, Result};
+use crate::limits::{CONSTRAINT_ERRORS_MAX, TABLE_NAME_CHARS, TOKEN_CHARS};
+
+/// The characters of the names of tables and indexes.
+const NAME_PATTERN: &str = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
+
+/// What every error about a parameter starts with.
+pub(super) const INVALID: &str = "One or more parameter values were invalid: ";
+
+/// Faults of a request, in the order in which DynamoDB lists them. Collecting none costs nothing.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<String>);
+
+impl Faults {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value at the path breaks the constraint.
+    pub(super) fn add(
+        &mut self,
+        value: impl Display,
+        path: impl Display,
+        constraint: impl Display,
+    ) {
+        self.0.push(format!(
+            "Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
+        ));
+    }
+
+    /// The value at the path breaks the constraint and is not shown.
+    pub(super) fn add_unseen(&mut self, path: impl Display, constraint: impl Display) {
+        self.0.push(format!(
+            "Value at '{path}' failed to satisfy constraint: {constraint}"
+        ));
+    }
+
+    /// Adds a fault if the text is shorter or longer than it may be.
+    pub(super) fn length(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
+        let length = length(text);
+        if length < *range.start() {
+            self.add(text, path, length_at_least(*range.start()));
+        } else if length > *range.end() {
+            self.add(text, path, length_at_most(*range.end()));
+        }
+    }
+
+    /// As [`length`](Faults::length), without showing the text.
+    pub(super) fn length_unseen(
+        &mut self,
+        text: &str,
+        path: impl Display,
+        range: RangeInclusive<usize>,
+    ) {
+        let length = length(text);
+        if length < *range.start() {
+            self.add_unseen(path, length_at_least(*range.start()));
+        } else if length > *range.end() {
+            self.add_unseen(path, length_at_most(*range.end()));
+        }
+    }
+
+    /// Adds a fault if the number is smaller or greater than it may be.
+    pub(super) fn value<N: PartialOrd + Display>(
+        &mut self,
+        number: N,
+        path: impl Display,
+        range: RangeInclusive<N>,
+    ) {
+        if number < *range.start() {
+            let least = range.start();
+            let constraint = format!("Member must have value greater than or equal to {least}");
+            self.add(number, path, constraint);
+        } else if number > *range.end() {
+            let most = range.end();
+            let constraint = format!("Member must have value less than or equal to {most}");
+            self.add(number, path, constraint);
+        }
+    }
+
+    /// Adds a fault if the name has characters that names of tables and indexes may not have.
+    pub(super) fn pattern(&mut self, name: &str, path: impl Display) {
+        if !matches_pattern(name) {
+            self.add(name, path, NAME_PATTERN);
+        }
+    }
+
+    /// Adds a fault if the token is empty or too long.
+    pub(super) fn token(&mut self, token: Option<&str>) {
+        if let Some(token) = token {
+            self.length(token, "clientRequestToken", TOKEN_CHARS);
+        }
+    }
+
+    /// The faults as one error, if there is one.
+    pub(super) fn into_result(mut self) -> Result<()> {
+        self.0.truncate(CONSTRAINT_ERRORS_MAX);
+        let plural = match self.0.len() {
+            0 => return Ok(()),
+            1 => "",
+            _ => "s",
+        };
+        Err(Error::Validation(format!(
+            "{} validation error{plural} detected: {}",
+            self.0.len(),
+            self.0.join("; ")
+        )))
+    }
+}
+
+pub(super) fn length_at_least(least: usize) -> String {
+    format!("Member must have length greater than or equal to {least}")
+}
+
+pub(super) fn length_at_most(most: usize) -> String {
+    format!("Member must have length less than or equal to {most}")
+}
+
+/// Puts an error about the request into the form of a constraint, as PutItem, UpdateItem and
+/// DeleteItem do with errors that others report bare.
+pub(super) fn enveloped(error: Error) -> Error {
+    match error {
+        Error::Validation(message) => {
+            Error::Validation(format!("1 validation error detected: {message}"))
+        }
+        other => other,
+    }
+}
+
+/// `One or more parameter values were invalid: ` and the message.
+pub(super) fn invalid(message: impl Display) -> Error {
+    Error::Validation(format!("{INVALID}{message}"))
+}
+
+/// Checks the name of a table as every operation on items does: the first fault, its length before
+/// its characters.
+///
+/// ```
+/// use floe_store::op::validate_table_name;
+///
+/// assert!(validate_table_name("Orders").is_ok());
+/// assert_eq!(
+///     validate_table_name("ab").unwrap_err().to_string(),
+///     "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: \
+///      Member must have length greater than or equal to 3"
+/// );
+/// ```
+///
+/// # Errors
+///
+/// [`Validation`](Error::Validation) when it is no name that a table can have.
+pub fn validate_table_name(name: &str) -> Result<()> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let mut faults = Faults::new();
+    if name.is_empty() {
+        faults.add_unseen("TableName", length_at_least(1));
+    } else if TABLE_NAME_CHARS.contains(&length(name)) {
+        faults.pattern(name, "tableName");
+    } else {
+        faults.length(name, "tableName", TABLE_NAME_CHARS);
+    }
+    faults.into_result()
+}
+
+/// Checks the name of a table inside a list or map of a request.
+pub(super) fn table_name_faults(faults: &mut Faults, name: &str, path: impl Display) {
+    if !is_name(name) {
+        faults.length(name, &path, TABLE_NAME_CHARS);
+        faults.pattern(name, &path);
+    }
+}
+
+/// Checks the name of a table as UpdateItem and the operations on tables do: every fault, its
+/// characters before its length.
+pub(super) fn table_name_faults_by_pattern(faults: &mut Faults, name: &str, path: impl Display) {
+    if !is_name(name) {
+        faults.pattern(name, &path);
+        faults.length(name, &path, TABLE_NAME_CHARS);
+    }
+}
+
+/// Whether a table or an index can have the name.
+pub(super) fn is_name(name: &str) -> bool {
+    // A name that passes is ASCII, so its bytes are its characters.
+    TABLE_NAME_CHARS.contains(&name.len()) && matches_pattern(name)
+}
+
+fn matches_pattern(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// The length of a text as DynamoDB's model counts it: in UTF-16 units.
+fn length(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(name: &str) -> String {
+        match validate_table_name(name) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn table_names() {
+        let at_least = "Member must have length greater than or equal to";
+        let long = "x".repeat(256);
+        for (name, expected) in [
+            ("abc", String::new()),
+            ("A.b-c_9", String::new()),
+            ("", format!("Value at 'TableName' failed to satisfy constraint: {at_least} 1")),
+            ("ab", format!("Value 'ab' at 'tableName' failed to satisfy constraint: {at_least} 3")),
+            ("日本", format!("Value '日本' at 'tableName' failed to satisfy constraint: {at_least} 3")),
+            (
+                "a b!",
+                "Value 'a b!' at 'tableName' failed to satisfy constraint: Member must satisfy \
+                 regular expression pattern: [a-zA-Z0-9_.-]+"
+                    .to_owned(),
+            ),
+            (
+                &long,
+                format!(
+                    "Value '{long}' at 'tableName' failed to satisfy constraint: Member must have \
+                     length less than or equal to 255"
+                ),
+            ),
+            (&"x".repeat(255), String::new()),
+        ] {
+            let expected = match expected.as_str() {
+                "" => String::new(),
+                fault => format!("1 validation error detected: {fault}"),
+            };
+            assert_eq!(message(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn several_faults_come_together_and_at_most_ten() {
+        let mut faults = Faults::new();
+        table_name_faults(&mut faults, "!", "transactItems.2.member.put.tableName");
+        assert_eq!(
+            faults.into_result().unwrap_err().to_string(),
+            "2 validation errors detected: Value '!' at 'transactItems.2.member.put.tableName' \
+             failed to satisfy constraint: Member must have length greater than or equal to 3; \
+             Value '!' at 'transactItems.2.member.put.tableName' failed to satisfy constraint: \
+             Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+        );
+        let mut faults = Faults::new();
+        for n in 0..11 {
+            faults.value(n + 100, "limit", 1..=99);
+        }
+        let message = faults.into_result().unwrap_err().to_string();
+        assert!(message.starts_with("10 validation errors detected: Value '100' at 'limit'"));
+    }
+}

@@ -1,0 +1,213 @@
+//! CreateTable: makes a table.
+
+use std::collections::BTreeMap;
+
+use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::{schema, tags};
+use crate::error::Result;
+use crate::item::Name;
+use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
+use crate::table::{
+    Billing, IndexDef, IndexKind, KeyKind, KeySchema, Projection, StreamView, TableClass, TableDef,
+};
+
+/// Asks for a table, in the shape in which DynamoDB takes it. [`definition`](CreateTable::definition)
+/// checks it and makes a [`TableDef`] of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// Its name.
+    pub table_name: String,
+    /// The types of all key attributes, of the table and its indexes.
+    pub attribute_definitions: Vec<(Name, KeyKind)>,
+    /// The primary key.
+    pub key_schema: Vec<KeySchemaElement>,
+    /// The indexes, local and global.
+    pub indexes: Vec<CreateIndex>,
+    /// How it is paid for.
+    pub billing: Billing,
+    /// The images in its change stream, if it shall have one.
+    pub stream: Option<StreamView>,
+    /// The attribute of expiry. DynamoDB sets it by an operation of its own; here it can be given at once.
+    pub ttl_attribute: Option<Name>,
+    /// Tags.
+    pub tags: BTreeMap<String, String>,
+    /// Whether the table refuses to be deleted.
+    pub deletion_protection: bool,
+    /// The storage class.
+    pub class: TableClass,
+}
+
+impl CreateTable {
+    /// Checks the request.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        let mut faults = Faults::new();
+        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
+        faults.into_result()?;
+        self.validate_shape()?;
+        if let Billing::Provisioned(throughput) = self.billing {
+            schema::check_throughput(throughput, None)?;
+        }
+        let definitions = &self.attribute_definitions;
+        schema::check_definitions(definitions)?;
+        schema::check_table_key(&self.key_schema, definitions)?;
+        let local: Vec<_> = self.indexes_of(IndexKind::Local).collect();
+        schema::check_local_indexes(&local, &self.key_schema, definitions)?;
+        let global: Vec<_> = self.indexes_of(IndexKind::Global).collect();
+        schema::check_global_indexes(&global, definitions, self.billing)?;
+        schema::check_index_names(self.indexes.iter().map(|index| index.name.as_str()))?;
+        schema::check_included_total(self.indexes.iter().map(|index| &index.projection))?;
+        schema::check_definitions_used(&self.key_schema, &self.indexes, definitions)?;
+        tags::check_tags(&self.tags)
+    }
+
+    /// Lengths and ranges, told together.
+    fn validate_shape(&self) -> Result<()> {
+        let mut faults = Faults::new();
+        if let Billing::Provisioned(throughput) = self.billing {
+            schema::throughput_faults(&mut faults, throughput, "provisionedThroughput");
+        }
+        schema::key_faults(&mut faults, &self.key_schema, "keySchema", KEY_ATTRIBUTES_MAX);
+        for (at, (name, _)) in self.attribute_definitions.iter().enumerate() {
+            let path = format_args!("attributeDefinitions.{}.member.attributeName", at + 1);
+            faults.length(name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
+        }
+        for (kind, list) in [
+            (IndexKind::Global, "globalSecondaryIndexes"),
+            (IndexKind::Local, "localSecondaryIndexes"),
+        ] {
+            for (at, index) in self.indexes_of(kind).enumerate() {
+                let path = format!("{list}.{}.member", at + 1);
+                schema::index_faults(&mut faults, index, &path);
+            }
+        }
+        if let Some(attribute) = &self.ttl_attribute {
+            let path = "timeToLiveSpecification.attributeName";
+            faults.length(attribute, path, TTL_ATTRIBUTE_NAME_BYTES);
+        }
+        faults.into_result()
+    }
+
+    fn indexes_of(&self, kind: IndexKind) -> impl Iterator<Item = &CreateIndex> {
+        self.indexes.iter().filter(move |index| index.kind == kind)
+    }
+
+    /// The definition that the request describes, checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn definition(&self) -> Result<TableDef> {
+        self.validate()?;
+        let definitions = &self.attribute_definitions;
+        let indexes = self
+            .indexes
+            .iter()
+            .map(|index| schema::index_def(index, definitions));
+        Ok(TableDef {
+            name: self.table_name.clone(),
+            key: schema::key_schema(&self.key_schema, definitions)?,
+            indexes: indexes.collect::<Result<_>>()?,
+            billing: self.billing,
+            stream: self.stream,
+            ttl_attribute: self.ttl_attribute.clone(),
+            tags: self.tags.clone(),
+            deletion_protection: self.deletion_protection,
+            class: self.class,
+        })
+    }
+}
+
+/// Asks for an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Global or local.
+    pub kind: IndexKind,
+    /// Its key.
+    pub key_schema: Vec<KeySchemaElement>,
+    /// What it copies.
+    pub projection: Projection,
+    /// Its own throughput, for a global index of a provisioned table.
+    pub throughput: Option<crate::table::Throughput>,
+}
+
+/// One attribute of a key and its role there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeySchemaElement {
+    /// The attribute.
+    pub name: Name,
+    /// Its role.
+    pub role: KeyRole,
+}
+
+/// The role of an attribute in a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyRole {
+    /// Partition key.
+    Hash,
+    /// Sort key.
+    Range,
+}
+
+impl KeyRole {
+    /// The name that DynamoDB gives it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hash => "HASH",
+            Self::Range => "RANGE",
+        }
+    }
+}
+
+impl From<TableDef> for CreateTable {
+    fn from(table: TableDef) -> Self {
+        let mut attribute_definitions = Vec::new();
+        for key in std::iter::once(&table.key).chain(table.indexes.iter().map(|i| &i.key)) {
+            for attribute in key.attributes() {
+                let definition = (attribute.name.clone(), attribute.kind);
+                if !attribute_definitions.contains(&definition) {
+                    attribute_definitions.push(definition);
+                }
+            }
+        }
+        Self {
+            attribute_definitions,
+            key_schema: elements(&table.key),
+            indexes: table.indexes.into_iter().map(CreateIndex::from).collect(),
+            table_name: table.name,
+            billing: table.billing,
+            stream: table.stream,
+            ttl_attribute: table.ttl_attribute,
+            tags: table.tags,
+            deletion_protection: table.deletion_protection,
+            class: table.class,
+        }
+    }
+}
+
+impl From<IndexDef> for CreateIndex {
+    fn from(index: IndexDef) -> Self {
+        Self {
+            key_schema: elements(&index.key),
+            name: index.name,
+            kind: index.kind,
+            projection: index.projection,
+            throughput: index.throughput,
+        }
+    }
+}
+
+fn elements(key: &KeySchema) -> Vec<KeySchemaElement> {
+    let element = |name: &Name, role| KeySchemaElement {
+        name: name.clone(),
+        role,
+    };
+    let partition = key.partition.iter().map(|a| element(&a.name, KeyRole::Hash));
+    let sort = key.sort.iter().map(|a| element(&a.name, KeyRole::Range));
+    partition.chain(sort).collect()
+}

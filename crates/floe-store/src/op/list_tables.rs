@@ -1,0 +1,66 @@
+//! ListTables: the names of tables, in their order.
+
+use super::constraint::{Faults, table_name_faults_by_pattern};
+use crate::error::Result;
+use crate::limits::LIST_TABLES_MAX;
+
+/// Lists the names of tables by pages.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ListTables {
+    /// The name after which to go on.
+    pub start_after: Option<String>,
+    /// The most names, up to 100.
+    pub limit: Option<usize>,
+}
+
+impl ListTables {
+    /// Checks the request.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        let mut faults = Faults::new();
+        if let Some(name) = &self.start_after {
+            table_name_faults_by_pattern(&mut faults, name, "exclusiveStartTableName");
+        }
+        if let Some(limit) = self.limit {
+            faults.value(limit, "limit", 1..=LIST_TABLES_MAX);
+        }
+        faults.into_result()
+    }
+
+    /// The page of these names, which come in ascending order and may begin anywhere.
+    ///
+    /// ```
+    /// use floe_store::op::ListTables;
+    ///
+    /// let list = ListTables { start_after: Some("Clicks".into()), limit: Some(1) };
+    /// let page = list.page(["Carts", "Clicks", "Orders", "Users"]);
+    /// assert_eq!(page.table_names, ["Orders"]);
+    /// assert_eq!(page.last_name.as_deref(), Some("Orders"));
+    /// ```
+    pub fn page<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> ListTablesOutput {
+        let start = self.start_after.as_deref();
+        let mut names = names
+            .into_iter()
+            .filter(|name| start.is_none_or(|start| name.as_ref() > start));
+        let limit = self.limit.unwrap_or(LIST_TABLES_MAX);
+        let page = names.by_ref().take(limit);
+        let table_names: Vec<String> = page.map(|name| name.as_ref().to_owned()).collect();
+        let more = names.next().is_some();
+        ListTablesOutput {
+            last_name: table_names.last().filter(|_| more).cloned(),
+            table_names,
+        }
+    }
+}
+
+/// A page of names.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ListTablesOutput {
+    /// The names, ascending.
+    pub table_names: Vec<String>,
+    /// The name after which to go on; absent at the end.
+    pub last_name: Option<String>,
+}

@@ -1,0 +1,514 @@
+//! Rules about keys, indexes and throughput that making and changing a table share.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use super::constraint::{Faults, invalid, length_at_least, length_at_most};
+use super::{CreateIndex, KeyRole, KeySchemaElement};
+use crate::error::{Error, Result};
+use crate::item::Name;
+use crate::limits::{
+    GLOBAL_INDEXES_MAX, INCLUDED_ATTRIBUTES_MAX, INCLUDED_ATTRIBUTES_TOTAL_MAX, INDEX_NAME_CHARS,
+    INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX,
+    KEY_ATTRIBUTES_MAX, LOCAL_INDEXES_MAX, PROJECTED_NAME_BYTES_MAX, THROUGHPUT_UNITS,
+};
+use crate::table::{
+    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, Throughput,
+};
+
+pub(super) const NO_DEFINITION: &str =
+    "Invalid KeySchema: Some index key attribute have no definition";
+
+/// The types of attributes, as a request gives them.
+pub(super) type Definitions = [(Name, KeyKind)];
+
+// The shape of the request: lengths and ranges, told together.
+
+pub(super) fn throughput_faults(faults: &mut Faults, throughput: Throughput, path: &str) {
+    let at_least_one = *THROUGHPUT_UNITS.start()..=u64::MAX;
+    let write = format_args!("{path}.writeCapacityUnits");
+    faults.value(throughput.write, write, at_least_one.clone());
+    let read = format_args!("{path}.readCapacityUnits");
+    faults.value(throughput.read, read, at_least_one);
+}
+
+/// The elements of a key. `path` is where they stand, `length_path` where DynamoDB says that they do
+/// when there are too many.
+pub(super) fn key_faults(
+    faults: &mut Faults,
+    elements: &[KeySchemaElement],
+    path: &str,
+    most: usize,
+) {
+    if elements.is_empty() {
+        faults.add("[]", path, length_at_least(1));
+    } else if elements.len() > most {
+        faults.add(Elements(elements), "keySchema", length_at_most(most));
+    }
+    for (at, element) in elements.iter().enumerate() {
+        let path = format_args!("{path}.{}.member.attributeName", at + 1);
+        faults.length(&element.name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
+    }
+}
+
+/// The elements of a key as DynamoDB prints them.
+struct Elements<'a>(&'a [KeySchemaElement]);
+
+impl fmt::Display for Elements<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (at, element) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let (name, role) = (&element.name, element.role.as_str());
+            write!(
+                f,
+                "{comma}KeySchemaElement(attributeName={name}, keyType={role})"
+            )?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// An index that is asked for, at this path of the request.
+pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str) {
+    let name_faults = |faults: &mut Faults| {
+        let path = format_args!("{path}.indexName");
+        faults.pattern(&index.name, path);
+        faults.length(&index.name, path, INDEX_NAME_CHARS);
+    };
+    let key_path = format!("{path}.keySchema");
+    match index.kind {
+        IndexKind::Global => {
+            let most = INDEX_PARTITION_ATTRIBUTES_MAX + INDEX_SORT_ATTRIBUTES_MAX;
+            key_faults(faults, &index.key_schema, &key_path, most);
+            projection_faults(faults, &index.projection, path);
+            name_faults(faults);
+        }
+        IndexKind::Local => {
+            name_faults(faults);
+            key_faults(faults, &index.key_schema, &key_path, KEY_ATTRIBUTES_MAX);
+            projection_faults(faults, &index.projection, path);
+        }
+    }
+    if let Some(throughput) = index.throughput {
+        throughput_faults(
+            faults,
+            throughput,
+            &format!("{path}.provisionedThroughput"),
+        );
+    }
+}
+
+fn projection_faults(faults: &mut Faults, projection: &Projection, path: &str) {
+    let Projection::Include(names) = projection else {
+        return;
+    };
+    let path = format!("{path}.projection.nonKeyAttributes");
+    let list = || format!("[{}]", names.join(", "));
+    if names.is_empty() {
+        faults.add(list(), &path, length_at_least(1));
+    } else if names.len() > INCLUDED_ATTRIBUTES_MAX {
+        faults.add(list(), &path, length_at_most(INCLUDED_ATTRIBUTES_MAX));
+    }
+    for (at, name) in names.iter().enumerate() {
+        let path = format_args!("{path}.{}.member", at + 1);
+        faults.length(name, path, 1..=PROJECTED_NAME_BYTES_MAX);
+    }
+}
+
+/// Throughput beyond what can be asked for, of a table or of an index.
+pub(super) fn check_throughput(throughput: Throughput, index: Option<&str>) -> Result<()> {
+    let of_index = index.map_or_else(String::new, |name| format!(" for index {name}"));
+    for (units, what) in [
+        (throughput.read, "ReadCapacityUnits"),
+        (throughput.write, "WriteCapacityUnits"),
+    ] {
+        if units > *THROUGHPUT_UNITS.end() {
+            return Err(Error::Validation(format!(
+                "Given value {units} for {what} is out of bounds{of_index}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+// Keys.
+
+/// Every attribute is defined once.
+pub(super) fn check_definitions(definitions: &Definitions) -> Result<()> {
+    let mut seen = HashSet::new();
+    match definitions.iter().find(|(name, _)| !seen.insert(name)) {
+        Some((name, _)) => Err(Error::Validation(format!(
+            "Attribute Name is duplicated: {name}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The key of a table: its attributes are defined, and one parts, the other sorts.
+pub(super) fn check_table_key(
+    elements: &[KeySchemaElement],
+    definitions: &Definitions,
+) -> Result<()> {
+    if !elements.iter().all(|e| is_defined(&e.name, definitions)) {
+        return Err(match elements {
+            [element] if !definitions.is_empty() => undefined_keys(&[&element.name], definitions),
+            _ => Error::validation(NO_DEFINITION),
+        });
+    }
+    check_two_elements(elements)
+}
+
+fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
+    if elements.first().is_none_or(|e| e.role != KeyRole::Hash) {
+        return Err(Error::validation(
+            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+        ));
+    }
+    let [hash, range] = elements else {
+        return Ok(());
+    };
+    if hash.name == range.name {
+        return Err(Error::validation(SAME_NAME));
+    }
+    if range.role != KeyRole::Range {
+        return Err(Error::validation(
+            "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
+        ));
+    }
+    Ok(())
+}
+
+const SAME_NAME: &str =
+    "Both the Hash Key and the Range Key element in the KeySchema have the same name";
+
+fn check_global_key(elements: &[KeySchemaElement]) -> Result<()> {
+    if elements.first().is_none_or(|e| e.role != KeyRole::Hash) {
+        return Err(Error::validation(
+            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+        ));
+    }
+    if let [hash, range] = elements
+        && range.role == KeyRole::Range
+        && hash.name == range.name
+    {
+        return Err(Error::validation(SAME_NAME));
+    }
+    let mut seen = HashSet::new();
+    if !elements.iter().all(|element| seen.insert(&element.name)) {
+        return Err(Error::validation(
+            "The KeySchema contains multiple key attributes with the same name",
+        ));
+    }
+    if !elements.is_sorted_by_key(|element| element.role == KeyRole::Range) {
+        return Err(invalid(
+            "All HASH key attributes must precede RANGE key attributes in the KeySchema",
+        ));
+    }
+    for (role, most) in [
+        (KeyRole::Hash, INDEX_PARTITION_ATTRIBUTES_MAX),
+        (KeyRole::Range, INDEX_SORT_ATTRIBUTES_MAX),
+    ] {
+        if elements.iter().filter(|e| e.role == role).count() > most {
+            return Err(invalid(format_args!(
+                "The KeySchema exceeds the maximum allowed number of {} key attributes",
+                role.as_str()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_local_key(index: &CreateIndex, table: &[KeySchemaElement]) -> Result<()> {
+    check_two_elements(&index.key_schema)?;
+    let [hash, _range] = index.key_schema.as_slice() else {
+        return Err(invalid(format_args!(
+            "Index KeySchema does not have a range key for index: {}",
+            index.name
+        )));
+    };
+    match table.first() {
+        Some(table_hash) if table_hash.name != hash.name => Err(invalid(format_args!(
+            "Index KeySchema does not have the same leading hash key as table KeySchema for index: \
+             {}. index hash key: {}, table hash key: {}",
+            index.name, hash.name, table_hash.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn is_defined(name: &str, definitions: &Definitions) -> bool {
+    definitions.iter().any(|(defined, _)| defined == name)
+}
+
+/// Every attribute of the index's key is defined.
+pub(super) fn check_index_defined(index: &CreateIndex, definitions: &Definitions) -> Result<()> {
+    let elements = &index.key_schema;
+    if elements.iter().all(|e| is_defined(&e.name, definitions)) {
+        return Ok(());
+    }
+    let keys: Vec<&str> = elements.iter().map(|e| e.name.as_str()).collect();
+    let distinct = keys.iter().collect::<HashSet<_>>().len();
+    Err(if definitions.len() < distinct {
+        Error::validation(NO_DEFINITION)
+    } else {
+        undefined_keys(&keys, definitions)
+    })
+}
+
+fn undefined_keys(keys: &[&str], definitions: &Definitions) -> Error {
+    let defined: Vec<&str> = definitions.iter().map(|(name, _)| name.as_str()).collect();
+    invalid(format_args!(
+        "Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], \
+         AttributeDefinitions: [{}]",
+        hash_order(keys, Buckets::AsMany).join(", "),
+        hash_order(&defined, Buckets::AsMany).join(", ")
+    ))
+}
+
+/// Every defined attribute is part of some key.
+pub(super) fn check_definitions_used(
+    table: &[KeySchemaElement],
+    indexes: &[CreateIndex],
+    definitions: &Definitions,
+) -> Result<()> {
+    let local = indexes.iter().filter(|i| i.kind == IndexKind::Local);
+    let global = indexes.iter().filter(|i| i.kind == IndexKind::Global);
+    let index_elements = local.chain(global).flat_map(|index| &index.key_schema);
+    let used: Vec<&str> = table
+        .iter()
+        .chain(index_elements)
+        .map(|element| element.name.as_str())
+        .collect();
+    if definitions.iter().all(|(name, _)| used.contains(&name.as_str())) {
+        return Ok(());
+    }
+    if indexes.is_empty() {
+        return Err(invalid(
+            "Number of attributes in KeySchema does not exactly match number of attributes defined \
+             in AttributeDefinitions",
+        ));
+    }
+    let defined: Vec<&str> = definitions.iter().map(|(name, _)| name.as_str()).collect();
+    Err(invalid(format_args!(
+        "Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
+        hash_order(&defined, Buckets::AsMany).join(", "),
+        hash_order(&used, Buckets::Sixteen).join(", ")
+    )))
+}
+
+// Indexes.
+
+/// The local indexes of a table that is made.
+pub(super) fn check_local_indexes(
+    indexes: &[&CreateIndex],
+    table: &[KeySchemaElement],
+    definitions: &Definitions,
+) -> Result<()> {
+    if indexes.is_empty() {
+        return Ok(());
+    }
+    if !table.iter().any(|element| element.role == KeyRole::Range) {
+        return Err(invalid(
+            "Table KeySchema does not have a range key, which is required when specifying a \
+             LocalSecondaryIndex",
+        ));
+    }
+    for index in indexes {
+        check_index_defined(index, definitions)?;
+    }
+    for index in indexes {
+        check_local_key(index, table)?;
+        check_projection(&index.projection)?;
+        if index.throughput.is_some() {
+            return Err(invalid(format_args!(
+                "ProvisionedThroughput should not be specified for index: {}",
+                index.name
+            )));
+        }
+    }
+    check_index_names(indexes.iter().map(|index| index.name.as_str()))?;
+    if indexes.len() > LOCAL_INDEXES_MAX {
+        return Err(invalid(
+            "Number of LocalSecondaryIndexes exceeds per-table limit of 5",
+        ));
+    }
+    Ok(())
+}
+
+/// The global indexes of a table that is made.
+pub(super) fn check_global_indexes(
+    indexes: &[&CreateIndex],
+    definitions: &Definitions,
+    billing: Billing,
+) -> Result<()> {
+    for index in indexes {
+        check_index_defined(index, definitions)?;
+    }
+    for index in indexes {
+        check_global_key(&index.key_schema)?;
+        check_projection(&index.projection)?;
+    }
+    check_index_names(indexes.iter().map(|index| index.name.as_str()))?;
+    check_global_count(indexes.len())?;
+    for index in indexes {
+        check_index_throughput(&index.name, index.throughput, billing)?;
+    }
+    Ok(())
+}
+
+/// A global index that is added to a table.
+pub(super) fn check_added_index(
+    index: &CreateIndex,
+    definitions: &Definitions,
+    billing: Billing,
+) -> Result<()> {
+    check_global_key(&index.key_schema)?;
+    check_projection(&index.projection)?;
+    if definitions.is_empty() {
+        return Err(invalid(format_args!(
+            "AttributeDefinitions is not specified for index: {}",
+            index.name
+        )));
+    }
+    check_index_defined(index, definitions)?;
+    check_index_throughput(&index.name, index.throughput, billing)
+}
+
+pub(super) fn check_global_count(count: usize) -> Result<()> {
+    if count > GLOBAL_INDEXES_MAX {
+        return Err(invalid(
+            "GlobalSecondaryIndex count exceeds the per-table limit of 20",
+        ));
+    }
+    Ok(())
+}
+
+/// A global index has throughput of its own exactly if the table has.
+pub(super) fn check_index_throughput(
+    name: &str,
+    throughput: Option<Throughput>,
+    billing: Billing,
+) -> Result<()> {
+    match (billing, throughput) {
+        (Billing::OnDemand, Some(_)) => Err(invalid(format_args!(
+            "ProvisionedThroughput should not be specified for index: {name} when BillingMode is \
+             PAY_PER_REQUEST"
+        ))),
+        (Billing::Provisioned(_), None) => Err(invalid(format_args!(
+            "ProvisionedThroughput is not specified for index: {name}"
+        ))),
+        (Billing::Provisioned(_), Some(throughput)) => check_throughput(throughput, Some(name)),
+        (Billing::OnDemand, None) => Ok(()),
+    }
+}
+
+fn check_projection(projection: &Projection) -> Result<()> {
+    let Projection::Include(names) = projection else {
+        return Ok(());
+    };
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(invalid(format_args!(
+            "Duplicate element in NonKeyAttributes: {name}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The attributes that all indexes together are told to copy.
+pub(super) fn check_included_total<'a>(
+    projections: impl IntoIterator<Item = &'a Projection>,
+) -> Result<()> {
+    let total: usize = projections
+        .into_iter()
+        .map(|projection| match projection {
+            Projection::Include(names) => names.len(),
+            Projection::All | Projection::KeysOnly => 0,
+        })
+        .sum();
+    if total > INCLUDED_ATTRIBUTES_TOTAL_MAX {
+        return Err(invalid(
+            "Number of NonKeyAttributes of all indexes exceeds per-table limit of 100",
+        ));
+    }
+    Ok(())
+}
+
+/// No two indexes have the same name.
+pub(super) fn check_index_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(invalid(format_args!("Duplicate index name: {name}")));
+        }
+    }
+    Ok(())
+}
+
+// What a checked request becomes.
+
+/// The key that checked elements describe.
+pub(super) fn key_schema(
+    elements: &[KeySchemaElement],
+    definitions: &Definitions,
+) -> Result<KeySchema> {
+    let mut key = KeySchema {
+        partition: Vec::new(),
+        sort: Vec::new(),
+    };
+    for element in elements {
+        let defined = definitions.iter().find(|(name, _)| *name == element.name);
+        let (name, kind) = defined.ok_or_else(|| Error::validation(NO_DEFINITION))?;
+        let part = match element.role {
+            KeyRole::Hash => &mut key.partition,
+            KeyRole::Range => &mut key.sort,
+        };
+        part.push(KeyAttribute::new(name, *kind));
+    }
+    Ok(key)
+}
+
+/// The index that a checked request describes.
+pub(super) fn index_def(index: &CreateIndex, definitions: &Definitions) -> Result<IndexDef> {
+    Ok(IndexDef {
+        name: index.name.clone(),
+        kind: index.kind,
+        key: key_schema(&index.key_schema, definitions)?,
+        projection: index.projection.clone(),
+        throughput: index.throughput,
+    })
+}
+
+/// How many buckets the table starts with in which DynamoDB collects names.
+#[derive(Clone, Copy)]
+enum Buckets {
+    AsMany,
+    Sixteen,
+}
+
+/// Names, each once, in the order in which DynamoDB lists them: as Java's hash tables do.
+fn hash_order<'a>(names: &[&'a str], buckets: Buckets) -> Vec<&'a str> {
+    let mut distinct: Vec<&str> = Vec::with_capacity(names.len());
+    for name in names {
+        if !distinct.contains(name) {
+            distinct.push(name);
+        }
+    }
+    let mut capacity = match buckets {
+        Buckets::AsMany => distinct.len().max(1).next_power_of_two(),
+        Buckets::Sixteen => 16,
+    };
+    while distinct.len() * 4 > capacity * 3 {
+        capacity *= 2;
+    }
+    // A stable sort keeps the order of arrival within a bucket.
+    distinct.sort_by_key(|name| {
+        let units = name.encode_utf16().map(u32::from);
+        let hash = units.fold(0u32, |hash, unit| {
+            hash.wrapping_mul(31).wrapping_add(unit)
+        });
+        (hash ^ (hash >> 16)) as usize & (capacity - 1)
+    });
+    distinct
+}

@@ -1,0 +1,86 @@
+//! TagResource and UntagResource: adds and removes tags of a table.
+
+use std::collections::BTreeMap;
+
+use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
+use crate::error::{Error, Result};
+use crate::limits::{TAG_KEY_CHARS, TAG_VALUE_CHARS_MAX, TAGS_MAX};
+use crate::table::TableDef;
+
+/// Adds and removes tags of a table.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct UpdateTags {
+    /// The table.
+    pub table_name: String,
+    /// Tags to add or change.
+    pub add: BTreeMap<String, String>,
+    /// Keys of tags to remove.
+    pub remove: Vec<String>,
+}
+
+impl UpdateTags {
+    /// Checks the request alone, before the table is looked up.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        let mut faults = Faults::new();
+        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
+        faults.into_result()?;
+        if self.add.is_empty() && self.remove.is_empty() {
+            return Err(Error::validation(
+                "Atleast one Tag needs to be provided as Input.",
+            ));
+        }
+        check_tags(&self.add)?;
+        self.remove.iter().try_for_each(|key| check_key(key))
+    }
+
+    /// The definition after the change of a valid request. A tag that is added and removed is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) when the table would have too many tags.
+    pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
+        let mut table = current.clone();
+        let add = self.add.iter().map(|(key, value)| (key.clone(), value.clone()));
+        table.tags.extend(add);
+        for key in &self.remove {
+            table.tags.remove(key);
+        }
+        check_tags(&table.tags)?;
+        Ok(table)
+    }
+
+    /// Checks a valid request against its table; see [`apply`](UpdateTags::apply).
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](UpdateTags::apply).
+    pub fn check(&self, table: &TableDef) -> Result<()> {
+        self.apply(table).map(drop)
+    }
+}
+
+/// Checks the tags of a table, or those that are to be added.
+pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
+    if tags.len() > TAGS_MAX {
+        return Err(invalid("Number of tags exceeds per-table limit of 50"));
+    }
+    for (key, value) in tags {
+        check_key(key)?;
+        if value.chars().count() > TAG_VALUE_CHARS_MAX {
+            return Err(invalid("Tag value must be between 0 and 256 characters"));
+        }
+    }
+    Ok(())
+}
+
+fn check_key(key: &str) -> Result<()> {
+    if TAG_KEY_CHARS.contains(&key.chars().count()) {
+        Ok(())
+    } else {
+        Err(invalid("Tag key must be between 1 and 128 characters"))
+    }
+}

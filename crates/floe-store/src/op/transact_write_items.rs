@@ -1,0 +1,331 @@
+//! TransactWriteItems: checks and writes many items, all or nothing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::constraint::{Faults, length_at_least, length_at_most, table_name_faults};
+use super::fingerprint::Fingerprint;
+use super::values::check_values;
+use super::write_item::{check_old, key_of};
+use super::{DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, keys, missing_table, references};
+use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
+use crate::error::{CancellationCode, CancellationReason, Error, Result};
+use crate::expr::Condition;
+use crate::item::Item;
+use crate::limits::{TRANSACT_BYTES_MAX, TRANSACT_ITEMS_MAX};
+use crate::size::item_size;
+use crate::table::TableDef;
+
+/// Checks and writes up to 100 items, all or nothing.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct TransactWriteItems {
+    /// The actions, each on an item of its own.
+    pub actions: Vec<TransactWrite>,
+    /// Makes the transaction apply once however often it is sent within ten minutes.
+    pub token: Option<String>,
+    /// How much to tell about the cost.
+    pub return_capacity: ReturnConsumedCapacity,
+    /// Whether to tell the sizes of item collections.
+    pub return_collection: bool,
+}
+
+impl TransactWriteItems {
+    /// A transaction of these actions.
+    pub fn new(actions: impl IntoIterator<Item = TransactWrite>) -> Self {
+        Self {
+            actions: actions.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Applies once however often it is sent with this token.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Checks the request alone, before the tables are looked up.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        count_faults(self.actions.len()).into_result()?;
+        let mut faults = Faults::new();
+        faults.token(self.token.as_deref());
+        faults.into_result()?;
+        let mut faults = Faults::new();
+        for (at, action) in self.actions.iter().enumerate() {
+            let path = format_args!(
+                "transactItems.{}.member.{}.tableName",
+                at + 1,
+                action.member()
+            );
+            table_name_faults(&mut faults, action.table_name(), path);
+        }
+        faults.into_result()?;
+        self.actions.iter().try_for_each(TransactWrite::validate)
+    }
+
+    /// Checks a valid request against its tables: what refuses the transaction as a whole. What is wrong
+    /// with one action for its table is a reason to cancel; see [`TransactWrite::check`].
+    ///
+    /// # Errors
+    ///
+    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
+    /// [`Validation`](Error::Validation) when an item is named twice, a key is empty, or the items are
+    /// too large together.
+    pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
+        let mut seen = HashSet::with_capacity(self.actions.len());
+        let mut bytes = 0;
+        for action in &self.actions {
+            let table = tables(action.table_name()).ok_or_else(missing_table)?;
+            if let Some(key) = keys::KeyRef::new(table, action.key_item())
+                && !seen.insert(key)
+            {
+                return Err(repeated_item());
+            }
+            bytes += item_size(action.key_item());
+        }
+        check_bytes(bytes)?;
+        for action in &self.actions {
+            if let Some(table) = tables(action.table_name()) {
+                action.check_filled(table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the size of the items as the transaction leaves them, all together.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) when they are more than a transaction may hold.
+    pub fn check_bytes(bytes: usize) -> Result<()> {
+        check_bytes(bytes)
+    }
+
+    /// A number that two transactions share only if they do the same: stable over restarts and builds.
+    /// What a transaction tells about its cost does not count, and neither does its token.
+    pub fn fingerprint(&self) -> u128 {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.length(self.actions.len());
+        for action in &self.actions {
+            fingerprint.action(action);
+        }
+        fingerprint.finish()
+    }
+}
+
+/// Checks how many actions a transaction has.
+pub(super) fn count_faults(count: usize) -> Faults {
+    let mut faults = Faults::new();
+    if count == 0 {
+        faults.add("[]", "transactItems", length_at_least(1));
+    } else if count > TRANSACT_ITEMS_MAX {
+        faults.add_unseen("transactItems", length_at_most(TRANSACT_ITEMS_MAX));
+    }
+    faults
+}
+
+pub(super) fn repeated_item() -> Error {
+    Error::validation("Transaction request cannot include multiple operations on one item")
+}
+
+pub(super) fn check_bytes(bytes: usize) -> Result<()> {
+    if bytes > TRANSACT_BYTES_MAX {
+        return Err(Error::validation(
+            "Collection size of items exceeded, which can also be caused by the aggregate size of \
+             the items in the transaction exceeding the 4MB limit",
+        ));
+    }
+    Ok(())
+}
+
+/// One action of a transaction.
+///
+/// Of the writes inside, the table, the key or item, the update, the condition and
+/// `return_old_on_failure` count; what a single write can return besides is not part of a transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransactWrite {
+    /// Sets the whole item.
+    Put(PutItem),
+    /// Changes parts of an item, making it if it is not there.
+    Update(UpdateItem),
+    /// Removes an item.
+    Delete(DeleteItem),
+    /// Writes nothing, but must hold.
+    Check(ConditionCheck),
+}
+
+impl TransactWrite {
+    /// The table that it is about.
+    pub fn table_name(&self) -> &str {
+        match self {
+            Self::Put(put) => &put.table_name,
+            Self::Update(update) => &update.table_name,
+            Self::Delete(delete) => &delete.table_name,
+            Self::Check(check) => &check.table_name,
+        }
+    }
+
+    /// The item that carries the key: the whole item of a put, the key of the others.
+    pub const fn key_item(&self) -> &Item {
+        match self {
+            Self::Put(put) => &put.item,
+            Self::Update(update) => &update.key,
+            Self::Delete(delete) => &delete.key,
+            Self::Check(check) => &check.key,
+        }
+    }
+
+    /// The key of the item that it is about.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) when the action has no key for this table, which
+    /// [`check`](TransactWrite::check) tells too.
+    pub fn key(&self, table: &TableDef) -> Result<Item> {
+        key_of(table, self.key_item())
+    }
+
+    /// The member of DynamoDB's request that holds such an action.
+    const fn member(&self) -> &'static str {
+        match self {
+            Self::Put(_) => "put",
+            Self::Update(_) => "update",
+            Self::Delete(_) => "delete",
+            Self::Check(_) => "conditionCheck",
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        match self {
+            Self::Put(put) => put.validate_action(),
+            Self::Update(update) => update.validate_action(),
+            Self::Delete(delete) => delete.validate_action(),
+            Self::Check(check) => {
+                check_values(&check.key)?;
+                check.condition.check()
+            }
+        }
+    }
+
+    /// Checks a valid action against its table.
+    ///
+    /// # Errors
+    ///
+    /// The reason to cancel the transaction.
+    pub fn check(&self, table: &TableDef) -> Result<(), CancellationReason> {
+        let result = match self {
+            Self::Put(put) => put.check(table),
+            Self::Update(update) => update.check_action(table),
+            Self::Delete(delete) => delete.check(table),
+            Self::Check(check) => keys::check_key(&table.key, &check.key)
+                .and_then(|()| references::check_condition(table, Some(&check.condition))),
+        };
+        result.map_err(reason)
+    }
+
+    fn check_filled(&self, table: &TableDef) -> Result<()> {
+        keys::check_key_filled(&table.key, self.key_item())?;
+        match self {
+            Self::Put(put) => keys::check_index_keys_filled(table, &put.item),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the action makes of the item as it stands: the item after it, which for a check is the item
+    /// as it was. The action has passed [`check`](TransactWrite::check).
+    ///
+    /// # Errors
+    ///
+    /// The reason to cancel the transaction.
+    pub fn apply(
+        self,
+        table: &TableDef,
+        old: Option<&Item>,
+    ) -> Result<Option<Item>, CancellationReason> {
+        let applied = match self {
+            Self::Put(put) => put.apply(table, old),
+            Self::Update(update) => update.apply(table, old),
+            Self::Delete(delete) => delete.apply(table, old),
+            Self::Check(check) => {
+                return check_old(Some(&check.condition), old, check.return_old_on_failure)
+                    .map(|()| old.cloned())
+                    .map_err(reason);
+            }
+        };
+        applied.map(|applied| applied.new).map_err(reason)
+    }
+}
+
+/// The reason to cancel a transaction for which an error of one action stands.
+fn reason(error: Error) -> CancellationReason {
+    let message = error.to_string();
+    match error {
+        Error::ConditionalCheckFailed { item } => CancellationReason {
+            item: item.map(|item| *item),
+            ..CancellationReason::new(CancellationCode::ConditionalCheckFailed, message)
+        },
+        _ => CancellationReason::new(CancellationCode::ValidationError, message),
+    }
+}
+
+impl From<PutItem> for TransactWrite {
+    fn from(put: PutItem) -> Self {
+        Self::Put(put)
+    }
+}
+
+impl From<UpdateItem> for TransactWrite {
+    fn from(update: UpdateItem) -> Self {
+        Self::Update(update)
+    }
+}
+
+impl From<DeleteItem> for TransactWrite {
+    fn from(delete: DeleteItem) -> Self {
+        Self::Delete(delete)
+    }
+}
+
+impl From<ConditionCheck> for TransactWrite {
+    fn from(check: ConditionCheck) -> Self {
+        Self::Check(check)
+    }
+}
+
+/// A condition on an item that the transaction does not write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConditionCheck {
+    /// The table.
+    pub table_name: String,
+    /// The key: exactly the key attributes of the table.
+    pub key: Item,
+    /// What must hold of the item as it stands; an item that is not there counts as empty.
+    pub condition: Condition,
+    /// Whether a failed condition returns the item as it stands.
+    pub return_old_on_failure: bool,
+}
+
+impl ConditionCheck {
+    /// This must hold of the item with this key.
+    pub fn new(table_name: impl Into<String>, key: Item, condition: Condition) -> Self {
+        Self {
+            table_name: table_name.into(),
+            key,
+            condition,
+            return_old_on_failure: false,
+        }
+    }
+}
+
+/// What [`TransactWriteItems`] cost.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct TransactWriteItemsOutput {
+    /// What it cost per table, if asked.
+    pub consumed: Vec<ConsumedCapacity>,
+    /// The sizes of the item collections by table, if asked.
+    pub collections: BTreeMap<String, Vec<ItemCollectionMetrics>>,
+}

@@ -1,0 +1,236 @@
+//! UpdateItem: changes parts of an item.
+
+use super::constraint::{Faults, enveloped, table_name_faults_by_pattern, validate_table_name};
+use super::values::{Survey, check_values, item_too_large_to_update};
+use super::write_item::{check_old, check_token};
+use super::{Applied, ReturnValues, keys, references};
+use crate::capacity::ReturnConsumedCapacity;
+use crate::error::Result;
+use crate::expr::{Condition, Path, Segment, SetOperand, SetValue, Update};
+use crate::item::Item;
+use crate::limits::ITEM_BYTES_MAX;
+use crate::size::value_size;
+use crate::table::TableDef;
+
+/// Changes parts of an item, and makes it if it is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateItem {
+    /// The table.
+    pub table_name: String,
+    /// The key: exactly the key attributes of the table.
+    pub key: Item,
+    /// What to change. An empty update makes the item if it is not there.
+    pub update: Update,
+    /// What must hold of the item as it stands; an item that is not there counts as empty.
+    pub condition: Option<Condition>,
+    /// Which attributes to return.
+    pub return_values: ReturnValues,
+    /// Whether a failed condition returns the item as it stands.
+    pub return_old_on_failure: bool,
+    /// How much to tell about the cost.
+    pub return_capacity: ReturnConsumedCapacity,
+    /// Whether to tell the size of the item collection.
+    pub return_collection: bool,
+    /// Makes the write apply once however often it is sent, where the engine
+    /// [can](crate::Capabilities::write_tokens).
+    pub token: Option<String>,
+}
+
+impl UpdateItem {
+    /// Changes the item with this key.
+    pub fn new(table_name: impl Into<String>, key: Item, update: Update) -> Self {
+        Self {
+            table_name: table_name.into(),
+            key,
+            update,
+            condition: None,
+            return_values: ReturnValues::None,
+            return_old_on_failure: false,
+            return_capacity: ReturnConsumedCapacity::None,
+            return_collection: false,
+            token: None,
+        }
+    }
+
+    /// Writes only if this holds.
+    #[must_use]
+    pub fn condition(mut self, condition: Condition) -> Self {
+        self.condition = Some(condition);
+        self
+    }
+
+    /// Returns these attributes.
+    #[must_use]
+    pub fn return_values(mut self, which: ReturnValues) -> Self {
+        self.return_values = which;
+        self
+    }
+
+    /// Returns the item as it stands when the condition fails.
+    #[must_use]
+    pub fn return_old_on_failure(mut self) -> Self {
+        self.return_old_on_failure = true;
+        self
+    }
+
+    /// Applies once however often it is sent with this token.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Checks the request alone, before the table is looked up.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
+        self.validate_table_name()?;
+        check_token(self.token.as_deref())?;
+        self.validate_action().map_err(enveloped)
+    }
+
+    /// Unlike the other operations on items, this one reports every fault of a name.
+    fn validate_table_name(&self) -> Result<()> {
+        if self.table_name.is_empty() {
+            return validate_table_name(&self.table_name);
+        }
+        let mut faults = Faults::new();
+        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
+        faults.into_result()
+    }
+
+    /// Checks the action of a transaction alone; the transaction has checked the name of the table.
+    pub(super) fn validate_action(&self) -> Result<()> {
+        check_values(&self.key)?;
+        self.update.check()?;
+        self.condition.as_ref().map_or(Ok(()), Condition::check)
+    }
+
+    /// Checks a valid request against its table: the key, that the update leaves the key alone, that it
+    /// sets no index key to a value that cannot be one, and that the request itself is not too large.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn check(&self, table: &TableDef) -> Result<()> {
+        keys::check_key(&table.key, &self.key)?;
+        if request_bytes(&self.update) > ITEM_BYTES_MAX {
+            return Err(item_too_large_to_update());
+        }
+        self.check_references(table)
+    }
+
+    /// As [`check`](UpdateItem::check), for an action of a transaction, which is not weighed by itself.
+    pub(super) fn check_action(&self, table: &TableDef) -> Result<()> {
+        keys::check_key(&table.key, &self.key)?;
+        self.check_references(table)
+    }
+
+    fn check_references(&self, table: &TableDef) -> Result<()> {
+        references::check_update(table, &self.update)?;
+        references::check_condition(table, self.condition.as_ref())?;
+        for (path, value) in &self.update.set {
+            if let (true, SetValue::Operand(SetOperand::Value(value))) =
+                (path.rest().is_empty(), value)
+            {
+                keys::check_index_key_value(table, path.root(), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the write makes of the item as it stands. The request has passed
+    /// [`check`](UpdateItem::check).
+    ///
+    /// An item that is not there is made of its key and the update, unless the update only removes: then
+    /// there is nothing to make.
+    ///
+    /// # Errors
+    ///
+    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
+    /// hold; [`Validation`](crate::Error::Validation) when the update does not fit the item or makes
+    /// one that a table cannot hold.
+    pub fn apply(self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
+        check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
+        if old.is_none() && !self.update.creates_item() {
+            return Ok(Applied::default());
+        }
+        let before = old.unwrap_or(&self.key);
+        let new = self.update.apply(before)?;
+        Survey::of(&new).check_updated()?;
+        keys::check_changed_index_keys(table, before, &new)?;
+        let returned = match self.return_values {
+            ReturnValues::None => None,
+            ReturnValues::AllOld => old.cloned(),
+            ReturnValues::AllNew => Some(new.clone()),
+            ReturnValues::UpdatedOld => old.map(|old| self.update.touched(old)),
+            ReturnValues::UpdatedNew => Some(self.update.touched(&new)),
+        };
+        Ok(Applied {
+            new: Some(new),
+            returned: returned.filter(|attributes| !attributes.is_empty()),
+        })
+    }
+}
+
+/// What DynamoDB charges an update for what its request carries, which it holds to the limit of an item
+/// before it reads the item.
+fn request_bytes(update: &Update) -> usize {
+    const STATEMENT: usize = 3;
+    const WRITES_A_VALUE: usize = 19;
+    const CLEARS: usize = 1;
+    let set = update.set.iter().map(|(path, value)| {
+        WRITES_A_VALUE + target_bytes(path) + set_value_bytes(value)
+    });
+    let add = update
+        .add
+        .iter()
+        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + value_size(value));
+    let clears = update
+        .remove
+        .iter()
+        .chain(update.delete.iter().map(|(path, _)| path))
+        .map(|path| CLEARS + target_bytes(path));
+    STATEMENT + set.sum::<usize>() + add.sum::<usize>() + clears.sum::<usize>()
+}
+
+fn target_bytes(path: &Path) -> usize {
+    const STEP: usize = 4;
+    let rest = path.rest().iter().map(|segment| STEP + segment_bytes(segment));
+    path.root().len() + rest.sum::<usize>()
+}
+
+fn path_operand_bytes(path: &Path) -> usize {
+    const OPERAND: usize = 1;
+    const STEP: usize = 14;
+    let rest = path.rest().iter().map(|segment| STEP + segment_bytes(segment));
+    OPERAND + STEP + path.root().len() + rest.sum::<usize>()
+}
+
+fn segment_bytes(segment: &Segment) -> usize {
+    match segment {
+        Segment::Name(name) => name.len(),
+        Segment::Index(at) => at.checked_ilog10().map_or(1, |log| log as usize + 1),
+    }
+}
+
+fn set_value_bytes(value: &SetValue) -> usize {
+    match value {
+        SetValue::Operand(operand) => operand_bytes(operand),
+        SetValue::Sum(left, right) => 34 + operand_bytes(left) + operand_bytes(right),
+        SetValue::Difference(left, right) => 37 + operand_bytes(left) + operand_bytes(right),
+    }
+}
+
+fn operand_bytes(operand: &SetOperand) -> usize {
+    match operand {
+        SetOperand::Path(path) => path_operand_bytes(path),
+        SetOperand::Value(value) => value_size(value),
+        SetOperand::IfNotExists(path, otherwise) => {
+            39 + path_operand_bytes(path) + operand_bytes(otherwise)
+        }
+        SetOperand::ListAppend(first, second) => 37 + operand_bytes(first) + operand_bytes(second),
+    }
+}

@@ -1,0 +1,191 @@
+//! Checks of the values that a request carries: their depth, their names, their size.
+//!
+//! The types leave little to check: numbers are in range and sets sound by construction.
+
+use super::constraint::invalid;
+use crate::error::{Error, Result};
+use crate::item::Item;
+use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
+use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
+use crate::value::Value;
+
+/// What one walk over an item finds, so that a write looks at each value once.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    bytes: usize,
+    empty_name: bool,
+    long_name: bool,
+    too_deep: bool,
+}
+
+impl Survey {
+    /// Walks an item. The walk stops below the deepest level allowed, so depth cannot exhaust the stack.
+    pub(super) fn of(item: &Item) -> Self {
+        let mut survey = Self::default();
+        for (name, value) in item.iter() {
+            survey.attribute(name, value, 1);
+        }
+        survey
+    }
+
+    fn attribute(&mut self, name: &str, value: &Value, level: usize) {
+        self.empty_name |= name.is_empty();
+        self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
+        self.bytes += name.len();
+        self.value(value, level);
+    }
+
+    fn value(&mut self, value: &Value, level: usize) {
+        if level > NESTING_LEVELS_MAX {
+            self.too_deep = true;
+            return;
+        }
+        match value {
+            Value::M(map) => {
+                self.bytes += CONTAINER_BYTES + map.len() * ENTRY_BYTES;
+                for (name, value) in map.iter() {
+                    self.attribute(name, value, level + 1);
+                }
+            }
+            Value::L(list) => {
+                self.bytes += CONTAINER_BYTES + list.len() * ENTRY_BYTES;
+                for value in list {
+                    self.value(value, level + 1);
+                }
+            }
+            scalar_or_set => self.bytes += value_size(scalar_or_set),
+        }
+    }
+
+    /// The size of the item, if nothing in it is too deep.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Names that are empty come before everything else.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.empty_name {
+            return Err(Error::validation("Empty attribute name"));
+        }
+        if self.too_deep {
+            return Err(Error::validation(
+                "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
+                 levels beyond supported limit",
+            ));
+        }
+        if self.long_name {
+            return Err(invalid(
+                "Attribute name is too large, must be less than 65536 bytes",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The size of an item that is put.
+    pub(super) fn check_size(&self) -> Result<()> {
+        if self.bytes > ITEM_BYTES_MAX {
+            return Err(Error::validation(
+                "Item size has exceeded the maximum allowed size",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What an update may leave behind.
+    pub(super) fn check_updated(&self) -> Result<()> {
+        if self.empty_name {
+            return Err(Error::validation("Empty attribute name"));
+        }
+        if self.too_deep {
+            return Err(Error::validation(
+                "Nesting Levels have exceeded supported limits",
+            ));
+        }
+        if self.bytes > ITEM_BYTES_MAX {
+            return Err(item_too_large_to_update());
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn item_too_large_to_update() -> Error {
+    Error::validation("Item size to update has exceeded the maximum allowed size")
+}
+
+/// Checks the names and the depth of the values of a key.
+pub(super) fn check_values(key: &Item) -> Result<()> {
+    Survey::of(key).check()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::item_size;
+
+    /// A number inside so many lists.
+    fn lists(levels: usize) -> Value {
+        (0..levels).fold(Value::from(1), |inner, _| Value::L(vec![inner]))
+    }
+
+    fn check(item: &Item) -> String {
+        match Survey::of(item).check() {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_scalar_may_stand_inside_31_lists_or_maps() {
+        assert_eq!(check(&Item::new().with("a", lists(31))), "");
+        let too_deep = "Nesting Levels have exceeded supported limits: Attributes in the item have \
+                        nested levels beyond supported limit";
+        assert_eq!(check(&Item::new().with("a", lists(32))), too_deep);
+        let in_a_map = Item::new().with("a", Value::M(Item::new().with("b", lists(31))));
+        assert_eq!(check(&in_a_map), too_deep);
+        let survey = Survey::of(&in_a_map);
+        assert_eq!(
+            survey.check_updated().unwrap_err().to_string(),
+            "Nesting Levels have exceeded supported limits"
+        );
+    }
+
+    #[test]
+    fn names_may_not_be_empty_at_any_level() {
+        assert_eq!(check(&Item::new().with("", 1)), "Empty attribute name");
+        let nested = Value::L(vec![Value::M(Item::new().with("", 1))]);
+        assert_eq!(
+            check(&Item::new().with("a", nested)),
+            "Empty attribute name"
+        );
+        assert_eq!(check(&Item::new().with("x".repeat(65_535), 1)), "");
+        assert_eq!(
+            check(&Item::new().with("x".repeat(65_536), 1)),
+            "One or more parameter values were invalid: Attribute name is too large, must be less \
+             than 65536 bytes"
+        );
+    }
+
+    #[test]
+    fn the_survey_weighs_as_size_does() {
+        let item = Item::new()
+            .with("text", "abc")
+            .with("map", Item::new().with("a", lists(3)).with("b", Value::Null))
+            .with("list", Value::L(vec![Value::from(true), lists(2)]));
+        assert_eq!(Survey::of(&item).bytes(), item_size(&item));
+    }
+
+    #[test]
+    fn an_item_may_weigh_400_kb_and_no_more() {
+        let item = |bytes: usize| Item::new().with("a", "x".repeat(bytes - 1));
+        let (fits, over) = (Survey::of(&item(409_600)), Survey::of(&item(409_601)));
+        assert!(fits.check_size().is_ok() && fits.check_updated().is_ok());
+        assert_eq!(
+            over.check_size().unwrap_err().to_string(),
+            "Item size has exceeded the maximum allowed size"
+        );
+        assert_eq!(
+            over.check_updated().unwrap_err().to_string(),
+            "Item size to update has exceeded the maximum allowed size"
+        );
+    }
+}

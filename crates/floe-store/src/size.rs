@@ -1,0 +1,138 @@
+//! What data weighs, as DynamoDB counts it for its limits and its bill.
+//!
+//! | what | bytes |
+//! |---|---|
+//! | attribute | the UTF-8 bytes of its name, and its value |
+//! | S | UTF-8 bytes |
+//! | N | [`Number::size_bytes`](crate::Number::size_bytes): 1, one per two digits of the whole part and of the fraction, one for a sign |
+//! | B | bytes |
+//! | BOOL, NULL | 1 |
+//! | SS, NS, BS | the sum of the elements |
+//! | L | 3, and for each element 1 and its value |
+//! | M | 3, and for each entry 1, its name and its value |
+//!
+//! These are the sizes of the data model, not of bytes on a disk.
+
+use crate::item::Item;
+use crate::number::Number;
+use crate::value::Value;
+
+/// What a map or list costs besides what is in it.
+pub(crate) const CONTAINER_BYTES: usize = 3;
+
+/// What each entry of a map or list costs besides its name and value.
+pub(crate) const ENTRY_BYTES: usize = 1;
+
+/// The size of an item: of all its attributes.
+///
+/// ```
+/// use floe_store::{Item, size::item_size};
+///
+/// let item = Item::new().with("id", "o-1").with("quantity", 12);
+/// assert_eq!(item_size(&item), 2 + 3 + 8 + 2);
+/// ```
+pub fn item_size(item: &Item) -> usize {
+    item.iter()
+        .map(|(name, value)| attribute_size(name, value))
+        .sum()
+}
+
+/// The size of an attribute: its name and its value.
+pub fn attribute_size(name: &str, value: &Value) -> usize {
+    name.len() + value_size(value)
+}
+
+/// The size of a value without a name.
+///
+/// ```
+/// use floe_store::{Value, size::value_size};
+///
+/// assert_eq!(value_size(&Value::from("häß")), 5);
+/// assert_eq!(value_size(&Value::L(vec![])), 3);
+/// assert_eq!(value_size(&Value::L(vec![Value::Null])), 3 + 1 + 1);
+/// ```
+pub fn value_size(value: &Value) -> usize {
+    match value {
+        Value::S(text) => text.len(),
+        Value::N(number) => number.size_bytes(),
+        Value::B(bytes) => bytes.len(),
+        Value::Bool(_) | Value::Null => 1,
+        Value::M(map) => map.iter().fold(CONTAINER_BYTES, |sum, (name, value)| {
+            sum + ENTRY_BYTES + attribute_size(name, value)
+        }),
+        Value::L(list) => list.iter().fold(CONTAINER_BYTES, |sum, value| {
+            sum + ENTRY_BYTES + value_size(value)
+        }),
+        Value::Ss(set) => set.iter().map(String::len).sum(),
+        Value::Ns(set) => set.iter().map(Number::size_bytes).sum(),
+        Value::Bs(set) => set.iter().map(Vec::len).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Set;
+
+    fn check(value: impl Into<Value>, size: usize) {
+        let value = value.into();
+        assert_eq!(value_size(&value), size, "{value:?}");
+        // A name adds its bytes, and nothing else.
+        let item = Item::new().with("naïve", value.clone());
+        assert_eq!(item_size(&item), 6 + size, "{item:?}");
+    }
+
+    fn number(text: &str) -> Value {
+        Value::N(text.parse().unwrap())
+    }
+
+    #[test]
+    fn scalars() {
+        check("", 0);
+        check("abc", 3);
+        check("日本", 6);
+        check(vec![0u8; 7], 7);
+        check(true, 1);
+        check(false, 1);
+        check(Value::Null, 1);
+    }
+
+    #[test]
+    fn numbers_weigh_by_their_digits() {
+        for (text, size) in [
+            ("0", 1),
+            ("1", 2),
+            ("42", 2),
+            ("-42", 3),
+            ("100", 2),
+            ("0.0001", 2),
+            ("123.45", 4),
+        ] {
+            check(number(text), size);
+        }
+    }
+
+    #[test]
+    fn sets_weigh_their_elements() {
+        check(Set::new(["a".to_owned(), "bcd".to_owned()]).unwrap(), 4);
+        check(Set::new([Number::from(1), Number::from(-42)]).unwrap(), 5);
+        check(Set::new([vec![1u8], vec![]]).unwrap(), 1);
+    }
+
+    #[test]
+    fn containers_weigh_three_and_one_for_each_entry() {
+        check(Value::L(vec![]), 3);
+        check(Item::new(), 3);
+        check(Value::L(vec![Value::from("ab"), Value::Null]), 3 + 3 + 2);
+        check(Item::new().with("k", "v").with("key", 1), 3 + 3 + 6);
+        check(
+            Value::L(vec![Value::M(Item::new().with("a", Value::L(vec![])))]),
+            3 + 1 + (3 + 1 + 1 + 3),
+        );
+    }
+
+    #[test]
+    fn an_empty_item_weighs_nothing() {
+        assert_eq!(item_size(&Item::new()), 0);
+    }
+}

@@ -1,0 +1,562 @@
+//! Tables: their keys, indexes, streams and expiry.
+//!
+//! [`TableDef`] is a definition that has been checked: it can only be built by
+//! [`CreateTable::definition`](crate::op::CreateTable::definition) or the [builder](TableDef::builder),
+//! so engines rely on it without looking again.
+
+use std::collections::BTreeMap;
+
+use crate::env::Timestamp;
+use crate::error::Result;
+use crate::item::{Item, Name};
+use crate::limits::TTL_AGE_MAX;
+use crate::op::CreateTable;
+use crate::size::attribute_size;
+use crate::value::{Value, ValueType};
+
+/// The types that a key attribute can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyKind {
+    /// String.
+    S,
+    /// Number.
+    N,
+    /// Binary.
+    B,
+}
+
+impl KeyKind {
+    /// The type of the values.
+    pub const fn value_type(self) -> ValueType {
+        match self {
+            Self::S => ValueType::S,
+            Self::N => ValueType::N,
+            Self::B => ValueType::B,
+        }
+    }
+
+    /// The name that DynamoDB gives the type.
+    pub const fn as_str(self) -> &'static str {
+        self.value_type().as_str()
+    }
+
+    /// Whether the value is of this type.
+    pub fn matches(self, value: &Value) -> bool {
+        value.value_type() == self.value_type()
+    }
+}
+
+/// An attribute that is part of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyAttribute {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub kind: KeyKind,
+}
+
+impl KeyAttribute {
+    /// A key attribute of this name and type.
+    pub fn new(name: impl Into<Name>, kind: KeyKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+        }
+    }
+}
+
+/// The attributes that form a key. A table has one partition attribute and at most one sort attribute;
+/// a global index has up to four of each.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeySchema {
+    /// The partition key: at least one attribute.
+    pub partition: Vec<KeyAttribute>,
+    /// The sort key: may be empty.
+    pub sort: Vec<KeyAttribute>,
+}
+
+impl KeySchema {
+    /// All attributes, partition first, in their declared order.
+    pub fn attributes(&self) -> impl Iterator<Item = &KeyAttribute> {
+        self.partition.iter().chain(&self.sort)
+    }
+
+    /// Whether the attribute is part of the key.
+    pub fn contains(&self, name: &str) -> bool {
+        self.attributes().any(|a| a.name == *name)
+    }
+
+    /// The key attributes of an item, if all are there with the right type.
+    pub fn key_of(&self, item: &Item) -> Option<Item> {
+        self.attributes()
+            .map(|a| {
+                let value = item.get(&a.name).filter(|v| a.kind.matches(v))?;
+                Some((a.name.clone(), value.clone()))
+            })
+            .collect()
+    }
+}
+
+/// Which attributes an index copies from its items.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Projection {
+    /// All of them.
+    All,
+    /// Only the keys of the table and the index.
+    KeysOnly,
+    /// The keys, and these.
+    Include(Vec<Name>),
+}
+
+/// Whether an index has a partition key of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// A global index: its own partition key, read eventually.
+    Global,
+    /// A local index: the table's partition key with another sort key.
+    Local,
+}
+
+/// A secondary index. Items that lack one of its key attributes are not in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IndexDef {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Global or local.
+    pub kind: IndexKind,
+    /// Its key.
+    pub key: KeySchema,
+    /// What it copies.
+    pub projection: Projection,
+    /// Its own throughput, for a global index of a provisioned table.
+    pub throughput: Option<Throughput>,
+}
+
+impl IndexDef {
+    /// Whether the index holds this item: every key attribute is there with the right type.
+    pub fn holds(&self, item: &Item) -> bool {
+        self.key
+            .attributes()
+            .all(|a| item.get(&a.name).is_some_and(|v| a.kind.matches(v)))
+    }
+
+    /// Whether the index copies the attribute.
+    pub fn projects(&self, table_key: &KeySchema, name: &str) -> bool {
+        match &self.projection {
+            Projection::All => true,
+            Projection::KeysOnly => self.key.contains(name) || table_key.contains(name),
+            Projection::Include(names) => {
+                self.key.contains(name)
+                    || table_key.contains(name)
+                    || names.iter().any(|n| *n == *name)
+            }
+        }
+    }
+
+    /// The part of an item that the index copies.
+    pub fn project(&self, table_key: &KeySchema, item: &Item) -> Item {
+        match &self.projection {
+            Projection::All => item.clone(),
+            _ => self
+                .projected(table_key, item)
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        }
+    }
+
+    /// The size of the index's entry for an item that it [holds](IndexDef::holds).
+    pub fn entry_size(&self, table_key: &KeySchema, item: &Item) -> usize {
+        self.projected(table_key, item)
+            .map(|(name, value)| attribute_size(name, value))
+            .sum()
+    }
+
+    /// Whether two items have the same entry in the index.
+    pub fn same_entry(&self, table_key: &KeySchema, one: &Item, other: &Item) -> bool {
+        self.projected(table_key, one)
+            .eq(self.projected(table_key, other))
+    }
+
+    /// Whether two items have the same key in the index.
+    pub fn same_key(&self, one: &Item, other: &Item) -> bool {
+        self.key
+            .attributes()
+            .all(|a| one.get(&a.name) == other.get(&a.name))
+    }
+
+    fn projected<'a>(
+        &'a self,
+        table_key: &'a KeySchema,
+        item: &'a Item,
+    ) -> impl Iterator<Item = (&'a Name, &'a Value)> {
+        item.iter()
+            .filter(move |(name, _)| self.projects(table_key, name))
+    }
+}
+
+/// Which images a change record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamView {
+    /// Only the key.
+    KeysOnly,
+    /// The item after the change.
+    NewImage,
+    /// The item before the change.
+    OldImage,
+    /// Both.
+    NewAndOldImages,
+}
+
+impl StreamView {
+    /// The name that DynamoDB gives it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KeysOnly => "KEYS_ONLY",
+            Self::NewImage => "NEW_IMAGE",
+            Self::OldImage => "OLD_IMAGE",
+            Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
+        }
+    }
+
+    /// Whether records hold the item before the change.
+    pub const fn has_old(self) -> bool {
+        matches!(self, Self::OldImage | Self::NewAndOldImages)
+    }
+
+    /// Whether records hold the item after the change.
+    pub const fn has_new(self) -> bool {
+        matches!(self, Self::NewImage | Self::NewAndOldImages)
+    }
+}
+
+/// Provisioned capacity, in units per second. The embedded engine keeps it for the record and limits
+/// nothing by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Throughput {
+    /// Units of reading per second.
+    pub read: u64,
+    /// Units of writing per second.
+    pub write: u64,
+}
+
+/// How the use of a table is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Billing {
+    /// By the request.
+    OnDemand,
+    /// By reserved throughput.
+    Provisioned(Throughput),
+}
+
+/// The storage class of a table, kept for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TableClass {
+    /// For data that is used.
+    #[default]
+    Standard,
+    /// For data that is seldom used.
+    StandardInfrequentAccess,
+}
+
+/// A checked definition of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDef {
+    /// Its name.
+    pub name: String,
+    /// Its primary key.
+    pub key: KeySchema,
+    /// Its indexes, local and global, each name once.
+    pub indexes: Vec<IndexDef>,
+    /// How it is paid for.
+    pub billing: Billing,
+    /// The images in its change stream, if it has one.
+    pub stream: Option<StreamView>,
+    /// The attribute that holds the moment of expiry in epoch seconds, if expiry is on.
+    pub ttl_attribute: Option<Name>,
+    /// Tags.
+    pub tags: BTreeMap<String, String>,
+    /// Whether the table refuses to be deleted.
+    pub deletion_protection: bool,
+    /// The storage class.
+    pub class: TableClass,
+}
+
+impl TableDef {
+    /// Starts a definition: a name and the partition key.
+    ///
+    /// ```
+    /// use floe_store::table::{KeyKind, Projection, StreamView};
+    /// use floe_store::TableDef;
+    ///
+    /// let orders = TableDef::builder("Orders", "customer", KeyKind::S)
+    ///     .sort_key("placed", KeyKind::N)
+    ///     .global_index("by_product", [("product", KeyKind::S)], [("placed", KeyKind::N)], Projection::All)
+    ///     .stream(StreamView::NewAndOldImages)
+    ///     .build()?;
+    /// assert_eq!(orders.indexes.len(), 1);
+    /// # Ok::<(), floe_store::Error>(())
+    /// ```
+    pub fn builder(
+        name: impl Into<String>,
+        partition_key: impl Into<Name>,
+        kind: KeyKind,
+    ) -> TableBuilder {
+        TableBuilder {
+            definition: Self {
+                name: name.into(),
+                key: KeySchema {
+                    partition: vec![KeyAttribute::new(partition_key, kind)],
+                    sort: Vec::new(),
+                },
+                indexes: Vec::new(),
+                billing: Billing::OnDemand,
+                stream: None,
+                ttl_attribute: None,
+                tags: BTreeMap::new(),
+                deletion_protection: false,
+                class: TableClass::Standard,
+            },
+        }
+    }
+
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> Option<&IndexDef> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The global indexes.
+    pub fn global_indexes(&self) -> impl Iterator<Item = &IndexDef> {
+        self.indexes.iter().filter(|i| i.kind == IndexKind::Global)
+    }
+
+    /// The local indexes.
+    pub fn local_indexes(&self) -> impl Iterator<Item = &IndexDef> {
+        self.indexes.iter().filter(|i| i.kind == IndexKind::Local)
+    }
+
+    /// Whether an item has expired at this moment: its TTL attribute is a number of seconds in the past,
+    /// and not more than five years in the past, which DynamoDB takes for a mistake.
+    ///
+    /// ```
+    /// use floe_store::{Item, TableDef, Timestamp, table::KeyKind};
+    ///
+    /// let sessions = TableDef::builder("Sessions", "id", KeyKind::S).ttl("until").build()?;
+    /// let session = Item::new().with("id", "s-1").with("until", 1000);
+    /// assert!(!sessions.expired(&session, Timestamp::from_millis(999_999)));
+    /// assert!(sessions.expired(&session, Timestamp::from_millis(1_000_000)));
+    /// # Ok::<(), floe_store::Error>(())
+    /// ```
+    pub fn expired(&self, item: &Item, now: Timestamp) -> bool {
+        self.expiry(item)
+            .is_some_and(|at| at <= now.as_secs() && now.as_secs() - at <= FIVE_YEARS_SECS)
+    }
+
+    /// The moment of expiry that an item names, in epoch seconds.
+    pub fn expiry(&self, item: &Item) -> Option<u64> {
+        let number = item.get(self.ttl_attribute.as_deref()?)?.as_n()?;
+        number.to_u64()
+    }
+}
+
+/// How far back a moment of expiry may lie and still count.
+pub const FIVE_YEARS_SECS: u64 = TTL_AGE_MAX.as_secs();
+
+/// Builds a [`TableDef`] in code.
+#[derive(Clone, Debug)]
+pub struct TableBuilder {
+    definition: TableDef,
+}
+
+impl TableBuilder {
+    /// Adds a sort key.
+    #[must_use]
+    pub fn sort_key(mut self, name: impl Into<Name>, kind: KeyKind) -> Self {
+        self.definition.key.sort = vec![KeyAttribute::new(name, kind)];
+        self
+    }
+
+    /// Adds a global index with up to four partition and four sort attributes.
+    #[must_use]
+    pub fn global_index<N: Into<Name>, M: Into<Name>>(
+        self,
+        name: impl Into<String>,
+        partition: impl IntoIterator<Item = (N, KeyKind)>,
+        sort: impl IntoIterator<Item = (M, KeyKind)>,
+        projection: Projection,
+    ) -> Self {
+        let key = KeySchema {
+            partition: key_attributes(partition),
+            sort: key_attributes(sort),
+        };
+        self.push_index(name.into(), IndexKind::Global, key, projection)
+    }
+
+    /// Adds a local index: the table's partition key with another sort key.
+    #[must_use]
+    pub fn local_index(
+        self,
+        name: impl Into<String>,
+        sort_key: impl Into<Name>,
+        kind: KeyKind,
+        projection: Projection,
+    ) -> Self {
+        let key = KeySchema {
+            partition: self.definition.key.partition.clone(),
+            sort: vec![KeyAttribute::new(sort_key, kind)],
+        };
+        self.push_index(name.into(), IndexKind::Local, key, projection)
+    }
+
+    /// Switches the change stream on.
+    #[must_use]
+    pub fn stream(mut self, view: StreamView) -> Self {
+        self.definition.stream = Some(view);
+        self
+    }
+
+    /// Sets the attribute that holds the moment of expiry.
+    #[must_use]
+    pub fn ttl(mut self, attribute: impl Into<Name>) -> Self {
+        self.definition.ttl_attribute = Some(attribute.into());
+        self
+    }
+
+    /// Adds a tag.
+    #[must_use]
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.definition.tags.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets how the table is paid for; by the request if nothing is said. Global indexes get the same
+    /// throughput as the table.
+    #[must_use]
+    pub fn billing(mut self, billing: Billing) -> Self {
+        self.definition.billing = billing;
+        self
+    }
+
+    /// Makes the table refuse to be deleted.
+    #[must_use]
+    pub fn deletion_protection(mut self) -> Self {
+        self.definition.deletion_protection = true;
+        self
+    }
+
+    /// The definition, checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), as DynamoDB would answer to a request for this table.
+    pub fn build(mut self) -> Result<TableDef> {
+        if let Billing::Provisioned(throughput) = self.definition.billing {
+            for index in &mut self.definition.indexes {
+                if index.kind == IndexKind::Global {
+                    index.throughput.get_or_insert(throughput);
+                }
+            }
+        }
+        CreateTable::from(self.definition).definition()
+    }
+
+    fn push_index(
+        mut self,
+        name: String,
+        kind: IndexKind,
+        key: KeySchema,
+        projection: Projection,
+    ) -> Self {
+        self.definition.indexes.push(IndexDef {
+            name,
+            kind,
+            key,
+            projection,
+            throughput: None,
+        });
+        self
+    }
+}
+
+fn key_attributes<N: Into<Name>>(
+    attributes: impl IntoIterator<Item = (N, KeyKind)>,
+) -> Vec<KeyAttribute> {
+    attributes
+        .into_iter()
+        .map(|(name, kind)| KeyAttribute::new(name, kind))
+        .collect()
+}
+
+/// Whether a table or an index can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TableStatus {
+    /// It is being made.
+    Creating,
+    /// It is being changed.
+    Updating,
+    /// It is being removed.
+    Deleting,
+    /// It is ready.
+    Active,
+}
+
+impl TableStatus {
+    /// The name that DynamoDB gives it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Creating => "CREATING",
+            Self::Updating => "UPDATING",
+            Self::Deleting => "DELETING",
+            Self::Active => "ACTIVE",
+        }
+    }
+}
+
+/// A table as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableDescription {
+    /// Its definition.
+    pub definition: TableDef,
+    /// Whether it can be used.
+    pub status: TableStatus,
+    /// When it was made.
+    pub created: Timestamp,
+    /// How many items it holds.
+    pub item_count: u64,
+    /// How many bytes they weigh, as DynamoDB counts.
+    pub size_bytes: u64,
+    /// The resource name.
+    pub arn: String,
+    /// A name that no other table ever has, not even one of the same name made later.
+    pub id: String,
+    /// The indexes, in the order of the definition.
+    pub indexes: Vec<IndexDescription>,
+    /// The newest change stream, even if it has been switched off.
+    pub latest_stream: Option<StreamHandle>,
+}
+
+/// An index as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDescription {
+    /// Its name.
+    pub name: String,
+    /// Whether it can be used.
+    pub status: TableStatus,
+    /// Whether it is being filled from the items that were there before it.
+    pub backfilling: bool,
+    /// How many entries it holds.
+    pub item_count: u64,
+    /// How many bytes they weigh.
+    pub size_bytes: u64,
+    /// The resource name.
+    pub arn: String,
+}
+
+/// The name of a change stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamHandle {
+    /// The resource name.
+    pub arn: String,
+    /// When the stream was switched on, which tells the streams of one table apart.
+    pub label: String,
+}

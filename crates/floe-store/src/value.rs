@@ -1,0 +1,390 @@
+//! The ten types of value that an attribute can hold.
+//!
+//! Equality is DynamoDB's: numbers by their numeric value, sets without regard to order, maps and
+//! lists deep. It falls out of the representation (numbers are normalised, sets and maps sorted), so
+//! `==`, [`Hash`] and the bytes on disk can never disagree.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::item::Item;
+use crate::number::Number;
+
+/// A value of an attribute.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// A string of UTF-8 text, ordered by its bytes.
+    S(String),
+    /// An exact decimal number of up to 38 digits.
+    N(Number),
+    /// Bytes, ordered as unsigned.
+    B(Vec<u8>),
+    /// True or false.
+    Bool(bool),
+    /// The null value: an attribute that is there and holds nothing.
+    Null,
+    /// A map from names to values.
+    M(Item),
+    /// A list of values of any types.
+    L(Vec<Value>),
+    /// A set of strings.
+    Ss(Set<String>),
+    /// A set of numbers.
+    Ns(Set<Number>),
+    /// A set of byte strings.
+    Bs(Set<Vec<u8>>),
+}
+
+/// The type of a [`Value`], named as DynamoDB names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ValueType {
+    /// String.
+    S,
+    /// Number.
+    N,
+    /// Binary.
+    B,
+    /// Boolean.
+    Bool,
+    /// Null.
+    Null,
+    /// Map.
+    M,
+    /// List.
+    L,
+    /// String set.
+    Ss,
+    /// Number set.
+    Ns,
+    /// Binary set.
+    Bs,
+}
+
+impl ValueType {
+    /// The name that DynamoDB uses in JSON and in `attribute_type`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::S => "S",
+            Self::N => "N",
+            Self::B => "B",
+            Self::Bool => "BOOL",
+            Self::Null => "NULL",
+            Self::M => "M",
+            Self::L => "L",
+            Self::Ss => "SS",
+            Self::Ns => "NS",
+            Self::Bs => "BS",
+        }
+    }
+
+    /// The type of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "S" => Self::S,
+            "N" => Self::N,
+            "B" => Self::B,
+            "BOOL" => Self::Bool,
+            "NULL" => Self::Null,
+            "M" => Self::M,
+            "L" => Self::L,
+            "SS" => Self::Ss,
+            "NS" => Self::Ns,
+            "BS" => Self::Bs,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Value {
+    /// The type of the value.
+    pub const fn value_type(&self) -> ValueType {
+        match self {
+            Self::S(_) => ValueType::S,
+            Self::N(_) => ValueType::N,
+            Self::B(_) => ValueType::B,
+            Self::Bool(_) => ValueType::Bool,
+            Self::Null => ValueType::Null,
+            Self::M(_) => ValueType::M,
+            Self::L(_) => ValueType::L,
+            Self::Ss(_) => ValueType::Ss,
+            Self::Ns(_) => ValueType::Ns,
+            Self::Bs(_) => ValueType::Bs,
+        }
+    }
+
+    /// The order of two values, where DynamoDB defines one: both strings, both numbers or both
+    /// binary.
+    ///
+    /// ```
+    /// use floe_store::Value;
+    /// use std::cmp::Ordering;
+    ///
+    /// assert_eq!(Value::from(2).compare(&Value::from(10)), Some(Ordering::Less));
+    /// assert_eq!(Value::from(2).compare(&Value::from("10")), None);
+    /// ```
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::S(a), Self::S(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+            (Self::N(a), Self::N(b)) => Some(a.cmp(b)),
+            (Self::B(a), Self::B(b)) => Some(a.cmp(b)),
+            _ => None,
+        }
+    }
+
+    /// The levels of nesting of the value: 1 for a scalar or a set, one more for each map or list
+    /// around it.
+    pub fn depth(&self) -> usize {
+        match self {
+            Self::M(map) => 1 + map.iter().map(|(_, v)| v.depth()).max().unwrap_or(0),
+            Self::L(list) => 1 + list.iter().map(Self::depth).max().unwrap_or(0),
+            _ => 1,
+        }
+    }
+
+    /// The text, if the value is a string.
+    pub fn as_s(&self) -> Option<&str> {
+        match self {
+            Self::S(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The number, if the value is one.
+    pub const fn as_n(&self) -> Option<Number> {
+        match self {
+            Self::N(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The bytes, if the value is binary.
+    pub fn as_b(&self) -> Option<&[u8]> {
+        match self {
+            Self::B(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// The map, if the value is one.
+    pub const fn as_m(&self) -> Option<&Item> {
+        match self {
+            Self::M(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// The list, if the value is one.
+    pub fn as_l(&self) -> Option<&[Value]> {
+        match self {
+            Self::L(l) => Some(l),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::S(s) => write!(f, "{s:?}"),
+            Self::N(n) => write!(f, "{n}"),
+            Self::B(b) => write!(f, "b\"{}\"", b.escape_ascii()),
+            Self::Bool(b) => write!(f, "{b}"),
+            Self::Null => f.write_str("null"),
+            Self::M(m) => write!(f, "{m:?}"),
+            Self::L(l) => f.debug_list().entries(l).finish(),
+            Self::Ss(s) => f.debug_set().entries(s).finish(),
+            Self::Ns(s) => f.debug_set().entries(s).finish(),
+            Self::Bs(s) => f.debug_set().entries(s).finish(),
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($from:ty => $value:ident => $to:expr;)*) => {$(
+        impl From<$from> for Value {
+            fn from($value: $from) -> Self {
+                $to
+            }
+        }
+    )*};
+}
+
+value_from! {
+    &str => v => Self::S(v.to_owned());
+    String => v => Self::S(v);
+    bool => v => Self::Bool(v);
+    Number => v => Self::N(v);
+    i32 => v => Self::N(v.into());
+    u32 => v => Self::N(v.into());
+    i64 => v => Self::N(v.into());
+    u64 => v => Self::N(v.into());
+    Vec<u8> => v => Self::B(v);
+    &[u8] => v => Self::B(v.to_vec());
+    Vec<Value> => v => Self::L(v);
+    Item => v => Self::M(v);
+    Set<String> => v => Self::Ss(v);
+    Set<Number> => v => Self::Ns(v);
+    Set<Vec<u8>> => v => Self::Bs(v);
+}
+
+/// A set of strings, numbers or byte strings: never empty, no element twice.
+///
+/// ```
+/// use floe_store::{Set, SetError};
+///
+/// let tags = Set::new(["b".to_owned(), "a".to_owned()])?;
+/// assert!(tags.contains("a"));
+/// assert_eq!(Set::<String>::new([]), Err(SetError::Empty));
+/// # Ok::<(), SetError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Set<T>(Vec<T>);
+
+/// Why a collection is not a [`Set`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetError {
+    /// It has no element; DynamoDB has no empty sets.
+    Empty,
+    /// An element stands in it twice.
+    Duplicate,
+}
+
+impl fmt::Display for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a set may not be empty",
+            Self::Duplicate => "a set may not hold an element twice",
+        })
+    }
+}
+
+impl std::error::Error for SetError {}
+
+impl<T: Ord> Set<T> {
+    /// A set of these elements.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or one of them twice.
+    pub fn new(elements: impl IntoIterator<Item = T>) -> Result<Self, SetError> {
+        let mut elements: Vec<T> = elements.into_iter().collect();
+        let given = elements.len();
+        elements.sort_unstable();
+        elements.dedup();
+        match elements.len() {
+            0 => Err(SetError::Empty),
+            kept if kept < given => Err(SetError::Duplicate),
+            _ => Ok(Self(elements)),
+        }
+    }
+
+    /// Whether the element is in the set.
+    pub fn contains<Q>(&self, element: &Q) -> bool
+    where
+        T: std::borrow::Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        self.0
+            .binary_search_by(|probe| probe.borrow().cmp(element))
+            .is_ok()
+    }
+
+    /// The elements of either set.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        let mut elements = self.0;
+        elements.extend(other.0);
+        elements.sort_unstable();
+        elements.dedup();
+        Self(elements)
+    }
+
+    /// The elements that are not in `other`; `None` when none is left.
+    pub fn difference(self, other: &Self) -> Option<Self> {
+        let mut elements = self.0;
+        elements.retain(|e| !other.contains(e));
+        (!elements.is_empty()).then_some(Self(elements))
+    }
+}
+
+impl<T> Set<T> {
+    /// How many elements there are: at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The elements in ascending order.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+
+    /// The elements in ascending order.
+    pub fn as_slice(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Set<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<T> IntoIterator for Set<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Set<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(&self.0).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equality_ignores_the_order_of_sets_and_maps() {
+        let a = Set::new(["x".to_owned(), "y".to_owned()]).unwrap();
+        let b = Set::new(["y".to_owned(), "x".to_owned()]).unwrap();
+        assert_eq!(Value::Ss(a), Value::Ss(b));
+        let a = Item::new().with("x", 1).with("y", 2);
+        let b = Item::new().with("y", 2).with("x", 1);
+        assert_eq!(Value::M(a), Value::M(b));
+    }
+
+    #[test]
+    fn depth_counts_maps_and_lists() {
+        assert_eq!(Value::from(1).depth(), 1);
+        assert_eq!(Value::L(vec![]).depth(), 1);
+        let nested = Value::L(vec![Value::M(Item::new().with("a", 1))]);
+        assert_eq!(nested.depth(), 3);
+    }
+
+    #[test]
+    fn sets_refuse_duplicates_and_emptiness() {
+        assert_eq!(Set::<Number>::new([]), Err(SetError::Empty));
+        let one = Number::from(1);
+        assert_eq!(Set::new([one, one]), Err(SetError::Duplicate));
+        let set = Set::new([one, Number::from(2)]).unwrap();
+        let two = Set::new([Number::from(2)]).unwrap();
+        assert_eq!(set.clone().difference(&two).unwrap().as_slice(), [one]);
+        assert_eq!(two.clone().difference(&set), None);
+        assert_eq!(two.union(set.clone()), set);
+    }
+}

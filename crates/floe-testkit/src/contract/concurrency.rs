@@ -1,0 +1,283 @@
+//! Many clients at once: no update lost, no transaction torn, no read of half of one.
+
+use std::sync::Arc;
+
+use floe_store::error::CancellationCode;
+use floe_store::expr::KeyCondition;
+use floe_store::op::{
+    GetItem, PutItem, Query, Scan, TransactGet, TransactGetItems, TransactWriteItems, UpdateItem,
+};
+use floe_store::table::{KeyKind, Projection, StreamView};
+use floe_store::{Engine, Error, Item, Value};
+use tokio::task::JoinSet;
+
+use super::fixture::*;
+
+const CLIENTS: usize = 32;
+const ROUNDS: usize = 8;
+
+/// Runs the same task for every client and waits for all.
+async fn clients<F>(t: &Fixture, task: impl Fn(Arc<dyn Engine>, usize) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for client in 0..CLIENTS {
+        tasks.spawn(task(t.engine(), client));
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.expect("no client fails");
+    }
+}
+
+/// Whether sending the request again may help: a conflict, and nothing else, stood in its way.
+fn conflict(error: &Error) -> bool {
+    error.is_retryable()
+}
+
+fn number_at(item: &Item, name: &str) -> i64 {
+    item.get(name).and_then(Value::as_n).and_then(|n| n.to_i64()).unwrap_or_default()
+}
+
+pub(super) async fn no_increment_is_lost(t: &mut Fixture) {
+    t.create(plain()).await;
+    clients(t, |engine, _| async move {
+        for _ in 0..ROUNDS {
+            let add = UpdateItem::new("Plain", item("n"), update("ADD n :one", &values! {"one" => 1}));
+            engine.write_item(add.into()).await.unwrap();
+        }
+    })
+    .await;
+    let n = t.get("Plain", item("n")).await.unwrap();
+    assert_eq!(number_at(&n, "n"), (CLIENTS * ROUNDS) as i64);
+}
+
+pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
+    t.create(plain()).await;
+    clients(t, |engine, client| async move {
+        for round in 0..ROUNDS {
+            let put = PutItem::new("Plain", item(&format!("k{round}")).with("by", client.to_string()))
+                .condition(condition("attribute_not_exists(pk)", &values! {}));
+            match engine.write_item(put.into()).await {
+                Ok(_) => {
+                    let won = UpdateItem::new("Plain", item("wins"), update("ADD n :one", &values! {"one" => 1}));
+                    engine.write_item(won.into()).await.unwrap();
+                }
+                Err(Error::ConditionalCheckFailed { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    })
+    .await;
+    let wins = t.get("Plain", item("wins")).await.unwrap();
+    assert_eq!(number_at(&wins, "n"), ROUNDS as i64);
+}
+
+pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
+    t.create(plain()).await;
+    t.put("Plain", item("doc").with("version", 0).with("sum", 0)).await.unwrap();
+    clients(t, |engine, _| async move {
+        let mut done = 0;
+        while done < 2 {
+            let get = GetItem::new("Plain", item("doc"));
+            let doc = engine.get_item(get).await.unwrap().item.unwrap();
+            let version = number_at(&doc, "version");
+            let next = item("doc").with("version", version + 1).with("sum", number_at(&doc, "sum") + 1);
+            let put = PutItem::new("Plain", next)
+                .condition(condition("version = :v", &values! {"v" => version}));
+            match engine.write_item(put.into()).await {
+                Ok(_) => done += 1,
+                Err(Error::ConditionalCheckFailed { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    })
+    .await;
+    let doc = t.get("Plain", item("doc")).await.unwrap();
+    assert_eq!(number_at(&doc, "sum"), (CLIENTS * 2) as i64);
+    assert_eq!(number_at(&doc, "version"), (CLIENTS * 2) as i64);
+}
+
+/// Moves one unit between two accounts, unless the first is empty.
+fn transfer(from: usize, to: usize) -> TransactWriteItems {
+    let take = UpdateItem::new("Plain", item(&format!("a{from}")), update("ADD n :d", &values! {"d" => -1}))
+        .condition(condition("n > :zero", &values! {"zero" => 0}));
+    let give = UpdateItem::new("Plain", item(&format!("a{to}")), update("ADD n :d", &values! {"d" => 1}));
+    TransactWriteItems::new([take.into(), give.into()])
+}
+
+pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    const ACCOUNTS: usize = 5;
+    t.create(plain()).await;
+    t.fill("Plain", (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10))).await;
+    clients(t, |engine, client| async move {
+        for round in 0..ROUNDS {
+            let from = (client + round) % ACCOUNTS;
+            let to = (from + 1 + client % (ACCOUNTS - 1)) % ACCOUNTS;
+            loop {
+                match engine.transact_write_items(transfer(from, to)).await {
+                    Ok(_) => break,
+                    Err(error) if conflict(&error) => {}
+                    Err(Error::TransactionCanceled { reasons }) => {
+                        assert_eq!(reasons[0].code, CancellationCode::ConditionalCheckFailed);
+                        break;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let keys = (0..ACCOUNTS).map(|n| TransactGet::new("Plain", item(&format!("a{n}"))));
+            let snapshot = engine.transact_get_items(TransactGetItems::new(keys)).await;
+            let items = match snapshot {
+                Ok(output) => output.items,
+                Err(error) if conflict(&error) => continue,
+                Err(error) => panic!("{error}"),
+            };
+            let sum: i64 = items.iter().flatten().map(|item| number_at(item, "n")).sum();
+            assert_eq!(sum, (ACCOUNTS * 10) as i64, "a snapshot never shows half a transfer");
+        }
+    })
+    .await;
+    let items = t.scan_all(Scan::new("Plain")).await;
+    let sum: i64 = items.iter().map(|item| number_at(item, "n")).sum();
+    assert_eq!(sum, (ACCOUNTS * 10) as i64);
+    assert!(items.iter().all(|item| number_at(item, "n") >= 0));
+}
+
+pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    t.fill("Plain", [item("left").with("v", "red"), item("right").with("v", "blue")]).await;
+    clients(t, |engine, _| async move {
+        for _ in 0..ROUNDS {
+            let pair = TransactGetItems::new(["left", "right"].map(|pk| TransactGet::new("Plain", item(pk))));
+            let Ok(output) = engine.transact_get_items(pair).await else { continue };
+            let value = |at: usize| output.items[at].as_ref().unwrap().get("v").unwrap().clone();
+            let (left, right) = (value(0), value(1));
+            assert_ne!(left, right, "both sides never show the same value");
+            let put = |pk: &str, old: &Value, new: &Value| {
+                PutItem::new("Plain", item(pk).with("v", new.clone()))
+                    .condition(condition("v = :old", &values! {"old" => old.clone()}))
+            };
+            let swap = TransactWriteItems::new([
+                put("left", &left, &right).into(),
+                put("right", &right, &left).into(),
+            ]);
+            match engine.transact_write_items(swap).await {
+                Ok(_) | Err(Error::TransactionCanceled { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    })
+    .await;
+    let mut colours = texts(&t.scan_all(Scan::new("Plain")).await, "v");
+    colours.sort();
+    assert_eq!(colours, ["blue", "red"]);
+}
+
+pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(sorted()).await;
+    t.fill("Sorted", (0..4).map(|sk| row("a", sk).with("v", 0))).await;
+    clients(t, |engine, client| async move {
+        for round in 0..ROUNDS {
+            if client % 2 == 0 {
+                let stamp = (client * 1000 + round) as i64;
+                let puts = (0..4).map(|sk| PutItem::new("Sorted", row("a", sk).with("v", stamp)).into());
+                match engine.transact_write_items(TransactWriteItems::new(puts)).await {
+                    Ok(_) => {}
+                    Err(error) if conflict(&error) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            } else {
+                let query = Query::new("Sorted", KeyCondition::partition("pk", "a")).consistent();
+                let page = engine.query(query).await.unwrap();
+                let stamps: Vec<i64> = page.items.iter().map(|item| number_at(item, "v")).collect();
+                assert_eq!(stamps.len(), 4);
+                assert!(stamps.iter().all(|stamp| *stamp == stamps[0]), "{stamps:?}");
+            }
+        }
+    })
+    .await;
+}
+
+pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    clients(t, |engine, _| async move {
+        for round in 0..ROUNDS {
+            let add = UpdateItem::new("Plain", item("n"), update("ADD n :one", &values! {"one" => 1}));
+            let transaction = TransactWriteItems::new([add.into()]).token(format!("round-{round}"));
+            loop {
+                match engine.transact_write_items(transaction.clone()).await {
+                    Ok(_) => break,
+                    Err(error) if conflict(&error) => tokio::task::yield_now().await,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    })
+    .await;
+    let n = t.get("Plain", item("n")).await.unwrap();
+    assert_eq!(number_at(&n, "n"), ROUNDS as i64);
+}
+
+pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
+    let none: [(&str, KeyKind); 0] = [];
+    t.create(
+        plain()
+            .global_index("by_g", [("g", KeyKind::S)], none, Projection::All)
+            .stream(StreamView::NewAndOldImages),
+    )
+    .await;
+    clients(t, |engine, client| async move {
+        for round in 0..ROUNDS {
+            let key = format!("k{}", (client + round) % 6);
+            let item = item(&key).with("g", format!("g{}", client % 3)).with("by", client.to_string());
+            engine.write_item(PutItem::new("Plain", item).into()).await.unwrap();
+        }
+    })
+    .await;
+    let sorted_by_key = |mut items: Vec<Item>| {
+        items.sort_by_key(|item| format!("{item:?}"));
+        items
+    };
+    let items = sorted_by_key(t.scan_all(Scan::new("Plain")).await);
+    let entries = sorted_by_key(t.scan_all(Scan::new("Plain").index("by_g")).await);
+    assert_eq!(items.len(), 6);
+    assert_eq!(items, entries);
+
+    // Replaying the changes gives the items: each old image is the new image before it.
+    let mut replayed = std::collections::BTreeMap::new();
+    for record in t.changes("Plain").await {
+        let key = format!("{:?}", record.keys);
+        assert_eq!(replayed.get(&key), record.old_image.as_ref(), "no change is missing");
+        replayed.insert(key, record.new_image.unwrap());
+    }
+    assert_eq!(sorted_by_key(replayed.into_values().collect()), items);
+}
+
+pub(super) async fn tables_are_made_once(t: &mut Fixture) {
+    clients(t, |engine, _| async move {
+        let table = plain().build().unwrap();
+        match engine.create_table(table.into()).await {
+            Ok(_) => {
+                let won = UpdateItem::new("Plain", item("made"), update("ADD n :one", &values! {"one" => 1}));
+                engine.write_item(won.into()).await.unwrap();
+            }
+            Err(Error::ResourceInUse(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    })
+    .await;
+    let made = t.get("Plain", item("made")).await.unwrap();
+    assert_eq!(number_at(&made, "n"), 1);
+}

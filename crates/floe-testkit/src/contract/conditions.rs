@@ -1,0 +1,292 @@
+//! Conditions and filters: each function and operator, on every type.
+
+use floe_store::expr::{Condition, Operand, Path, Update};
+use floe_store::op::{Scan, UpdateItem};
+use floe_store::{Error, Item, Value, ValueType};
+
+use super::fixture::*;
+
+/// The item that the conditions of this file are about.
+fn subject() -> Item {
+    item("a")
+        .with("s", "banana")
+        .with("s2", "apple")
+        .with("n", 5)
+        .with("n2", number("5.0"))
+        .with("n7", 7)
+        .with("b", vec![1u8, 2, 3])
+        .with("yes", true)
+        .with("nil", Value::Null)
+        .with("ss", strings(["x", "y"]))
+        .with("ns", numbers([1, 2, 3]))
+        .with("bs", binaries([b"p", b"qr"]))
+        .with("l", Value::L(vec![1.into(), "one".into(), list([1])]))
+        .with("m", map([("k", 1.into()), ("inner", map([("deep", "d")]))]))
+        .with("uni", "é\u{1F9CA}")
+        .with("empty", "")
+}
+
+/// Every value that the conditions name.
+fn all_values() -> Values {
+    values! {
+        "banana" => "banana", "ban" => "ban", "nan" => "nan", "apple" => "apple", "c" => "c",
+        "none" => "", "five" => 5, "four" => 4, "six" => 6, "seven" => 7, "text5" => "5",
+        "b" => vec![1u8, 2, 3], "b12" => vec![1u8, 2], "b23" => vec![2u8, 3], "true" => true,
+        "false" => false, "null" => Value::Null, "ss" => strings(["y", "x"]), "x" => "x",
+        "ns" => numbers([3, 2, 1]), "one" => 1, "two" => 2, "three" => 3, "p" => vec![b'p'],
+        "l" => Value::L(vec![1.into(), "one".into(), list([1])]), "l1" => list([1]),
+        "m" => map([("inner", map([("deep", "d")])), ("k", 1.into())]), "word" => "one",
+        "S" => "S", "N" => "N", "B" => "B", "BOOL" => "BOOL", "NULL" => "NULL", "SS" => "SS",
+        "NS" => "NS", "BS" => "BS", "L" => "L", "M" => "M",
+    }
+}
+
+/// Whether the engine finds the condition true of the subject, as a condition and as a filter.
+async fn holds(t: &Fixture, tree: &Condition) -> bool {
+    let touch = UpdateItem::new("Plain", item("a"), Update::new()).condition(tree.clone());
+    let as_condition = match t.write(touch).await {
+        Ok(_) => true,
+        Err(Error::ConditionalCheckFailed { .. }) => false,
+        Err(error) => panic!("{tree:?}: {error}"),
+    };
+    let page = t.scan(Scan::new("Plain").filter(tree.clone())).await.unwrap();
+    assert_eq!(page.scanned_count, 1, "{tree:?}");
+    assert_eq!(page.count, usize::from(as_condition), "filter and condition agree on {tree:?}");
+    as_condition
+}
+
+async fn check(t: &Fixture, expected: bool, texts: &[&str]) {
+    for text in texts {
+        let tree = condition(text, &all_values());
+        assert_eq!(holds(t, &tree).await, expected, "{text}");
+        assert_eq!(holds(t, &tree.not()).await, !expected, "NOT ({text})");
+    }
+}
+
+async fn ready(t: &Fixture) {
+    t.create(plain()).await;
+    t.fill("Plain", [subject()]).await;
+}
+
+pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "s = :banana", "n = :five", "n = n2", "b = :b", "yes = :true", "nil = :null", "ss = :ss",
+        "ns = :ns", "l = :l", "m = :m", "m.inner.deep <> :c", "l[0] = :one", "l[2] = :l1",
+        "l[2][0] = :one", "m.k = l[0]", "empty = :none", ":five = :five", ":five = n",
+    ]).await;
+    check(t, false, &[
+        "s = :apple", "n = :four", "n = :text5", "s = n", "b = :b12", "yes = :false", "nil = :false",
+        "ss = :x", "l = :l1", "m = :l", "ns = :one", "l[1] = :one",
+    ]).await;
+}
+
+pub(super) async fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "s <> :apple", "n <> :text5", "s <> n", "missing <> :one", ":one <> missing", "q <> z",
+        "m.missing <> :one", "l[9] <> :one", "s[0] <> :one",
+    ]).await;
+    check(t, false, &["s <> :banana", "n <> n2", "ss <> :ss", "nil <> :null"]).await;
+}
+
+pub(super) async fn order_is_within_a_type(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "s < :c", "s <= :banana", "s > :apple", "s >= :banana", "s2 < s", "n < :six", "n <= :five",
+        "n > :four", "n >= :five", "n < n7", "b > :b12", "b < :b23", "empty < s", ":four < n",
+    ]).await;
+    check(t, false, &[
+        "s < :apple", "s < :banana", "s > :banana", "n < :five", "n > :five", "n < :text5",
+        "n > :text5", "n < :c", "s > n", "b < :b12", "missing < :one", "missing > :one",
+        "missing >= :one", "yes < :one", "l > :one", "n <= missing",
+    ]).await;
+}
+
+pub(super) async fn between_includes_both_ends(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "n BETWEEN :four AND :six", "n BETWEEN :five AND :six", "n BETWEEN :four AND :five",
+        "s BETWEEN :apple AND :c", ":five BETWEEN :four AND n7", "b BETWEEN :b12 AND :b23",
+        "n BETWEEN n2 AND n7",
+    ]).await;
+    check(t, false, &[
+        "n BETWEEN :six AND :seven", "s BETWEEN :c AND :x", "missing BETWEEN :four AND :six",
+        "yes BETWEEN :four AND :six", "n BETWEEN s AND n7", "n BETWEEN n7 AND n2",
+        "n BETWEEN :four AND missing", "s BETWEEN :four AND :six",
+    ]).await;
+}
+
+pub(super) async fn in_is_any_equality(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "n IN (:four, :five)", "n IN (:five)", "s IN (:banana, :five, :null)", "nil IN (:null)",
+        "ss IN (:one, :ss)", "n IN (:four, n2)", "l IN (:l)", ":one IN (l[0], l[1])",
+    ]).await;
+    check(t, false, &["n IN (:four, :six)", "n IN (:text5)", "missing IN (:one, :two)", "s IN (:x, n)"])
+        .await;
+}
+
+pub(super) async fn logic_nests(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "n = :five AND s = :banana",
+        "n = :four OR s = :banana",
+        "NOT n = :four AND s = :banana",
+        "n = :four AND s = :banana OR yes = :true",
+        "yes = :true OR n = :four AND s = :apple",
+        "NOT (n = :four OR s = :apple)",
+        "(n = :five OR n = :four) AND (s = :banana)",
+        "NOT NOT n = :five",
+    ]).await;
+    check(t, false, &[
+        "n = :five AND s = :apple",
+        "n = :four OR s = :apple",
+        "(yes = :true OR n = :four) AND s = :apple",
+        "NOT n = :five",
+    ]).await;
+}
+
+pub(super) async fn existence_is_about_the_path(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "attribute_exists(pk)", "attribute_exists(nil)", "attribute_exists(m.inner.deep)",
+        "attribute_exists(l[2][0])", "attribute_exists(empty)", "attribute_not_exists(missing)",
+        "attribute_not_exists(m.missing)", "attribute_not_exists(l[3])",
+        "attribute_not_exists(s.x)", "attribute_not_exists(m[0])", "attribute_not_exists(l.k)",
+    ]).await;
+    check(t, false, &["attribute_exists(missing)", "attribute_not_exists(nil)", "attribute_exists(l[3])"])
+        .await;
+}
+
+pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
+    ready(t).await;
+    let types = [
+        ("s", "S"), ("n", "N"), ("b", "B"), ("yes", "BOOL"), ("nil", "NULL"), ("ss", "SS"),
+        ("ns", "NS"), ("bs", "BS"), ("l", "L"), ("m", "M"),
+    ];
+    for (attribute, own) in types {
+        for (_, other) in types {
+            let tree = condition(&format!("attribute_type({attribute}, :{other})"), &all_values());
+            assert_eq!(holds(t, &tree).await, own == other, "{attribute} is {other}");
+        }
+    }
+    let missing = Condition::attribute_type("missing", ValueType::S);
+    assert!(!holds(t, &missing).await);
+    let nested = Condition::attribute_type(Path::attribute("m").field("inner"), ValueType::M);
+    assert!(holds(t, &nested).await);
+}
+
+pub(super) async fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "begins_with(s, :ban)", "begins_with(s, :banana)", "begins_with(s, :none)",
+        "begins_with(b, :b12)", "begins_with(:banana, empty)", "begins_with(m.inner.deep, :none)",
+    ]).await;
+    check(t, false, &[
+        "begins_with(s, :nan)", "begins_with(s, :b12)", "begins_with(b, :ban)", "begins_with(n, :text5)",
+        "begins_with(missing, :ban)", "begins_with(b, :b23)", "begins_with(s, missing)",
+        "begins_with(ss, :x)", "begins_with(s, n)",
+    ]).await;
+}
+
+pub(super) async fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "contains(s, :nan)", "contains(s, :none)", "contains(b, :b23)", "contains(ss, :x)",
+        "contains(ns, :two)", "contains(bs, :p)", "contains(l, :one)", "contains(l, :word)",
+        "contains(l, :l1)", "contains(:banana, s)", "contains(:l, n) OR contains(:l, m.k)",
+    ]).await;
+    check(t, false, &[
+        "contains(s, :c)", "contains(s, :five)", "contains(ss, :c)", "contains(ns, :word)",
+        "contains(l, :two)", "contains(m, :one)", "contains(n, :five)", "contains(missing, :one)",
+        "contains(b, :nan)", "contains(s, missing)",
+    ]).await;
+}
+
+pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
+    ready(t).await;
+    check(t, true, &[
+        "size(s) = :six", "size(b) = :three", "size(ss) = :two", "size(ns) = :three",
+        "size(bs) = :two", "size(l) = :three", "size(m) = :two", "size(s) > size(s2)",
+        "size(m.inner) = :one", "size(empty) < :one", "size(s) BETWEEN :five AND :seven",
+        "size(l) IN (:two, :three)", "size(s) <> :five",
+        // Counted in UTF-16 units, as DynamoDB does: 1 for é and 2 for the ice cube.
+        "size(uni) = :three",
+    ]).await;
+    check(t, false, &[
+        "size(n) = :one", "size(yes) = :one", "size(missing) = :one", "size(s) = :banana",
+        "size(s) < :six", "size(n) > :one",
+    ]).await;
+}
+
+pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
+    t.create(plain()).await;
+    let touch = |tree| UpdateItem::new("Plain", item("new"), Update::new()).condition(tree);
+    let failing = ["attribute_exists(pk)", "n = :five", "size(s) > :one", "contains(s, :x)"];
+    for text in failing {
+        condition_failed(t.write(touch(condition(text, &all_values()))).await);
+    }
+    t.write(touch(condition("attribute_not_exists(pk) AND n <> :five", &all_values())))
+        .await
+        .unwrap();
+}
+
+pub(super) async fn operands_are_checked_by_type(t: &mut Fixture) {
+    t.create(plain()).await;
+    let touch = |tree| UpdateItem::new("Plain", item("a"), Update::new()).condition(tree);
+    let wrong = [
+        (Condition::lt(Path::from("n"), true), "operator or function: <, operand type: BOOL"),
+        (Condition::ge(Path::from("n"), list([1])), "operator or function: >=, operand type: L"),
+        (
+            Condition::between(Path::from("n"), Value::Null, Value::Null),
+            "operator or function: BETWEEN, operand type: NULL",
+        ),
+        (
+            Condition::begins_with(Path::from("n"), 1),
+            "operator or function: begins_with, operand type: N",
+        ),
+    ];
+    for (tree, detail) in wrong {
+        refused(t.write(touch(tree)).await, detail);
+    }
+}
+
+pub(super) async fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
+    t.create(plain()).await;
+    let touch = |low: Value, high: Value| {
+        let tree = Condition::between(Path::from("n"), low, high);
+        UpdateItem::new("Plain", item("a"), Update::new()).condition(tree)
+    };
+    refused(
+        t.write(touch("a".into(), 1.into())).await,
+        "The BETWEEN operator requires same data type for lower and upper bounds; \
+         lower bound operand: AttributeValue: {S:a}, upper bound operand: AttributeValue: {N:1}",
+    );
+    refused(
+        t.write(touch(2.into(), 1.into())).await,
+        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; \
+         lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}",
+    );
+    let path = |name: &str| Operand::Path(Path::from(name));
+    let open = Condition::between(path("n"), path("low"), Operand::from(1));
+    condition_failed(
+        t.write(UpdateItem::new("Plain", item("a"), Update::new()).condition(open)).await,
+    );
+}
+
+pub(super) async fn operands_must_be_distinct(t: &mut Fixture) {
+    t.create(plain()).await;
+    let path = |name: &str| Operand::Path(Path::from(name));
+    for tree in [
+        Condition::eq(path("a"), path("a")),
+        Condition::is_in(path("a"), [path("b"), path("a")]),
+        Condition::contains(path("a"), path("a")),
+    ] {
+        let touch = UpdateItem::new("Plain", item("a"), Update::new()).condition(tree);
+        refused(
+            t.write(touch).await,
+            "The first operand must be distinct from the remaining operands for this operator or function",
+        );
+    }
+}

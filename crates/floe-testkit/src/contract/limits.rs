@@ -1,0 +1,207 @@
+//! Every limit on items and keys, from both sides.
+
+use floe_store::expr::{Condition, KeyCondition, Path, Paths, Update};
+use floe_store::limits::{
+    EXPRESSION_OPERATORS_MAX, IN_OPERANDS_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX,
+    PARTITION_KEY_BYTES_MAX, PATH_STEPS_MAX, SORT_KEY_BYTES_MAX,
+};
+use floe_store::op::{DeleteItem, GetItem, PutItem, Query, UpdateItem};
+use floe_store::size::item_size;
+use floe_store::table::{KeyKind, Projection};
+use floe_store::{Item, TableDef, Value};
+
+use super::fixture::*;
+
+fn text(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+pub(super) async fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
+    t.create(plain()).await;
+    let bare = item_size(&item("a").with("v", ""));
+    let largest = item("a").with("v", text(ITEM_BYTES_MAX - bare));
+    assert_eq!(item_size(&largest), ITEM_BYTES_MAX);
+    t.put("Plain", largest.clone()).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(largest));
+    refused(
+        t.put("Plain", item("a").with("v", text(ITEM_BYTES_MAX - bare + 1))).await,
+        "Item size has exceeded the maximum allowed size",
+    );
+}
+
+pub(super) async fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
+    t.create(plain()).await;
+    let half = text(ITEM_BYTES_MAX / 2);
+    t.put("Plain", item("a").with("v", half.clone())).await.unwrap();
+    let grow = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values! {"w" => half}));
+    refused(t.write(grow).await, "Item size to update has exceeded the maximum allowed size");
+    assert_eq!(t.get("Plain", item("a")).await.unwrap().len(), 2);
+    let fill = text(ITEM_BYTES_MAX / 2 - 100);
+    let fits = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values! {"w" => fill}));
+    t.write(fits).await.unwrap();
+}
+
+pub(super) async fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let detail = "Size of hashkey has exceeded the maximum size limit of2048 bytes";
+    let longest = row(&text(PARTITION_KEY_BYTES_MAX), 1);
+    t.put("Sorted", longest.clone()).await.unwrap();
+    assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
+    let longer = row(&text(PARTITION_KEY_BYTES_MAX + 1), 1);
+    refused(t.put("Sorted", longer.clone()).await, detail);
+    refused(t.engine().get_item(GetItem::new("Sorted", longer.clone())).await, detail);
+    refused(t.write(DeleteItem::new("Sorted", longer)).await, detail);
+    // Bytes count, not characters.
+    refused(t.put("Sorted", row(&"é".repeat(1025), 1)).await, detail);
+}
+
+pub(super) async fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::B)).await;
+    let detail = "Aggregated size of all range keys has exceeded the size limit of 1024 bytes";
+    let longest = row("a", vec![7u8; SORT_KEY_BYTES_MAX]);
+    t.put("Sorted", longest.clone()).await.unwrap();
+    assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
+    let longer = row("a", vec![7u8; SORT_KEY_BYTES_MAX + 1]);
+    refused(t.put("Sorted", longer.clone()).await, detail);
+    refused(t.engine().get_item(GetItem::new("Sorted", longer)).await, detail);
+}
+
+pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], [("h", KeyKind::S)], Projection::All)).await;
+    let with = |g: usize, h: usize| item("a").with("g", text(g)).with("h", text(h));
+    t.put("Plain", with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)).await.unwrap();
+    refused(
+        t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)).await,
+        "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+    );
+    refused(
+        t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)).await,
+        "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+    );
+}
+
+pub(super) async fn keys_are_not_empty(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S)).await;
+    t.create(TableDef::builder("Binary", "pk", KeyKind::B)).await;
+    let empty = |name: &str| {
+        format!("The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}")
+    };
+    refused(t.put("Sorted", row("", "x")).await, &empty("pk"));
+    refused(t.put("Sorted", row("a", "")).await, &empty("sk"));
+    refused(t.engine().get_item(GetItem::new("Sorted", row("", "x"))).await, &empty("pk"));
+    refused(t.write(DeleteItem::new("Sorted", row("a", ""))).await, &empty("sk"));
+    refused(
+        t.put("Binary", Item::new().with("pk", Vec::<u8>::new())).await,
+        "The AttributeValue for a key attribute cannot contain an empty binary value. Key: pk",
+    );
+}
+
+/// A value inside so many lists.
+fn nested(levels: usize) -> Value {
+    (1..levels).fold(Value::from(1), |value, _| Value::L(vec![value]))
+}
+
+pub(super) async fn values_nest_32_levels_deep(t: &mut Fixture) {
+    t.create(plain()).await;
+    let detail = "Nesting Levels have exceeded supported limits";
+    let deepest = item("a").with("v", nested(NESTING_LEVELS_MAX));
+    t.put("Plain", deepest.clone()).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(deepest));
+    refused(t.put("Plain", item("a").with("v", nested(NESTING_LEVELS_MAX + 1))).await, detail);
+    let maps = (0..NESTING_LEVELS_MAX).fold(Value::from(1), |value, _| map([("m", value)]));
+    refused(t.put("Plain", item("a").with("v", maps)).await, detail);
+}
+
+pub(super) async fn an_update_cannot_nest_deeper(t: &mut Fixture) {
+    t.create(plain()).await;
+    t.put("Plain", item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)]))).await.unwrap();
+    let set = |levels: usize| {
+        let path = Path::attribute("v").index(0);
+        UpdateItem::new("Plain", item("a"), Update::new().set(path, nested(levels)))
+    };
+    t.write(set(NESTING_LEVELS_MAX - 1)).await.unwrap();
+    refused(t.write(set(NESTING_LEVELS_MAX)).await, "Nesting Levels have exceeded supported limits");
+}
+
+pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
+    t.create(plain()).await;
+    let longest = [
+        "12345678901234567890123456789012345678",
+        "-0.12345678901234567890123456789012345678",
+        "9.9999999999999999999999999999999999999E+125",
+        "-9.9999999999999999999999999999999999999E+125",
+        "1E-130",
+        "-1E-130",
+    ];
+    for text in longest {
+        let item = item("a").with("n", number(text));
+        t.put("Plain", item.clone()).await.unwrap();
+        assert_eq!(t.get("Plain", item_key()).await, Some(item));
+    }
+    let refusals = [
+        ("123456789012345678901234567890123456789", "38 significant digits"),
+        ("1E+126", "Number overflow"),
+        ("1E-131", "Number underflow"),
+    ];
+    for (text, detail) in refusals {
+        let error = text.parse::<floe_store::Number>().unwrap_err();
+        assert!(error.to_string().contains(detail), "{text}: {error}");
+    }
+}
+
+fn item_key() -> Item {
+    item("a")
+}
+
+pub(super) async fn in_takes_100_values(t: &mut Fixture) {
+    t.create(plain()).await;
+    let put = |count: usize| {
+        let choices = (0..count).map(|n| u64::try_from(n).unwrap_or_default());
+        PutItem::new("Plain", item("a")).condition(Condition::is_in(Path::from("n"), choices))
+    };
+    condition_failed(t.write(put(IN_OPERANDS_MAX)).await);
+    refused(
+        t.write(put(IN_OPERANDS_MAX + 1)).await,
+        "The IN operator is provided with too many operands; number of operands: 101",
+    );
+}
+
+pub(super) async fn expressions_have_300_operators(t: &mut Fixture) {
+    t.create(plain()).await;
+    // Each comparison is an operator, and each OR between them.
+    let chain = |comparisons: usize| {
+        let one = || Condition::eq(Path::from("n"), 1);
+        (1..comparisons).fold(one(), |tree, _| tree.or(one()))
+    };
+    let comparisons = EXPRESSION_OPERATORS_MAX / 2;
+    condition_failed(t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons))).await);
+    refused(
+        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1))).await,
+        "The expression contains too many operators; operator count: 301",
+    );
+}
+
+pub(super) async fn paths_have_32_steps(t: &mut Fixture) {
+    t.create(plain()).await;
+    t.put("Plain", item("a")).await.unwrap();
+    let get = |steps: usize| {
+        let path = (1..steps).fold(Path::attribute("v"), |path, _| path.field("m"));
+        GetItem::new("Plain", item("a")).projection(Paths(vec![path]))
+    };
+    let output = t.engine().get_item(get(PATH_STEPS_MAX)).await.unwrap();
+    assert_eq!(output.item, Some(Item::new()));
+    refused(
+        t.engine().get_item(get(PATH_STEPS_MAX + 1)).await,
+        "The document path has too many nesting levels; nesting levels: 33",
+    );
+}
+
+pub(super) async fn query_keys_have_the_same_limits(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let query = |bytes: usize| Query::new("Sorted", KeyCondition::partition("pk", text(bytes)));
+    assert!(t.query(query(PARTITION_KEY_BYTES_MAX)).await.is_ok());
+    refused(
+        t.query(query(PARTITION_KEY_BYTES_MAX + 1)).await,
+        "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+    );
+}

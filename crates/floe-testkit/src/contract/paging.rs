@@ -1,0 +1,207 @@
+//! Pages of queries and scans: where they end, and where they go on.
+
+use floe_store::expr::{KeyCondition, KeyOp};
+use floe_store::limits::{ITEM_BYTES_MAX, PAGE_BYTES_MAX};
+use floe_store::op::{DeleteItem, Page, Query, Scan};
+use floe_store::size::item_size;
+use floe_store::{Item, Value};
+
+use super::fixture::*;
+
+fn partition(pk: &str) -> Query {
+    Query::new("Sorted", KeyCondition::partition("pk", pk))
+}
+
+/// All pages of a query.
+async fn pages(t: &Fixture, mut query: Query) -> Vec<Page> {
+    let mut pages = Vec::new();
+    loop {
+        let page = t.query(query.clone()).await.unwrap();
+        query.start_key.clone_from(&page.last_key);
+        let done = page.last_key.is_none();
+        pages.push(page);
+        if done {
+            return pages;
+        }
+    }
+}
+
+pub(super) async fn a_page_ends_at_the_limit(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=5)).await;
+    let pages = pages(t, partition("a").limit(2)).await;
+    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    assert_eq!(read, [vec![1, 2], vec![3, 4], vec![5]]);
+    assert_eq!(pages[0].last_key, Some(row("a", 2)));
+    assert_eq!(pages[1].last_key, Some(row("a", 4)));
+}
+
+pub(super) async fn a_page_that_ends_with_the_last_item_still_says_where(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=4)).await;
+    let pages = pages(t, partition("a").limit(2)).await;
+    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    assert_eq!(read, [vec![1, 2], vec![3, 4], vec![]], "the end shows only by reading on");
+    let whole = t.query(partition("a").limit(5)).await.unwrap();
+    assert_eq!(whole.last_key, None);
+}
+
+pub(super) async fn backward_pages_go_on_backward(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=5)).await;
+    let pages = pages(t, partition("a").backward().limit(2)).await;
+    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    assert_eq!(read, [vec![5, 4], vec![3, 2], vec![1]]);
+    assert_eq!(pages[0].last_key, Some(row("a", 4)));
+}
+
+pub(super) async fn a_page_of_a_range_stays_in_it(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=9)).await;
+    let condition = KeyCondition::partition("pk", "a").and("sk", KeyOp::Between(3.into(), 7.into()));
+    let query = Query::new("Sorted", condition).limit(2);
+    assert_eq!(sks(&t.query_all(query.clone()).await), [3, 4, 5, 6, 7]);
+    assert_eq!(sks(&t.query_all(query.backward()).await), [7, 6, 5, 4, 3]);
+}
+
+pub(super) async fn the_start_key_need_not_exist(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", [2, 4, 6])).await;
+    let from = |sk: i32| partition("a").start_key(Some(row("a", sk)));
+    assert_eq!(sks(&t.query(from(3)).await.unwrap().items), [4, 6]);
+    assert_eq!(sks(&t.query(from(4)).await.unwrap().items), [6]);
+    assert_eq!(sks(&t.query(from(0)).await.unwrap().items), [2, 4, 6]);
+    assert_eq!(sks(&t.query(from(9)).await.unwrap().items), Vec::<i64>::new());
+    assert_eq!(sks(&t.query(from(3).backward()).await.unwrap().items), [2]);
+}
+
+pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=6)).await;
+    let first = t.query(partition("a").limit(2)).await.unwrap();
+    for sk in [2, 3] {
+        t.write(DeleteItem::new("Sorted", row("a", sk))).await.unwrap();
+    }
+    let rest = t.query(partition("a").start_key(first.last_key)).await.unwrap();
+    assert_eq!(sks(&rest.items), [4, 5, 6]);
+
+    let mut scanned = Vec::new();
+    let mut scan = Scan::new("Sorted").limit(1);
+    loop {
+        let page = t.scan(scan.clone()).await.unwrap();
+        for item in &page.items {
+            t.write(DeleteItem::new("Sorted", item.clone())).await.unwrap();
+        }
+        scanned.extend(sks(&page.items));
+        match page.last_key {
+            Some(key) => scan.start_key = Some(key),
+            None => break,
+        }
+    }
+    assert_eq!(scanned, [1, 4, 5, 6], "each page is read after the one before was deleted");
+}
+
+pub(super) async fn the_start_key_must_be_a_key(t: &mut Fixture) {
+    t.create(sorted()).await;
+    for key in [item("a"), row("a", "text"), row("a", 1).with("x", 1), Item::new()] {
+        let query = partition("a").start_key(Some(key.clone()));
+        refused(t.query(query).await, "The provided starting key is invalid");
+        let scan = Scan::new("Sorted").start_key(Some(key));
+        refused(t.scan(scan).await, "The provided starting key is invalid");
+    }
+}
+
+pub(super) async fn the_start_key_must_lie_in_the_query(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.create(plain()).await;
+    let other = partition("a").start_key(Some(row("b", 1)));
+    refused(
+        t.query(other).await,
+        "The provided starting key is outside query boundaries based on provided conditions",
+    );
+    let condition = KeyCondition::partition("pk", "a").and("sk", KeyOp::Gt(5.into()));
+    let outside = Query::new("Sorted", condition).start_key(Some(row("a", 3)));
+    refused(
+        t.query(outside).await,
+        "The provided starting key does not match the range key predicate",
+    );
+    let plain = Query::new("Plain", KeyCondition::partition("pk", "a")).start_key(Some(item("b")));
+    refused(t.query(plain).await, "The provided exclusive start key is invalid");
+}
+
+pub(super) async fn limits_are_at_least_one(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let detail = "failed to satisfy constraint: Member must have value greater than or equal to 1";
+    refused(t.query(partition("a").limit(0)).await, detail);
+    refused(t.scan(Scan::new("Sorted").limit(0)).await, detail);
+}
+
+/// An item that weighs exactly so many bytes.
+fn weighing(bytes: usize, sk: i32) -> Item {
+    let bare = row("a", sk).with("v", "");
+    let padded = row("a", sk).with("v", "x".repeat(bytes - item_size(&bare)));
+    assert_eq!(item_size(&padded), bytes);
+    padded
+}
+
+pub(super) async fn a_page_holds_up_to_a_megabyte(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let quarter = PAGE_BYTES_MAX / 4;
+    for sk in 1..=6 {
+        t.put("Sorted", weighing(quarter, sk)).await.unwrap();
+    }
+    let pages = pages(t, partition("a")).await;
+    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    assert_eq!(read, [vec![1, 2, 3, 4], vec![5, 6]], "exactly a megabyte fits");
+    assert_eq!(pages[0].last_key, Some(row("a", 4)));
+    t.put("Sorted", weighing(quarter + 1, 2)).await.unwrap();
+    let page = t.query(partition("a")).await.unwrap();
+    assert_eq!(sks(&page.items), [1, 2, 3], "one byte more does not");
+}
+
+pub(super) async fn the_megabyte_is_counted_before_filter_and_projection(t: &mut Fixture) {
+    t.create(sorted()).await;
+    for sk in 1..=3 {
+        t.put("Sorted", weighing(ITEM_BYTES_MAX, sk)).await.unwrap();
+    }
+    let mut query = partition("a").filter(condition("attribute_exists(nothing)", &values! {}));
+    query.projection = Some(projection("sk"));
+    let page = t.query(query).await.unwrap();
+    assert_eq!((page.count, page.scanned_count), (0, 2));
+    assert_eq!(page.last_key, Some(row("a", 2)));
+}
+
+pub(super) async fn large_tables_scan_by_megabytes(t: &mut Fixture) {
+    t.create(sorted()).await;
+    for sk in 1..=5 {
+        t.put("Sorted", weighing(ITEM_BYTES_MAX, sk)).await.unwrap();
+    }
+    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+    assert_eq!(page.scanned_count, 2);
+    let items = t.scan_all(Scan::new("Sorted")).await;
+    assert_eq!(sks(&items), [1, 2, 3, 4, 5]);
+    let pages = pages(t, partition("a").backward()).await;
+    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    assert_eq!(read, [vec![5, 4], vec![3, 2], vec![1]]);
+}
+
+pub(super) async fn a_query_of_one_row_cannot_go_on(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", [1])).await;
+    let one = KeyCondition::partition("pk", "a").and("sk", KeyOp::Eq(Value::from(1)));
+    let page = t.query(Query::new("Sorted", one.clone()).limit(1)).await.unwrap();
+    assert_eq!(sks(&page.items), [1]);
+    refused(
+        t.query(Query::new("Sorted", one).start_key(Some(row("a", 1)))).await,
+        "The query can return at most one row and cannot be restarted",
+    );
+}
+
+pub(super) async fn pages_go_on_after_reopening(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", rows("a", 1..=4)).await;
+    let first = t.query(partition("a").limit(3)).await.unwrap();
+    t.reopen().await;
+    let rest = t.query(partition("a").start_key(first.last_key)).await.unwrap();
+    assert_eq!(sks(&rest.items), [4]);
+}

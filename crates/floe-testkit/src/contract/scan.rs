@@ -1,0 +1,192 @@
+//! Scan: a whole table by pages, or one segment of it.
+
+use std::collections::BTreeSet;
+
+use floe_store::expr::{Condition, Path};
+use floe_store::op::{Scan, Select};
+use floe_store::{Item, Value};
+
+use super::fixture::*;
+
+fn many() -> Vec<Item> {
+    let pk = |n: i32| format!("p{}", n % 7);
+    (0..40).map(|n| row(&pk(n), n).with("n", n % 3)).collect()
+}
+
+/// The items in an order of their own, for comparison.
+fn in_order(mut items: Vec<Item>) -> Vec<String> {
+    let mut texts: Vec<String> = items.drain(..).map(|item| format!("{item:?}")).collect();
+    texts.sort();
+    texts
+}
+
+pub(super) async fn reads_every_item_once(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+    assert_eq!(in_order(page.items), in_order(many()));
+    assert_eq!((page.count, page.scanned_count), (40, 40));
+    assert_eq!(page.last_key, None);
+}
+
+pub(super) async fn pages_hold_every_item_once(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    for limit in [1, 3, 39, 40, 41] {
+        let items = t.scan_all(Scan::new("Sorted").limit(limit)).await;
+        assert_eq!(in_order(items), in_order(many()), "limit={limit}");
+    }
+}
+
+pub(super) async fn partitions_come_whole_and_in_order(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let items = t.scan_all(Scan::new("Sorted").limit(4)).await;
+    let mut seen = BTreeSet::new();
+    let mut last: Option<(String, i64)> = None;
+    for item in &items {
+        let pk = item.get("pk").and_then(Value::as_s).unwrap().to_owned();
+        let sk = sks(std::slice::from_ref(item))[0];
+        match &last {
+            Some((same, before)) if *same == pk => assert!(*before < sk, "sorted within {pk}"),
+            _ => assert!(seen.insert(pk.clone()), "{pk} comes in one piece"),
+        }
+        last = Some((pk, sk));
+    }
+}
+
+pub(super) async fn an_empty_table_is_an_empty_page(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+    assert_eq!((page.count, page.scanned_count), (0, 0));
+    assert_eq!(page.items, Vec::<Item>::new());
+    assert_eq!(page.last_key, None);
+}
+
+pub(super) async fn filters_may_use_the_key(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let filter = condition("pk = :p AND n = :n", &values! {"p" => "p1", "n" => 1});
+    let page = t.scan(Scan::new("Sorted").filter(filter)).await.unwrap();
+    let expected: Vec<Item> = many()
+        .into_iter()
+        .filter(|item| item.get("pk") == Some(&"p1".into()) && item.get("n") == Some(&1.into()))
+        .collect();
+    assert_eq!(page.count, expected.len());
+    assert_eq!(page.scanned_count, 40);
+    assert_eq!(in_order(page.items), in_order(expected));
+}
+
+pub(super) async fn segments_part_the_table(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    for total in [1, 2, 3, 8] {
+        let mut items = Vec::new();
+        for index in 0..total {
+            items.extend(t.scan_all(Scan::new("Sorted").segment(index, total).limit(3)).await);
+        }
+        assert_eq!(in_order(items), in_order(many()), "total={total}");
+    }
+}
+
+pub(super) async fn segments_of_one_partition_key_stay_together(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let mut owners = std::collections::BTreeMap::new();
+    for index in 0..4 {
+        for item in t.scan_all(Scan::new("Sorted").segment(index, 4)).await {
+            let pk = item.get("pk").and_then(Value::as_s).unwrap().to_owned();
+            assert_eq!(*owners.entry(pk).or_insert(index), index);
+        }
+    }
+    assert_eq!(owners.len(), 7);
+}
+
+pub(super) async fn segments_must_be_in_range(t: &mut Fixture) {
+    t.create(sorted()).await;
+    refused(
+        t.scan(Scan::new("Sorted").segment(2, 2)).await,
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments: \
+         Segment: 2 is not less than TotalSegments: 2",
+    );
+    refused(t.scan(Scan::new("Sorted").segment(0, 0)).await, "greater than or equal to 1");
+    refused(
+        t.scan(Scan::new("Sorted").segment(0, 1_000_001)).await,
+        "Member must have value less than or equal to 1000000",
+    );
+    assert!(t.scan(Scan::new("Sorted").segment(999_999, 1_000_000)).await.is_ok());
+}
+
+pub(super) async fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let mut refusals = 0;
+    for index in 0..4 {
+        let start = Some(row("p1", 1));
+        let page = t.scan(Scan::new("Sorted").segment(index, 4).start_key(start)).await;
+        if let Err(error) = page {
+            refusals += 1;
+            let text = "The provided starting key is invalid: Invalid ExclusiveStartKey. \
+                        Please use ExclusiveStartKey with correct Segment. TotalSegments: 4";
+            assert!(error.to_string().starts_with(text), "{error}");
+        }
+    }
+    assert_eq!(refusals, 3, "the key belongs to one segment only");
+}
+
+pub(super) async fn counts_without_items(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    let mut scan = Scan::new("Sorted").filter(Condition::eq(Path::from("n"), 0));
+    scan.select = Some(Select::Count);
+    let page = t.scan(scan).await.unwrap();
+    assert_eq!((page.count, page.scanned_count), (14, 40));
+    assert_eq!(page.items, Vec::<Item>::new());
+}
+
+pub(super) async fn projects(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", [row("a", 1).with("m", map([("x", 1), ("y", 2)])), row("a", 2)]).await;
+    let mut scan = Scan::new("Sorted");
+    scan.projection = Some(projection("sk, m.y"));
+    let items = t.scan_all(scan).await;
+    let expected = [
+        Item::new().with("sk", 1).with("m", map([("y", 2)])),
+        Item::new().with("sk", 2),
+    ];
+    assert_eq!(items, expected);
+}
+
+pub(super) async fn deleted_items_are_gone(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", many()).await;
+    for sk in 0..40 {
+        let pk = format!("p{}", sk % 7);
+        if sk % 2 == 0 {
+            t.write(floe_store::op::DeleteItem::new("Sorted", row(&pk, sk))).await.unwrap();
+        }
+    }
+    let left = t.scan_all(Scan::new("Sorted")).await;
+    let mut left = sks(&left);
+    left.sort_unstable();
+    let odd: Vec<i64> = (0..40).filter(|n| n % 2 == 1).collect();
+    assert_eq!(left, odd);
+}
+
+pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
+    t.create(plain()).await;
+    for n in 0..10 {
+        t.put("Plain", item(&format!("k{n}"))).await.unwrap();
+        let page = t.scan(Scan::new("Plain").consistent()).await.unwrap();
+        assert_eq!(page.count, n + 1);
+    }
+}
+
+pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
+    not_found(t.scan(Scan::new("Nowhere")).await, "Requested resource not found");
+    t.create(plain()).await;
+    refused(
+        t.scan(Scan::new("Plain").index("nothing")).await,
+        "The table does not have the specified index: nothing",
+    );
+}

@@ -1,0 +1,428 @@
+//! UpdateItem: changes parts of an item.
+
+use floe_store::op::{ReturnValues, UpdateItem};
+use floe_store::{Error, Item, Result, Value};
+
+use super::fixture::*;
+
+const NO_ATTRIBUTE: &str =
+    "The provided expression refers to an attribute that does not exist in the item";
+const WRONG_OPERAND: &str = "An operand in the update expression has an incorrect data type";
+const INVALID_PATH: &str =
+    "The document path provided in the update expression is invalid for update";
+
+/// What an update does to an item: the attributes besides the key, or the message of the refusal.
+struct Effect<'a> {
+    before: Item,
+    update: &'a str,
+    values: Values,
+    after: Result<Item, &'a str>,
+}
+
+async fn check(t: &Fixture, effect: Effect<'_>) {
+    let Effect { before, update: text, values, after } = effect;
+    let with_key = |item: &Item| item.clone().with("pk", "a");
+    t.fill("Plain", [with_key(&before)]).await;
+    let write = UpdateItem::new("Plain", item("a"), update(text, &values))
+        .return_values(ReturnValues::AllNew);
+    let answer = t.write(write).await;
+    let stored = t.get("Plain", item("a")).await;
+    match after {
+        Ok(after) => {
+            let answer = answer.unwrap_or_else(|error| panic!("{text} on {before:?}: {error}"));
+            assert_eq!(answer.attributes, Some(with_key(&after)), "{text} on {before:?}");
+            assert_eq!(stored, Some(with_key(&after)), "{text} on {before:?}");
+        }
+        Err(message) => {
+            assert_eq!(answer, Err(Error::validation(message)), "{text} on {before:?}");
+            assert_eq!(stored, Some(with_key(&before)), "a refused update changes nothing");
+        }
+    }
+}
+
+/// Checks rows of `before, update, values => after`.
+macro_rules! effects {
+    ($t:ident; $($before:expr, $update:literal, {$($name:literal => $value:expr),*} => $after:expr;)*) => {
+        $t.create(plain()).await;
+        $(check($t, Effect {
+            before: $before,
+            update: $update,
+            values: values! {$($name => $value),*},
+            after: $after,
+        }).await;)*
+    };
+}
+
+fn none() -> Item {
+    Item::new()
+}
+
+pub(super) async fn set_makes_and_replaces_attributes(t: &mut Fixture) {
+    effects! { t;
+        none(), "SET x = :v", {"v" => 1} => Ok(none().with("x", 1));
+        none().with("x", 1), "SET x = :v", {"v" => "two"} => Ok(none().with("x", "two"));
+        none().with("x", 1), "SET y = :v, z = :w", {"v" => true, "w" => Value::Null}
+            => Ok(none().with("x", 1).with("y", true).with("z", Value::Null));
+        none().with("x", 1), "SET x = :v", {"v" => 1} => Ok(none().with("x", 1));
+        none(), "SET x = :v", {"v" => strings(["a"])} => Ok(none().with("x", strings(["a"])));
+        none(), "SET x = :v", {"v" => ""} => Ok(none().with("x", ""));
+    }
+}
+
+pub(super) async fn set_copies_other_attributes_as_they_were(t: &mut Fixture) {
+    effects! { t;
+        none().with("x", 1), "SET y = x", {} => Ok(none().with("x", 1).with("y", 1));
+        // All right sides see the item before the update.
+        none().with("x", 1).with("y", 2), "SET x = y, y = x", {}
+            => Ok(none().with("x", 2).with("y", 1));
+        none().with("x", 1), "SET y = x REMOVE x", {} => Ok(none().with("y", 1));
+        none().with("m", map([("k", 7)])), "SET y = m.k", {}
+            => Ok(none().with("m", map([("k", 7)])).with("y", 7));
+        none(), "SET y = x", {} => Err(NO_ATTRIBUTE);
+        none().with("m", map([("k", 7)])), "SET y = m.other", {} => Err(NO_ATTRIBUTE);
+        none().with("l", list([1])), "SET y = l[1]", {} => Err(NO_ATTRIBUTE);
+    }
+}
+
+pub(super) async fn set_computes_sums_and_differences(t: &mut Fixture) {
+    effects! { t;
+        none().with("n", 5), "SET n = n + :v", {"v" => 3} => Ok(none().with("n", 8));
+        none().with("n", 5), "SET n = n - :v", {"v" => 8} => Ok(none().with("n", -3));
+        none().with("n", 5), "SET m = :v - n", {"v" => 8} => Ok(none().with("n", 5).with("m", 3));
+        none().with("n", 5).with("o", 6), "SET n = n + o", {} => Ok(none().with("n", 11).with("o", 6));
+        none().with("n", number("0.1")), "SET n = n + :v", {"v" => number("0.2")}
+            => Ok(none().with("n", number("0.3")));
+        none().with("n", number("99999999999999999999999999999999999999")), "SET n = n - :v", {"v" => 1}
+            => Ok(none().with("n", number("99999999999999999999999999999999999998")));
+        none().with("n", 5), "SET n = n - n", {} => Ok(none().with("n", 0));
+        none(), "SET n = n + :v", {"v" => 1} => Err(NO_ATTRIBUTE);
+        none().with("n", "5"), "SET n = n + :v", {"v" => 1} => Err(WRONG_OPERAND);
+        none().with("n", numbers([1])), "SET n = n + :v", {"v" => 1} => Err(WRONG_OPERAND);
+    }
+}
+
+pub(super) async fn sums_must_fit_a_number(t: &mut Fixture) {
+    effects! { t;
+        none().with("n", number("9.9999999999999999999999999999999999999E+125")),
+            "SET n = n + :v", {"v" => number("9.9999999999999999999999999999999999999E+125")}
+            => Err("Number overflow. Attempting to store a number with magnitude larger than supported range");
+    }
+}
+
+pub(super) async fn if_not_exists_takes_the_first_value_there_is(t: &mut Fixture) {
+    effects! { t;
+        none(), "SET x = if_not_exists(x, :v)", {"v" => 1} => Ok(none().with("x", 1));
+        none().with("x", 5), "SET x = if_not_exists(x, :v)", {"v" => 1} => Ok(none().with("x", 5));
+        none().with("x", Value::Null), "SET x = if_not_exists(x, :v)", {"v" => 1}
+            => Ok(none().with("x", Value::Null));
+        none(), "SET n = if_not_exists(n, :zero) + :one", {"zero" => 0, "one" => 1}
+            => Ok(none().with("n", 1));
+        none().with("y", 2), "SET x = if_not_exists(x, y)", {} => Ok(none().with("x", 2).with("y", 2));
+        none(), "SET x = if_not_exists(x, y)", {} => Err(NO_ATTRIBUTE);
+        // The path that is asked about may have missing parents.
+        none(), "SET x = if_not_exists(m.a.b, :v)", {"v" => 1} => Ok(none().with("x", 1));
+    }
+}
+
+pub(super) async fn list_append_joins_lists_in_either_order(t: &mut Fixture) {
+    effects! { t;
+        none().with("l", list([1])), "SET l = list_append(l, :v)", {"v" => list([2, 3])}
+            => Ok(none().with("l", list([1, 2, 3])));
+        none().with("l", list([1])), "SET l = list_append(:v, l)", {"v" => list([2, 3])}
+            => Ok(none().with("l", list([2, 3, 1])));
+        none().with("l", list([1])), "SET l = list_append(l, l)", {} => Ok(none().with("l", list([1, 1])));
+        none(), "SET l = list_append(if_not_exists(l, :none), :v)",
+            {"none" => Vec::<Value>::new(), "v" => list([1])} => Ok(none().with("l", list([1])));
+        none(), "SET l = list_append(l, :v)", {"v" => list([1])} => Err(NO_ATTRIBUTE);
+        none().with("l", "text"), "SET l = list_append(l, :v)", {"v" => list([1])} => Err(WRONG_OPERAND);
+        none().with("l", numbers([1])), "SET l = list_append(l, :v)", {"v" => list([1])}
+            => Err(WRONG_OPERAND);
+    }
+}
+
+pub(super) async fn set_reaches_into_documents(t: &mut Fixture) {
+    let document = || none().with("m", map([("x", list([1, 2]))]));
+    effects! { t;
+        document(), "SET m.y = :v", {"v" => 3}
+            => Ok(none().with("m", map([("x", list([1, 2])), ("y", 3.into())])));
+        document(), "SET m.x[0] = :v", {"v" => 9} => Ok(none().with("m", map([("x", list([9, 2]))])));
+        // Beyond the end an element is appended, without holes.
+        document(), "SET m.x[7] = :v", {"v" => 9} => Ok(none().with("m", map([("x", list([1, 2, 9]))])));
+        document(), "SET m.x[9] = :w, m.x[5] = :v", {"v" => 3, "w" => 4}
+            => Ok(none().with("m", map([("x", list([1, 2, 3, 4]))])));
+        // Parents are never made.
+        none(), "SET m.y = :v", {"v" => 3} => Err(INVALID_PATH);
+        none(), "SET l[0] = :v", {"v" => 3} => Err(INVALID_PATH);
+        document(), "SET m.z.y = :v", {"v" => 3} => Err(INVALID_PATH);
+        document(), "SET m[0] = :v", {"v" => 3} => Err(INVALID_PATH);
+        document(), "SET m.x.y = :v", {"v" => 3} => Err(INVALID_PATH);
+        none().with("s", "scalar"), "SET s.y = :v", {"v" => 3} => Err(INVALID_PATH);
+    }
+}
+
+pub(super) async fn remove_takes_attributes_and_elements_away(t: &mut Fixture) {
+    effects! { t;
+        none().with("x", 1).with("y", 2), "REMOVE x", {} => Ok(none().with("y", 2));
+        none().with("y", 2), "REMOVE x", {} => Ok(none().with("y", 2));
+        none().with("x", 1).with("y", 2), "REMOVE x, y", {} => Ok(none());
+        none().with("m", map([("a", 1), ("b", 2)])), "REMOVE m.a", {} => Ok(none().with("m", map([("b", 2)])));
+        none().with("m", map([("b", 2)])), "REMOVE m.a", {} => Ok(none().with("m", map([("b", 2)])));
+        // All positions are of the list as it was.
+        none().with("l", list([0, 1, 2, 3])), "REMOVE l[0], l[2]", {} => Ok(none().with("l", list([1, 3])));
+        none().with("l", list([0, 1])), "REMOVE l[5]", {} => Ok(none().with("l", list([0, 1])));
+        none().with("l", list([0])), "REMOVE l[0]", {} => Ok(none().with("l", Vec::<Value>::new()));
+        none(), "REMOVE m.a", {} => Err(INVALID_PATH);
+        none().with("l", list([0])), "REMOVE l.a", {} => Err(INVALID_PATH);
+        none().with("m", map([("a", 1)])), "REMOVE m[0]", {} => Err(INVALID_PATH);
+    }
+}
+
+pub(super) async fn remove_and_set_on_one_list_use_the_old_positions(t: &mut Fixture) {
+    effects! { t;
+        none().with("l", list([0, 1, 2])), "SET l[2] = :v REMOVE l[0]", {"v" => 9}
+            => Ok(none().with("l", list([1, 9])));
+        none().with("l", list([0, 1])), "SET l[9] = :v REMOVE l[0]", {"v" => 9}
+            => Ok(none().with("l", list([1, 9])));
+    }
+}
+
+pub(super) async fn add_counts_and_unites(t: &mut Fixture) {
+    effects! { t;
+        none(), "ADD n :v", {"v" => 5} => Ok(none().with("n", 5));
+        none().with("n", 5), "ADD n :v", {"v" => -7} => Ok(none().with("n", -2));
+        none(), "ADD s :v", {"v" => strings(["a"])} => Ok(none().with("s", strings(["a"])));
+        none().with("s", strings(["a", "b"])), "ADD s :v", {"v" => strings(["b", "c"])}
+            => Ok(none().with("s", strings(["a", "b", "c"])));
+        none().with("s", numbers([1])), "ADD s :v", {"v" => numbers([2])}
+            => Ok(none().with("s", numbers([1, 2])));
+        none().with("s", binaries([b"x"])), "ADD s :v", {"v" => binaries([b"y"])}
+            => Ok(none().with("s", binaries([b"x", b"y"])));
+        none().with("m", map([("n", 1)])), "ADD m.n :v", {"v" => 1} => Ok(none().with("m", map([("n", 2)])));
+        none().with("m", Item::new()), "ADD m.n :v", {"v" => 1} => Ok(none().with("m", map([("n", 1)])));
+        none().with("s", strings(["a"])), "ADD s :v", {"v" => numbers([1])} => Err(WRONG_OPERAND);
+        none().with("s", "text"), "ADD s :v", {"v" => 1} => Err(WRONG_OPERAND);
+        none().with("n", 1), "ADD n :v", {"v" => numbers([1])} => Err(WRONG_OPERAND);
+        none(), "ADD m.n :v", {"v" => 1} => Err(INVALID_PATH);
+    }
+}
+
+pub(super) async fn delete_takes_elements_out_of_sets(t: &mut Fixture) {
+    effects! { t;
+        none().with("s", strings(["a", "b", "c"])), "DELETE s :v", {"v" => strings(["b", "x"])}
+            => Ok(none().with("s", strings(["a", "c"])));
+        // A set without elements is no attribute.
+        none().with("s", numbers([1, 2])), "DELETE s :v", {"v" => numbers([1, 2])} => Ok(none());
+        none().with("x", 1), "DELETE s :v", {"v" => strings(["a"])} => Ok(none().with("x", 1));
+        none().with("s", strings(["a"])), "DELETE s :v", {"v" => numbers([1])} => Err(WRONG_OPERAND);
+        none().with("s", 1), "DELETE s :v", {"v" => numbers([1])} => Err(WRONG_OPERAND);
+    }
+}
+
+pub(super) async fn clauses_combine(t: &mut Fixture) {
+    effects! { t;
+        none().with("gone", 1).with("n", 1).with("s", strings(["a", "b"])),
+            "SET x = :x REMOVE gone ADD n :one DELETE s :a",
+            {"x" => "new", "one" => 1, "a" => strings(["a"])}
+            => Ok(none().with("x", "new").with("n", 2).with("s", strings(["b"])));
+        none().with("n", 1),
+            "ADD n :one SET x = n", {"one" => 1} => Ok(none().with("n", 2).with("x", 1));
+    }
+}
+
+pub(super) async fn makes_the_item_if_it_is_not_there(t: &mut Fixture) {
+    t.create(sorted()).await;
+    let set = UpdateItem::new(
+        "Sorted",
+        row("a", 1),
+        update("SET x = :v ADD n :v", &values! {"v" => 1}),
+    );
+    t.write(set).await.unwrap();
+    assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1).with("x", 1).with("n", 1)));
+}
+
+pub(super) async fn an_empty_update_makes_an_item_of_its_key(t: &mut Fixture) {
+    t.create(plain()).await;
+    let touch = UpdateItem::new("Plain", item("a"), floe_store::expr::Update::new());
+    t.write(touch.clone()).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a")));
+    t.put("Plain", item("a").with("v", 1)).await.unwrap();
+    t.write(touch).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 1)));
+}
+
+pub(super) async fn removing_from_a_missing_item_does_not_make_it(t: &mut Fixture) {
+    t.create(plain()).await;
+    for text in ["REMOVE x", "REMOVE x.y", "REMOVE x[0]"] {
+        let remove = UpdateItem::new("Plain", item("a"), update(text, &values! {}))
+            .return_values(ReturnValues::AllNew);
+        assert_eq!(t.write(remove).await.unwrap().attributes, None, "{text}");
+        assert_eq!(t.get("Plain", item("a")).await, None, "{text}");
+    }
+    let values = values! {"v" => strings(["a"])};
+    let delete = UpdateItem::new("Plain", item("a"), update("DELETE s :v", &values));
+    t.write(delete).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, None);
+}
+
+pub(super) async fn key_attributes_cannot_be_changed(t: &mut Fixture) {
+    t.create(sorted()).await;
+    t.fill("Sorted", [row("a", 1)]).await;
+    let texts = [
+        ("SET pk = :s", "pk"),
+        ("SET sk = :n", "sk"),
+        ("SET x = :n, sk = :n", "sk"),
+        ("REMOVE sk", "sk"),
+        ("ADD sk :n", "sk"),
+    ];
+    for (text, name) in texts {
+        let tree = update(text, &values! {"s" => "a", "n" => 1});
+        refused(
+            t.write(UpdateItem::new("Sorted", row("a", 1), tree)).await,
+            &format!("Cannot update attribute {name}. This attribute is part of the key"),
+        );
+    }
+    assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
+}
+
+pub(super) async fn returns_what_was_asked_for(t: &mut Fixture) {
+    t.create(plain()).await;
+    let before = item("a").with("x", 1).with("y", 2).with("gone", 3);
+    let after = item("a").with("x", 5).with("y", 2).with("new", 6);
+    let answers = [
+        (ReturnValues::None, None),
+        (ReturnValues::AllOld, Some(before.clone())),
+        (ReturnValues::AllNew, Some(after)),
+        (ReturnValues::UpdatedOld, Some(Item::new().with("x", 1).with("gone", 3))),
+        (ReturnValues::UpdatedNew, Some(Item::new().with("x", 5).with("new", 6))),
+    ];
+    for (which, expected) in answers {
+        t.put("Plain", before.clone()).await.unwrap();
+        let values = values! {"x" => 5, "new" => 6};
+        let tree = update("SET x = :x, #new = :new REMOVE gone", &values);
+        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
+        assert_eq!(t.write(write).await.unwrap().attributes, expected, "{which:?}");
+    }
+}
+
+pub(super) async fn returns_nothing_where_there_is_nothing(t: &mut Fixture) {
+    t.create(plain()).await;
+    let returned = |which| {
+        let tree = update("SET x = :x", &values! {"x" => 5});
+        UpdateItem::new("Plain", item("a"), tree).return_values(which)
+    };
+    assert_eq!(t.write(returned(ReturnValues::AllOld)).await.unwrap().attributes, None);
+    t.put("Plain", item("a")).await.unwrap();
+    assert_eq!(t.write(returned(ReturnValues::UpdatedOld)).await.unwrap().attributes, None);
+    let remove = UpdateItem::new("Plain", item("a"), update("REMOVE x", &values! {}))
+        .return_values(ReturnValues::UpdatedNew);
+    assert_eq!(t.write(remove).await.unwrap().attributes, None);
+}
+
+pub(super) async fn returns_only_the_updated_parts_of_documents(t: &mut Fixture) {
+    t.create(plain()).await;
+    let document = item("a").with("m", map([("x", 1.into()), ("y", 2.into()), ("l", list([1, 2, 3]))]));
+    let check = [
+        ("SET m.x = :v", ReturnValues::UpdatedOld, map([("x", 1)])),
+        ("SET m.x = :v", ReturnValues::UpdatedNew, map([("x", 9)])),
+        ("SET m.l[1] = :v", ReturnValues::UpdatedNew, map([("l", list([9]))])),
+        ("SET m.x = :v, m.l[1] = :v", ReturnValues::UpdatedNew, map([("x", 9.into()), ("l", list([9]))])),
+    ];
+    for (text, which, expected) in check {
+        t.put("Plain", document.clone()).await.unwrap();
+        let tree = update(text, &values! {"v" => 9});
+        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
+        let attributes = t.write(write).await.unwrap().attributes;
+        assert_eq!(attributes, Some(Item::new().with("m", expected)), "{text} {which:?}");
+    }
+}
+
+pub(super) async fn writes_only_if_the_condition_holds(t: &mut Fixture) {
+    t.create(plain()).await;
+    let bump = |expected: i32| {
+        UpdateItem::new("Plain", item("a"), update("ADD n :one", &values! {"one" => 1}))
+            .condition(condition("n = :n", &values! {"n" => expected}))
+            .return_old_on_failure()
+    };
+    assert_eq!(condition_failed(t.write(bump(0)).await), None);
+    assert_eq!(t.get("Plain", item("a")).await, None, "a failed update does not make the item");
+    t.put("Plain", item("a").with("n", 0)).await.unwrap();
+    t.write(bump(0)).await.unwrap();
+    assert_eq!(condition_failed(t.write(bump(0)).await), Some(item("a").with("n", 1)));
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
+}
+
+pub(super) async fn the_condition_is_checked_before_the_update_is_applied(t: &mut Fixture) {
+    t.create(plain()).await;
+    let values = values! {"one" => 1};
+    let impossible = UpdateItem::new("Plain", item("a"), update("SET n = n + :one", &values))
+        .condition(condition("attribute_exists(pk)", &values! {}));
+    condition_failed(t.write(impossible.clone()).await);
+    t.put("Plain", item("a")).await.unwrap();
+    refused(t.write(impossible).await, NO_ATTRIBUTE);
+}
+
+pub(super) async fn paths_must_not_overlap_or_conflict(t: &mut Fixture) {
+    t.create(plain()).await;
+    use floe_store::expr::{Path, Update};
+    let at = |names: &[&str]| {
+        let path = Path::attribute(*names.first().expect("a path has a root"));
+        names.iter().skip(1).fold(path, |path, name| path.field(*name))
+    };
+    let overlapping = [
+        Update::new().set(at(&["x"]), 1).set(at(&["x"]), 2),
+        Update::new().set(at(&["x"]), 1).remove(at(&["x", "y"])),
+        Update::new().remove(at(&["x", "y", "z"])).add(at(&["x", "y"]), 1),
+        Update::new().set(Path::attribute("l").index(0), 1).remove(Path::attribute("l").index(0)),
+    ];
+    for tree in overlapping {
+        let write = UpdateItem::new("Plain", item("a"), tree);
+        refused(t.write(write).await, "Two document paths overlap with each other");
+    }
+    let conflicting = Update::new().set(at(&["x", "y"]), 1).set(Path::attribute("x").index(0), 1);
+    let write = UpdateItem::new("Plain", item("a"), conflicting);
+    refused(t.write(write).await, "Two document paths conflict with each other");
+}
+
+pub(super) async fn operands_are_checked_before_the_table_is_looked_up(t: &mut Fixture) {
+    use floe_store::expr::{SetOperand, Update};
+    let trees = [
+        Update::new().set_sum("n", 1, "text"),
+        Update::new().set("l", SetOperand::list_append("l", vec![Value::Null])),
+        Update::new().add("s", "text"),
+        Update::new().add("s", Item::new()),
+        Update::new().delete("s", 1),
+    ];
+    for tree in trees {
+        let write = UpdateItem::new("Nowhere", item("a"), tree.clone());
+        let answer = t.write(write).await;
+        assert!(
+            matches!(&answer, Err(Error::Validation(m)) if m.contains("Incorrect operand type for operator or function")),
+            "{tree:?}: {answer:?}"
+        );
+    }
+}
+
+pub(super) async fn with_a_token_it_applies_once(t: &mut Fixture) {
+    if !t.can().write_tokens {
+        return;
+    }
+    t.create(plain()).await;
+    let add = |v: i32| {
+        UpdateItem::new("Plain", item("a"), update("ADD n :v", &values! {"v" => v})).token("token-1")
+    };
+    t.write(add(1)).await.unwrap();
+    t.write(add(1)).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
+    t.reopen().await;
+    t.write(add(1)).await.unwrap();
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
+    assert_eq!(t.write(add(2)).await, Err(Error::IdempotentParameterMismatch));
+}
+
+pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
+    t.create(sorted()).await;
+    for key in [Item::new(), item("a"), row("a", "text"), row("a", 1).with("x", 1)] {
+        let write = UpdateItem::new("Sorted", key, update("SET x = :v", &values! {"v" => 1}));
+        refused(t.write(write).await, "The provided key element does not match the schema");
+    }
+}

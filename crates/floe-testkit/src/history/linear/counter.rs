@@ -1,0 +1,61 @@
+//! A number that is added to and read.
+
+use std::fmt::{self, Display};
+
+use super::{Effect, Operation};
+
+/// An operation on a counter. An item that is not there counts as zero.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CounterOp {
+    /// Found this.
+    Read(i64),
+    /// Added this.
+    Add(i64),
+    /// Added this and was told the sum.
+    AddReturning {
+        /// What was added.
+        by: i64,
+        /// The number after the addition.
+        sum: i64,
+    },
+}
+
+impl Operation for CounterOp {
+    /// The number, if it is known.
+    type State = Option<i64>;
+
+    fn initial() -> Self::State {
+        Some(0)
+    }
+
+    fn unknown() -> Self::State {
+        None
+    }
+
+    fn step(&self, state: &Self::State) -> Option<Self::State> {
+        match *self {
+            Self::Read(found) => state.is_none_or(|held| held == found).then_some(Some(found)),
+            Self::Add(by) => Some(state.map(|held| held.wrapping_add(by))),
+            Self::AddReturning { by, sum } => state
+                .is_none_or(|held| held.wrapping_add(by) == sum)
+                .then_some(Some(sum)),
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        match self {
+            Self::Read(_) => Effect::Observes,
+            Self::Add(_) | Self::AddReturning { .. } => Effect::Depends,
+        }
+    }
+}
+
+impl Display for CounterOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(found) => write!(f, "read: found {found}"),
+            Self::Add(by) => write!(f, "add {by}"),
+            Self::AddReturning { by, sum } => write!(f, "add {by}: got {sum}"),
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! Histories of single keys.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use floe_store::env::SeededRandom;
+use floe_testkit::history::linear::{
+    self, CounterOp, Event, Limits, Operation, Recorder, RegisterOp, Report,
+};
+
+use RegisterOp::{Delete, Read, Refused, RefusedBy, Write};
+
+type Register = RegisterOp<u64>;
+
+/// An operation on the only key, by a client of its own.
+fn at<O>(invoked: u64, returned: u64, operation: O) -> Event<&'static str, O> {
+    Event {
+        client: invoked,
+        key: "k",
+        operation,
+        invoked,
+        returned: Some(returned),
+    }
+}
+
+fn lost<O>(invoked: u64, operation: O) -> Event<&'static str, O> {
+    Event {
+        returned: None,
+        ..at(invoked, 0, operation)
+    }
+}
+
+fn swap(expected: impl Into<Option<u64>>, new: impl Into<Option<u64>>) -> Register {
+    RegisterOp::Swap {
+        expected: expected.into(),
+        new: new.into(),
+    }
+}
+
+#[track_caller]
+fn explained<O: Operation>(events: &[Event<&'static str, O>]) {
+    let report = linear::check(events);
+    assert!(report.is_linearizable(), "{report}");
+}
+
+/// The history is contradictory, and told by the events that begin at these stamps.
+#[track_caller]
+fn contradicted<O: Operation>(events: &[Event<&'static str, O>], window: &[u64]) {
+    let report = linear::check(events);
+    assert_eq!(report.violations.len(), 1, "{report}");
+    let told: Vec<u64> = report.violations[0].window.iter().map(|e| e.invoked).collect();
+    assert_eq!(told, window, "{report}");
+}
+
+#[test]
+fn an_empty_history_is_linearizable() {
+    explained::<Register>(&[]);
+}
+
+#[test]
+fn reads_return_the_last_write() {
+    explained(&[
+        at(0, 1, Read(None)),
+        at(2, 3, Write(1)),
+        at(4, 5, Read(Some(1))),
+        at(6, 7, Delete),
+        at(8, 9, Read(None)),
+    ]);
+}
+
+#[test]
+fn a_read_during_a_write_may_go_either_way() {
+    for found in [None, Some(1)] {
+        explained(&[at(0, 10, Write(1)), at(1, 2, Read(found))]);
+    }
+}
+
+#[test]
+fn a_read_after_a_write_may_not_miss_it() {
+    contradicted(&[at(0, 1, Write(1)), at(2, 3, Read(None))], &[0, 2]);
+}
+
+#[test]
+fn a_read_may_not_see_the_future() {
+    contradicted(&[at(0, 1, Read(Some(1))), at(2, 3, Write(1))], &[0]);
+}
+
+#[test]
+fn two_reads_during_a_write_may_not_go_back() {
+    explained(&[
+        at(0, 20, Write(1)),
+        at(1, 2, Read(None)),
+        at(3, 4, Read(Some(1))),
+    ]);
+    contradicted(
+        &[
+            at(0, 20, Write(1)),
+            at(1, 2, Read(Some(1))),
+            at(3, 4, Read(None)),
+        ],
+        &[0, 1, 3],
+    );
+}
+
+#[test]
+fn of_concurrent_swaps_from_one_value_one_wins() {
+    explained(&[
+        at(0, 1, Write(1)),
+        at(2, 9, swap(1, 2)),
+        at(3, 8, Refused { expected: Some(1) }),
+        at(10, 11, Read(Some(2))),
+    ]);
+    contradicted(
+        &[at(0, 1, Write(1)), at(2, 9, swap(1, 2)), at(3, 8, swap(1, 3))],
+        &[2, 3],
+    );
+}
+
+#[test]
+fn a_refusal_needs_another_value() {
+    contradicted(
+        &[at(0, 1, Write(1)), at(2, 3, Refused { expected: Some(1) })],
+        &[0, 2],
+    );
+    let by = |expected, found| RefusedBy { expected, found };
+    explained(&[at(0, 1, Write(1)), at(2, 3, by(Some(2), Some(1)))]);
+    contradicted(&[at(0, 1, Write(1)), at(2, 3, by(Some(2), None))], &[0, 2]);
+    contradicted(&[at(0, 1, Write(1)), at(2, 3, by(Some(1), Some(1)))], &[2]);
+}
+
+#[test]
+fn conditional_creation_and_deletion_are_swaps_with_nothing() {
+    explained(&[
+        at(0, 1, swap(None, 1)),
+        at(2, 3, Refused { expected: None }),
+        at(4, 5, swap(1, None)),
+        at(6, 7, swap(None, 2)),
+    ]);
+    contradicted(&[at(0, 1, swap(None, 1)), at(2, 3, swap(None, 2))], &[0, 2]);
+}
+
+#[test]
+fn a_lost_write_may_take_effect_late_or_never_but_once() {
+    let read = |at_, found| at(at_, at_ + 1, Read(found));
+    let start = [at(0, 1, Write(1)), lost(2, Write(2))];
+    let with = |rest: &[Event<&'static str, Register>]| [&start[..], rest].concat();
+    explained(&with(&[read(10, Some(1)), read(12, Some(1))]));
+    explained(&with(&[read(10, Some(1)), read(12, Some(2))]));
+    explained(&with(&[read(10, Some(2)), at(12, 13, Write(3)), read(14, Some(3))]));
+    contradicted(&with(&[read(10, Some(2)), read(12, Some(1))]), &[10, 12]);
+    contradicted(
+        &with(&[read(10, Some(2)), at(12, 13, Write(3)), read(14, Some(3)), read(16, Some(2))]),
+        &[0, 2, 10, 12, 14, 16],
+    );
+    // Nor before it was sent.
+    contradicted(&[at(0, 1, Read(Some(2))), lost(2, Write(2))], &[0]);
+}
+
+#[test]
+fn lost_operations_can_build_on_each_other() {
+    explained(&[
+        lost(0, Write(1)),
+        lost(1, swap(1, 2)),
+        lost(2, swap(2, 3)),
+        lost(3, Write(9)),
+        at(10, 11, Read(Some(3))),
+        at(12, 13, Read(Some(9))),
+    ]);
+    // The chain has one start, so it runs once.
+    contradicted(
+        &[
+            lost(0, Write(1)),
+            lost(1, swap(1, 2)),
+            at(10, 11, Read(Some(2))),
+            at(12, 13, Write(5)),
+            at(14, 15, Read(Some(5))),
+            at(16, 17, Read(Some(2))),
+        ],
+        &[0, 1, 10, 12, 14, 16],
+    );
+}
+
+#[test]
+fn equal_lost_operations_count_one_by_one() {
+    let add = |at_| lost(at_, CounterOp::Add(1));
+    let read = |at_, found| at(at_, at_ + 1, CounterOp::Read(found));
+    explained(&[add(0), add(1), add(2), read(3, 1), read(5, 3)]);
+    contradicted(&[add(0), add(1), add(2), read(3, 1), read(5, 4)], &[0, 1, 2, 3, 5]);
+}
+
+#[test]
+fn counters_tell_their_sums() {
+    let add = |by, sum| CounterOp::AddReturning { by, sum };
+    explained(&[at(0, 9, add(1, 3)), at(1, 8, add(2, 2)), at(10, 11, CounterOp::Read(3))]);
+    contradicted(&[at(0, 9, add(1, 1)), at(1, 8, add(1, 1))], &[0, 1]);
+}
+
+#[test]
+fn the_window_leaves_out_what_came_before_and_after() {
+    let mut events = Vec::new();
+    for n in 0..200 {
+        events.push(at(4 * n, 4 * n + 1, Write(n)));
+        events.push(at(4 * n + 2, 4 * n + 3, Read(Some(n))));
+    }
+    explained(&events);
+    events[201].operation = Read(Some(99));
+    contradicted(&events, &[400, 402]);
+    let report = linear::check(&events);
+    assert_eq!(
+        report.to_string().lines().skip(1).collect::<Vec<_>>(),
+        [
+            "no order of these operations explains their answers, whatever it held before: key=\"k\"",
+            "  client 400 [400..401] write 100",
+            "  client 402 [402..403] read: found 99",
+        ]
+    );
+}
+
+#[test]
+fn keys_are_judged_one_by_one() {
+    let mut other = at(0, 1, Write(1));
+    other.key = "other";
+    let report = linear::check(&[other, at(2, 3, Read(Some(1)))]);
+    assert_eq!(report.keys, 2);
+    assert_eq!(report.violations.len(), 1);
+    assert_eq!(report.violations[0].key, "k");
+}
+
+#[test]
+fn a_search_beyond_its_limit_is_undecided_not_passed() {
+    let mut events: Vec<_> = (0..10).map(|n| at(n, 100 + n, Write(n))).collect();
+    events.push(at(200, 201, Read(Some(99))));
+    let report = linear::check_with(&events, Limits { configurations_max: 50 });
+    assert_eq!(report.undecided, ["k"]);
+    assert!(!report.is_linearizable());
+    assert!(!linear::check(&events).violations.is_empty());
+}
+
+#[test]
+fn the_recorder_orders_what_threads_do() {
+    let recorder: Recorder<u64, Register> = Recorder::new();
+    let cell = std::sync::Mutex::new(None);
+    thread::scope(|scope| {
+        for client in 0..8_u64 {
+            let (recorder, cell) = (&recorder, &cell);
+            scope.spawn(move || {
+                for n in 0..200 {
+                    let value = client * 1000 + n;
+                    let write = recorder.call(client, 0, Some(Write(value)));
+                    *cell.lock().unwrap() = Some(value);
+                    write.returned(Write(value));
+                    let read = recorder.call(client, 0, None);
+                    let found = *cell.lock().unwrap();
+                    read.returned(Read(found));
+                }
+            });
+        }
+    });
+    let report = linear::check(&recorder.into_events());
+    assert_eq!(report.operations, 3200);
+    assert!(report.is_linearizable(), "{report}");
+}
+
+#[test]
+fn the_recorder_keeps_lost_writes_and_forgets_failed_ones_and_lost_reads() {
+    let recorder = Recorder::new();
+    recorder.call(1, "k", Some(Write(1))).lost();
+    drop(recorder.call(1, "k", Some(Write(2))));
+    recorder.call(1, "k", Some(Write(3))).failed();
+    recorder.call(1, "k", None).lost();
+    let events = recorder.into_events();
+    let operations: Vec<_> = events.iter().map(|e| (&e.operation, e.returned)).collect();
+    assert_eq!(operations, [(&Write(1), None), (&Write(2), None)]);
+}
+
+/// What is wrong with the simulated store.
+#[derive(Clone, Copy, PartialEq)]
+enum Bug {
+    None,
+    /// Now and then a read returns the value before the last write.
+    StaleRead,
+    /// Now and then a conditional write does not look at the value.
+    UncheckedSwap,
+    /// Now and then an answered write is gone.
+    LostWrite,
+    /// Now and then an operation whose answer was lost is applied twice.
+    DoubleApply,
+}
+
+/// A store of registers and clients that use it, one small step at a time in an order that the seed gives.
+struct Simulation {
+    random: SeededRandom,
+    bug: Bug,
+    stamp: u64,
+    values: u64,
+    /// The value of each key and the one before it.
+    store: BTreeMap<u64, (Option<u64>, Option<u64>)>,
+    /// Operations that were lost, and may be applied at any time.
+    adrift: Vec<(u64, Register)>,
+    events: Vec<Event<u64, Register>>,
+}
+
+/// Where a client stands with its operation.
+enum Client {
+    Idle,
+    Called(u64, u64, Register),
+    Applied(u64, u64, Register),
+}
+
+impl Simulation {
+    fn run(seed: u64, operations: usize, clients: usize, keys: u64, bug: Bug) -> Report<u64, Register> {
+        let mut simulation = Self {
+            random: SeededRandom::new(seed),
+            bug,
+            stamp: 0,
+            values: 0,
+            store: BTreeMap::new(),
+            adrift: Vec::new(),
+            events: Vec::new(),
+        };
+        let mut states: Vec<Client> = (0..clients).map(|_| Client::Idle).collect();
+        while simulation.events.len() < operations {
+            let client = simulation.random.below(clients as u64);
+            let state = std::mem::replace(&mut states[client as usize], Client::Idle);
+            states[client as usize] = simulation.advance(client, state, keys);
+        }
+        // What is under way at the end was never answered.
+        for (client, state) in (0..).zip(states) {
+            if let Client::Called(invoked, key, op) | Client::Applied(invoked, key, op) = state
+                && !matches!(op, Read(_) | RefusedBy { .. })
+            {
+                simulation.push(client, key, op, invoked, None);
+            }
+        }
+        linear::check(&simulation.events)
+    }
+
+    fn chance(&self, percent: u64) -> bool {
+        self.random.below(100) < percent
+    }
+
+    fn stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+
+    fn advance(&mut self, client: u64, state: Client, keys: u64) -> Client {
+        match state {
+            Client::Idle => {
+                let key = self.random.below(keys);
+                let wish = self.wish(key);
+                Client::Called(self.stamp(), key, wish)
+            }
+            Client::Called(invoked, key, wish) if self.chance(4) => {
+                if !matches!(wish, Read(_)) {
+                    self.adrift.push((key, wish.clone()));
+                    if self.bug == Bug::DoubleApply {
+                        self.adrift.push((key, wish.clone()));
+                    }
+                    self.push(client, key, wish, invoked, None);
+                }
+                Client::Idle
+            }
+            Client::Called(invoked, key, wish) => {
+                let done = self.apply(key, wish);
+                Client::Applied(invoked, key, done)
+            }
+            Client::Applied(invoked, key, done) => {
+                if !self.adrift.is_empty() && self.chance(10) {
+                    let at = self.random.below(self.adrift.len() as u64);
+                    let (key, wish) = self.adrift.swap_remove(at as usize);
+                    self.apply(key, wish);
+                }
+                let returned = self.stamp();
+                self.push(client, key, done, invoked, Some(returned));
+                Client::Idle
+            }
+        }
+    }
+
+    fn wish(&mut self, key: u64) -> Register {
+        self.values += 1;
+        let current = self.store.get(&key).and_then(|(now, _)| *now);
+        match self.random.below(10) {
+            0..4 => Read(None),
+            4..6 => Write(self.values),
+            6 => Delete,
+            _ => swap(current, self.values),
+        }
+    }
+
+    fn apply(&mut self, key: u64, wish: Register) -> Register {
+        let (now, before) = self.store.get(&key).copied().unwrap_or_default();
+        // A condition that is not looked at mostly holds anyway, so that bug must strike more often.
+        let one_in = if self.bug == Bug::UncheckedSwap { 20 } else { 500 };
+        let wrong = self.bug != Bug::None && self.random.below(one_in) == 0;
+        let set = |store: &mut BTreeMap<_, _>, value| {
+            if !(wrong && self.bug == Bug::LostWrite) {
+                store.insert(key, (value, now));
+            }
+        };
+        match wish {
+            Read(_) if wrong && self.bug == Bug::StaleRead => Read(before),
+            Read(_) => Read(now),
+            RegisterOp::Swap { expected, .. }
+                if expected != now && !(wrong && self.bug == Bug::UncheckedSwap) =>
+            {
+                RefusedBy { expected, found: now }
+            }
+            _ => {
+                let value = match wish {
+                    Write(value) => Some(value),
+                    RegisterOp::Swap { new, .. } => new,
+                    _ => None,
+                };
+                set(&mut self.store, value);
+                wish
+            }
+        }
+    }
+
+    fn push(&mut self, client: u64, key: u64, operation: Register, invoked: u64, returned: Option<u64>) {
+        self.events.push(Event {
+            client,
+            key,
+            operation,
+            invoked,
+            returned,
+        });
+    }
+}
+
+#[test]
+fn what_a_correct_store_answers_passes() {
+    for seed in 0..20 {
+        let report = Simulation::run(seed, 2000, 16, 5, Bug::None);
+        assert!(report.is_linearizable(), "seed={seed} {report}");
+        assert!(report.unknown > 20, "the lost answers are in the history: {report}");
+    }
+}
+
+#[test]
+fn fifty_thousand_operations_of_32_clients_are_judged() {
+    let report = Simulation::run(7, 50_000, 32, 300, Bug::None);
+    assert!(report.is_linearizable(), "{report}");
+    // The work stays near one configuration per operation; a search that wanders looks at many more.
+    assert!(report.configurations < 100_000, "{report}");
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    for bug in [Bug::StaleRead, Bug::UncheckedSwap, Bug::LostWrite, Bug::DoubleApply] {
+        let found = (0..5)
+            .map(|seed| Simulation::run(seed, 20_000, 32, 100, bug))
+            .inspect(|report| assert_eq!(report.undecided, [0; 0]))
+            .filter(|report| !report.violations.is_empty())
+            .count();
+        assert_eq!(found, 5, "bug {}", bug as u8);
+    }
+}
+
+#[test]
+fn a_violation_is_told_in_a_few_lines() {
+    let report = Simulation::run(1, 20_000, 32, 100, Bug::StaleRead);
+    for violation in &report.violations {
+        let lines = violation.to_string().lines().count();
+        assert!((2..=20).contains(&lines), "{violation}");
+    }
+}
+
+/// Whether some order of the required operations and some of the lost ones explains the history, by trying
+/// all of them.
+fn explained_by_trying(events: &[Event<&'static str, Register>], state: &<Register as Operation>::State) -> bool {
+    let first_end = events.iter().filter_map(|e| e.returned).min();
+    let Some(first_end) = first_end else {
+        return true;
+    };
+    (0..events.len()).any(|at| {
+        let mut rest = events.to_vec();
+        let event = rest.remove(at);
+        event.invoked <= first_end
+            && (event.operation.step(state)).is_some_and(|next| explained_by_trying(&rest, &next))
+    })
+}
+
+fn random_history(random: &SeededRandom) -> Vec<Event<&'static str, Register>> {
+    let value = || (random.below(3) > 0).then(|| random.below(2));
+    let mut stamps: Vec<u64> = (0..14).collect();
+    let mut stamp = || stamps.remove(random.below(stamps.len() as u64) as usize);
+    (0..2 + random.below(5))
+        .map(|_| {
+            let (a, b) = (stamp(), stamp());
+            let operation = match random.below(8) {
+                0..3 => Read(value()),
+                3 => Write(random.below(2)),
+                4 => Delete,
+                5 => Refused { expected: value() },
+                _ => swap(value(), value()),
+            };
+            match random.below(4) {
+                0 if !matches!(operation, Read(_) | Refused { .. }) => lost(a, operation),
+                _ => at(a.min(b), a.max(b), operation),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn the_search_agrees_with_trying_all_orders() {
+    let random = SeededRandom::new(1);
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..20_000 {
+        let events = random_history(&random);
+        let expected = explained_by_trying(&events, &Register::initial());
+        let report = linear::check(&events);
+        assert_eq!(report.is_linearizable(), expected, "round={round} {events:#?}\n{report}");
+        if expected { good += 1 } else { bad += 1 }
+        for violation in &report.violations {
+            // The window alone, with what reaches beyond it made optional, is still a contradiction.
+            assert!(!violation.window.is_empty(), "{report}");
+        }
+    }
+    assert!(good > 2000 && bad > 2000, "good={good} bad={bad}");
+}
+#[test]
+fn zz_hot() {
+    for (keys, bug) in [(1, Bug::None), (3, Bug::None), (10, Bug::None), (1, Bug::StaleRead), (10, Bug::StaleRead),(30, Bug::StaleRead)] {
+        let t = std::time::Instant::now();
+        let r = Simulation::run(3, 20_000, 32, keys, bug);
+        println!("{keys} {} {:?}", r.to_string().lines().next().unwrap(), t.elapsed());
+        for v in &r.violations { println!("{}", v.to_string().lines().count()); }
+    }
+}

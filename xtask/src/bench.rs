@@ -1,0 +1,40 @@
+//! Starts the benchmarks, which are a package of their own (`floe-bench`): what they compare
+//! against is heavy, and the checks should not have to build it.
+
+use std::process::{Command, ExitCode};
+
+use crate::args::Args;
+use crate::{Failure, out};
+
+const HELP: &str = "\
+Runs a benchmark in release mode and prints ratios measured side by side in one run.
+
+Usage: cargo xtask bench NAME [flags]
+
+Benchmarks:
+  engine   the embedded engine against the raw key-value store and against dynoxide-rs
+
+The flags of a benchmark: cargo xtask bench NAME --help";
+
+/// Runs `cargo xtask bench`: passes the arguments and the exit code through.
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
+    let Some(name) = args.command() else {
+        let asked = args.help();
+        args.finish("cargo xtask bench")?;
+        out::figures(HELP);
+        return Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(2) });
+    };
+    if name != "engine" {
+        let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
+        return Err(Failure::Usage(message));
+    }
+    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["run", "--quiet", "--release", "--package", "floe-bench", "--"])
+        .arg(name)
+        .args(args.rest())
+        .status()?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

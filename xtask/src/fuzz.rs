@@ -1,0 +1,125 @@
+//! Fuzzing of everything that parses, on the stable toolchain.
+//!
+//! The targets are the package `fuzz/`. They are built here with the compiler's own coverage pass
+//! instead of by `cargo-fuzz`, which would want a toolchain of its own; libFuzzer comes with the crate
+//! `libfuzzer-sys` and needs the system's C++ compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::args::Args;
+use crate::{Failure, out};
+
+const TARGETS: &[(&str, &str)] = &[
+    ("number", "numbers from text and bytes"),
+    ("expression", "conditions, updates, projections and key conditions from text"),
+    ("item", "stored items, change records and catalog entries from bytes"),
+    ("key", "stored keys from bytes"),
+    ("recovery", "opening a directory with damaged files"),
+];
+
+/// What the compiler must add so that libFuzzer sees which code ran.
+const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Runs `cargo xtask fuzz`.
+pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
+    if args.help() {
+        out::figures(&help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let only = args.command();
+    let seconds = args.value("--seconds")?.unwrap_or(60_u64);
+    args.finish("cargo xtask fuzz")?;
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if !TARGETS.iter().any(|(name, _)| wanted(name)) {
+        let name = only.unwrap_or_default();
+        let message = format!("no such target: {name}; see cargo xtask fuzz --help");
+        return Err(Failure::Usage(message));
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("fuzz");
+    let built = build(&folder)?;
+    let mut ok = true;
+    for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
+        ok &= fuzz(&folder, &built, name, seconds)?;
+    }
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "Feeds what parses with generated input, guided by coverage.\n\n\
+         Usage: cargo xtask fuzz [TARGET] [--seconds 60]\n\nTargets:\n",
+    );
+    for (name, what) in TARGETS {
+        text += &format!("  {name:<12} {what}\n");
+    }
+    text + "\nEach target prints one line of figures. An input that breaks something is kept below \
+            fuzz/artifacts/,\nand the corpus below fuzz/corpus/ is where the next run goes on."
+}
+
+/// Builds all targets and says where they are.
+fn build(folder: &Path) -> Result<PathBuf, Failure> {
+    out::note("building the fuzz targets");
+    let triple = host_triple()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Naming the target keeps the flags away from build scripts.
+    let status = Command::new(cargo)
+        .current_dir(folder)
+        .args(["build", "--quiet", "--release", "--bins", "--target", &triple])
+        .env("RUSTFLAGS", COVERAGE)
+        .env("CARGO_TARGET_DIR", folder.join("target"))
+        .status()?;
+    if !status.success() {
+        return Err(Failure::broken("the fuzz targets do not build"));
+    }
+    Ok(folder.join("target").join(triple).join("release"))
+}
+
+fn host_triple() -> Result<String, Failure> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+        .ok_or_else(|| Failure::broken("rustc does not say for which machine it compiles"))
+}
+
+/// Runs one target; true if it found nothing.
+fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, Failure> {
+    out::note(&format!("fuzzing: target={name} seconds={seconds}"));
+    let corpus = folder.join("corpus").join(name);
+    let artifacts = folder.join("artifacts").join(name);
+    std::fs::create_dir_all(&corpus)?;
+    std::fs::create_dir_all(&artifacts)?;
+    let seeds = folder.join("seeds").join(name);
+    let mut command = Command::new(built.join(name));
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args(["-print_final_stats=1", "-rss_limit_mb=2048", "-timeout=20", "-verbosity=1"])
+        .arg(&corpus)
+        .stdin(Stdio::null());
+    if seeds.is_dir() {
+        command.arg(seeds);
+    }
+    let output = command.output()?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    let found = !output.status.success();
+    if found {
+        let tail: Vec<_> = log.lines().rev().take(60).collect();
+        for line in tail.iter().rev() {
+            out::note(line);
+        }
+    }
+    let runs = log.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    out::figures(&format!(
+        "fuzz={name} seconds={seconds} runs={} findings={}",
+        runs.map_or("unknown", str::trim),
+        u8::from(found),
+    ));
+    Ok(!found)
+}

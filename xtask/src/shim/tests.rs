@@ -1,0 +1,187 @@
+//! The shim on real processes. A test runs itself again as the watched child,
+//! so that each test function is both the driver and its workload.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::disk::Trace;
+
+mod faults;
+mod fidelity;
+mod power;
+
+const CHILD: &str = "FLOE_SHIM_TEST_CHILD";
+
+/// A directory to watch, and room for the shim's files beside it.
+struct Stage {
+    room: TempDir,
+    shim: Shim,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let room = tempfile::tempdir().unwrap();
+        fs::create_dir(room.path().join("watched")).unwrap();
+        let shim = Shim::build().unwrap();
+        Self { room, shim }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.room.path().join(name)
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.path("watched")
+    }
+
+    fn watch(&self) -> Watch {
+        self.shim.watch(self.dir()).count(self.path("counts"))
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::read(&self.path("counts")).unwrap()
+    }
+
+    fn traced(&self) -> Watch {
+        let watch = self.watch().trace(self.path("trace"));
+        watch.marks(self.path("marks"))
+    }
+
+    fn trace(&self) -> Trace {
+        Trace::read(&self.path("trace")).unwrap()
+    }
+}
+
+/// The command that runs `test` as a child in a role of its own.
+fn child(module: &str, test: &str, role: &str, watch: &Watch) -> Command {
+    let (_, module) = module.split_once("::").unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", &format!("{module}::{test}")]);
+    command.args(["--nocapture", "--test-threads=1"]);
+    command.env(CHILD, role);
+    watch.apply(&mut command).unwrap();
+    command
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{}\n{stdout}\n{stderr}",
+        output.status
+    );
+    output
+}
+
+/// The role of this process if it is a child.
+fn role() -> Option<String> {
+    env::var(CHILD).ok()
+}
+
+/// The watched directory and the marks file, in a child.
+fn own_dir() -> PathBuf {
+    env::var_os("FLOE_SHIM_DIR").unwrap().into()
+}
+
+fn own_marks() -> fs::File {
+    let path = env::var_os("FLOE_SHIM_MARKS").unwrap();
+    fs::OpenOptions::new().append(true).open(path).unwrap()
+}
+
+#[test]
+fn the_library_is_built_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Shim::build_in(dir.path(), "cc".as_ref()).unwrap();
+    let modified = || fs::metadata(&first.library).unwrap().modified().unwrap();
+    let built = modified();
+    let again = Shim::build_in(dir.path(), "cc".as_ref()).unwrap();
+    assert_eq!(again.library, first.library);
+    assert_eq!(modified(), built);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_missing_or_failing_compiler_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = Shim::build_in(dir.path(), "floe-no-such-cc".as_ref()).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+    assert!(
+        missing.to_string().contains("compiler=floe-no-such-cc"),
+        "{missing}"
+    );
+    let failing = Shim::build_in(dir.path(), "false".as_ref()).unwrap_err();
+    assert!(
+        failing.to_string().contains("does not compile"),
+        "{failing}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_sources_compile_without_warnings() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in SOURCES {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    for (name, _) in SOURCES.iter().filter(|(name, _)| name.ends_with(".c")) {
+        let mut cc = Command::new("cc");
+        cc.current_dir(dir.path()).args(FLAGS);
+        succeed(cc.args(["-Werror", "-Wshadow", "-Wconversion", "-c", name]));
+    }
+}
+
+#[test]
+fn a_watch_needs_its_directory_and_its_files_elsewhere() {
+    let stage = Stage::new();
+    let mut command = Command::new("true");
+    let missing = stage.shim.watch(stage.path("missing"));
+    let error = missing.apply(&mut command).unwrap_err();
+    assert!(error.to_string().contains("must exist"), "{error}");
+    for inside in ["watched/trace", "watched/../watched/trace"] {
+        let watch = stage.watch().trace(stage.path(inside));
+        let error = watch.apply(&mut command).unwrap_err();
+        assert!(error.to_string().contains("lies in the watched"), "{error}");
+    }
+}
+
+#[test]
+fn the_shim_gives_up_loudly() {
+    let stage = Stage::new();
+    for spec in [
+        "nonsense",
+        "write-eio",
+        "write-eio:0",
+        "write-eio:1:2",
+        "write:1",
+    ] {
+        let mut command = Command::new("true");
+        stage.watch().apply(&mut command).unwrap();
+        let output = command.env("FLOE_SHIM_FAIL", spec).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(SHIM_EXIT), "{spec}");
+        assert!(stderr.contains("FLOE_SHIM_FAIL is not"), "{stderr}");
+    }
+}
+
+#[test]
+fn files_that_are_not_the_shims_are_refused() {
+    let stage = Stage::new();
+    for bytes in [&b""[..], b"FLOECNT1", b"FLOECNT2........"] {
+        fs::write(stage.path("counts"), bytes).unwrap();
+        let error = Counts::read(&stage.path("counts")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+    let error = Trace::read(&stage.path("counts")).unwrap_err();
+    assert!(error.to_string().contains("file="), "{error}");
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_default()
+}

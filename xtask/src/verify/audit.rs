@@ -1,0 +1,254 @@
+//! Looks over an opened directory and compares it with what is known of it: items with the ledger,
+//! indexes with the items, the items with a replay of the change log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use floe_store::expr::KeyCondition;
+use floe_store::op::{Page, Query, Scan};
+use floe_store::table::{IndexDef, IndexKind};
+use floe_store::{Engine, Item, Result, TableDef};
+
+use super::ledger::{Finding, Ledger};
+use super::preload::Preload;
+use super::replay::Replay;
+use super::stage::{GROUPS, Key, TABLE, group};
+
+/// How many findings are told in words; the rest is only counted.
+const NOTES_MAX: usize = 10;
+
+/// What was found wrong.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Findings {
+    /// Acknowledged writes that are not there.
+    pub(super) lost: u64,
+    /// Transactions that are there in part.
+    pub(super) torn: u64,
+    /// Items that nobody wrote, or whose write was refused.
+    pub(super) phantom: u64,
+    /// Entries of indexes that are missing, left over or different from their item.
+    pub(super) index_mismatch: u64,
+    /// Places where the change log leaves something out or does not lead to the items.
+    pub(super) log_gaps: u64,
+    /// The first findings in words.
+    pub(super) notes: Vec<String>,
+}
+
+impl Findings {
+    /// Whether nothing was found.
+    pub(super) const fn is_clean(&self) -> bool {
+        self.lost == 0
+            && self.torn == 0
+            && self.phantom == 0
+            && self.index_mismatch == 0
+            && self.log_gaps == 0
+    }
+
+    /// Adds what another look has found.
+    pub(super) fn add(&mut self, other: Self) {
+        self.lost += other.lost;
+        self.torn += other.torn;
+        self.phantom += other.phantom;
+        self.index_mismatch += other.index_mismatch;
+        self.log_gaps += other.log_gaps;
+        other.notes.into_iter().for_each(|note| self.note(note));
+    }
+
+    /// Tells a finding in words.
+    pub(super) fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// How much of the table to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of it.
+    Everything,
+    /// The partitions that the ledger names, but not what was loaded in advance.
+    Named,
+}
+
+/// Items by their keys.
+pub(super) type Items = BTreeMap<Key, Item>;
+
+/// One look over an engine.
+pub(super) struct Audit<'a> {
+    pub(super) engine: &'a Arc<dyn Engine>,
+    pub(super) ledger: &'a Ledger,
+    pub(super) preload: Preload,
+    pub(super) scope: Scope,
+}
+
+impl Audit<'_> {
+    /// Looks, and returns the items that were found beside those loaded in advance. What is read of
+    /// the log is remembered in `replay`, so that the next look reads on from there.
+    pub(super) async fn run(&self, replay: &mut Replay) -> Result<(Findings, Items)> {
+        let mut findings = Findings::default();
+        let table = self.engine.describe_table(TABLE.to_owned()).await?.definition;
+        let items = self.read(None, |item| Some(item.clone()), &mut findings).await?;
+        self.judge(&items, &mut findings);
+        for index in &table.indexes {
+            self.compare(&table, index, &items, &mut findings).await?;
+        }
+        replay.read_on(self.engine, &mut findings).await?;
+        replay.compare(&items, self.preload, &mut findings);
+        Ok((findings, items))
+    }
+
+    fn judge(&self, items: &Items, findings: &mut Findings) {
+        let now_secs = self.engine.now().as_secs();
+        let keys: BTreeSet<&Key> = self.ledger.keys().chain(items.keys()).collect();
+        for key in keys {
+            let found = items.get(key);
+            match self.ledger.judge(key, found, now_secs) {
+                Finding::Fine => continue,
+                Finding::Lost => findings.lost += 1,
+                Finding::Phantom => findings.phantom += 1,
+            }
+            let told = self.ledger.tell(key);
+            findings.note(format!("key={key} found={} told={told}", brief(found)));
+        }
+        for item in items.values().filter(|item| self.ledger.is_torn(item, items)) {
+            findings.torn += 1;
+            findings.note(format!("half a transaction: {}", brief(Some(item))));
+        }
+    }
+
+    async fn compare(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        items: &Items,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let project = |item: &Item| index.holds(item).then(|| index.project(&table.key, item));
+        let expected: Items = items
+            .iter()
+            .filter_map(|(key, item)| Some((key.clone(), project(item)?)))
+            .collect();
+        let entries = self.read(Some(index), project, findings).await?;
+        let keys: BTreeSet<&Key> = expected.keys().chain(entries.keys()).collect();
+        for key in keys {
+            let (wanted, found) = (expected.get(key), entries.get(key));
+            if wanted != found {
+                findings.index_mismatch += 1;
+                let (name, found, wanted) = (&index.name, brief(found), brief(wanted));
+                findings.note(format!("index={name} key={key} found={found} wanted={wanted}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the table or an index. Items that were loaded in advance are compared at once, by what
+    /// `view` shows of them, and not kept: there may be millions.
+    async fn read(
+        &self,
+        index: Option<&IndexDef>,
+        view: impl Fn(&Item) -> Option<Item>,
+        findings: &mut Findings,
+    ) -> Result<Items> {
+        let mut items = Items::new();
+        let mut loaded = 0;
+        for mut request in self.requests(index) {
+            loop {
+                let page = request.next(self.engine).await?;
+                for item in page.items {
+                    match Key::of(&item) {
+                        Some(key) if self.preload.holds(&key) => {
+                            loaded += u64::from(view(&self.preload.item(&key)) == Some(item));
+                        }
+                        Some(key) => {
+                            if items.insert(key.clone(), item).is_some() {
+                                findings.index_mismatch += 1;
+                                findings.note(format!("read twice: key={key}"));
+                            }
+                        }
+                        None => {
+                            findings.phantom += 1;
+                            findings.note(format!("without a key: {}", brief(Some(&item))));
+                        }
+                    }
+                }
+                if !request.go_on(page.last_key) {
+                    break;
+                }
+            }
+        }
+        if self.scope == Scope::Everything {
+            let wanted = self.preload.count(|item| view(item).is_some());
+            let wrong = wanted.abs_diff(loaded);
+            match index {
+                None => findings.lost += wrong,
+                Some(_) => findings.index_mismatch += wrong,
+            }
+        }
+        Ok(items)
+    }
+
+    fn requests(&self, index: Option<&IndexDef>) -> Vec<Request> {
+        let name = index.map(|index| index.name.as_str());
+        match (self.scope, index.map(|index| index.kind)) {
+            (Scope::Everything, _) => vec![Request::scan(name)],
+            (Scope::Named, Some(IndexKind::Global)) => (0..GROUPS)
+                .map(|number| Request::query(name, "group", &group(number)))
+                .collect(),
+            (Scope::Named, None | Some(IndexKind::Local)) => {
+                let partitions: BTreeSet<_> = self.ledger.keys().map(|k| &k.partition).collect();
+                let partitions = partitions.into_iter();
+                partitions.map(|p| Request::query(name, "pk", p)).collect()
+            }
+        }
+    }
+}
+
+/// A read that goes on page by page.
+enum Request {
+    Scan(Scan),
+    Query(Query),
+}
+
+impl Request {
+    fn scan(index: Option<&str>) -> Self {
+        let mut scan = Scan::new(TABLE);
+        scan.consistent = index.is_none();
+        scan.index_name = index.map(str::to_owned);
+        Self::Scan(scan)
+    }
+
+    fn query(index: Option<&str>, attribute: &str, value: &str) -> Self {
+        let mut query = Query::new(TABLE, KeyCondition::partition(attribute, value));
+        query.consistent = index.is_none();
+        query.index_name = index.map(str::to_owned);
+        Self::Query(query)
+    }
+
+    async fn next(&self, engine: &Arc<dyn Engine>) -> Result<Page> {
+        match self {
+            Self::Scan(scan) => engine.scan(scan.clone()).await,
+            Self::Query(query) => engine.query(query.clone()).await,
+        }
+    }
+
+    /// Whether there is another page.
+    fn go_on(&mut self, last_key: Option<Item>) -> bool {
+        let is_more = last_key.is_some();
+        match self {
+            Self::Scan(scan) => scan.start_key = last_key,
+            Self::Query(query) => query.start_key = last_key,
+        }
+        is_more
+    }
+}
+
+/// An item without its payload.
+fn brief(item: Option<&Item>) -> String {
+    let Some(item) = item else {
+        return "nothing".to_owned();
+    };
+    let mut item = item.clone();
+    item.remove("payload");
+    format!("{item:?}")
+}

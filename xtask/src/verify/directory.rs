@@ -1,0 +1,75 @@
+//! Opens the engine on a directory, in the ways in which the checks need it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use floe_local::{Durability, LocalEngine, Options};
+use floe_store::{Engine, Result};
+
+use crate::Failure;
+use crate::args::Args;
+
+/// How to open a directory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Settings {
+    /// Acknowledges before the sync.
+    pub(super) is_relaxed: bool,
+    /// Buffers as small as can be, so that files are flushed and merged all the time.
+    pub(super) is_small: bool,
+    /// Does nothing in the background: nothing expires while one looks.
+    pub(super) is_idle: bool,
+}
+
+impl Settings {
+    /// As flags of a process that a check starts.
+    pub(super) fn flags(self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            (self.is_relaxed, "--relaxed"),
+            (self.is_small, "--small"),
+            (self.is_idle, "--idle"),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        set.map(|(_, flag)| flag)
+    }
+
+    /// The settings that such flags name.
+    pub(super) fn take(args: &mut Args) -> Self {
+        Self {
+            is_relaxed: args.flag("--relaxed"),
+            is_small: args.flag("--small"),
+            is_idle: args.flag("--idle"),
+        }
+    }
+
+    fn options(self) -> Options {
+        let mut options = Options::new().background(!self.is_idle);
+        if self.is_relaxed {
+            options = options.durability(Durability::Relaxed);
+        }
+        if self.is_small {
+            options = options.write_buffer_bytes(0).cache_bytes(1 << 20);
+        }
+        options
+    }
+}
+
+/// An engine on a directory.
+pub(super) struct Opened(Arc<LocalEngine>);
+
+/// Opens a directory.
+pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
+    let engine = LocalEngine::open_with(folder, settings.options())?;
+    Ok(Opened(Arc::new(engine)))
+}
+
+impl Opened {
+    /// The engine, to be shared.
+    pub(super) fn engine(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.0) as Arc<dyn Engine>
+    }
+
+    /// Closes the directory.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        Ok(self.0.close()?)
+    }
+}

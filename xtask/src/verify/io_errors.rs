@@ -1,0 +1,212 @@
+//! `verify io-errors`: a failing disk costs nothing that was acknowledged.
+//!
+//! The files of this check: here the plan and the figures, `point.rs` one failing call and what must
+//! hold after it, `full.rs` a disk that is full, `endure.rs` the process that meets both.
+
+mod endure;
+mod full;
+mod point;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::audit::Findings;
+use super::figures::{Figures, Progress, Verdict};
+use super::planted::Bug;
+use super::stage::mixed;
+use super::{Check, Common, Work};
+use crate::args::Args;
+use crate::shim::{Counts, Fault, FaultKind, Shim};
+use crate::{Failure, out};
+pub(super) use endure::{ROLE, run as run_child};
+use point::{Bench, Base};
+
+pub(super) const CHECK: Check = Check {
+    name: "io-errors",
+    proves: "after a failed write, sync, open or rename nothing acknowledged is lost",
+    how: "A process opens a directory and writes to it, and one of its system calls fails: a write, \
+          in full or in\npart, a sync, an open, a rename, a truncation, a removal. It must then \
+          refuse further writes with a clear\nerror, or not be concerned; it must not panic or \
+          hang, and what it acknowledged must be there when the\ndirectory is opened again, also \
+          when the power was cut after a failed sync. The same on a disk that is full.",
+    flags: &[
+        ("--points N", "at most so many calls of each kind to fail (quick: 12; full: every one)"),
+        ("--operations N", "operations of the process (60)"),
+    ],
+    planted: &[Bug::AckFailed],
+    prepare,
+};
+
+/// How the run is sized.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    seed: u64,
+    planted: Option<Bug>,
+    /// At most so many points of each kind and each base.
+    points_max: u64,
+    operations: u64,
+}
+
+fn prepare(common: &Common, args: &mut Args) -> Result<Work, Failure> {
+    let points = args.value("--points")?;
+    let plan = Plan {
+        seed: common.seed,
+        planted: common.planted,
+        points_max: points.unwrap_or(common.pick(12, u64::MAX)),
+        operations: args.value("--operations")?.unwrap_or(60),
+    };
+    Ok(Box::new(move || run(plan)))
+}
+
+fn run(plan: Plan) -> Result<Verdict, Failure> {
+    let started = Instant::now();
+    let folder = tempfile::tempdir()?;
+    let shim = Shim::build()?;
+    let bases = [
+        Base::empty(),
+        Base::used(&folder.path().join("base"), plan)?,
+    ];
+    let mut total = Total::default();
+    for (number, base) in bases.iter().enumerate() {
+        let bench = Bench {
+            plan,
+            shim: &shim,
+            base,
+        };
+        let scratch = folder.path().join(format!("points-{number}"));
+        std::fs::create_dir(&scratch)?;
+        let points = points(plan, &bench.count(&scratch)?);
+        total.add(run_points(&bench, &scratch, &points)?);
+    }
+    let full = full::run(plan, &shim, folder.path())?;
+    Ok(verdict(plan, total, full, started))
+}
+
+/// The failures to try: in the short form the first, the last and some between of each kind.
+fn points(plan: Plan, counts: &Counts) -> Vec<Fault> {
+    let mut points = Vec::new();
+    for kind in FaultKind::ALL {
+        let calls = counts.points(kind);
+        let tried = calls.min(plan.points_max);
+        for number in 0..tried {
+            let spread = calls.saturating_sub(1) / tried.saturating_sub(1).max(1);
+            let jitter = mixed(plan.seed ^ number) % spread.max(1);
+            let is_end = number == 0 || number + 1 == tried;
+            let nth = match (tried == calls, is_end) {
+                (true, _) => number + 1,
+                (false, true) => 1 + (calls - 1) * u64::from(number > 0),
+                (false, false) => 1 + number * spread + jitter,
+            };
+            // A full disk stays full; other failures pass.
+            let sticky = matches!(kind, FaultKind::WriteEnospc | FaultKind::WriteShort);
+            points.push(Fault { kind, nth, sticky });
+        }
+    }
+    points
+}
+
+/// Runs the points on all cores.
+fn run_points(bench: &Bench<'_>, scratch: &Path, points: &[Fault]) -> Result<Total, Failure> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
+    let work = || -> Result<(), Failure> {
+        while let Some(fault) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = bench.run(*fault, scratch)?;
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            let (total, progress) = &mut *results;
+            total.take(*fault, outcome);
+            progress.tick(|| format!("points={} of={}", total.points, points.len()));
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            let ended = worker.join();
+            ended.map_err(|_| Failure::broken("a worker panicked"))?
+        })
+    })?;
+    let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(total)
+}
+
+/// What all points have come to.
+#[derive(Debug, Default)]
+struct Total {
+    points: u64,
+    by_kind: BTreeMap<&'static str, u64>,
+    /// Points at which the call was reached and made to fail.
+    injected: u64,
+    /// Points after which the process refused to write, or to open.
+    refused: u64,
+    faults: point::Faults,
+    findings: Findings,
+}
+
+impl Total {
+    fn take(&mut self, fault: Fault, outcome: point::Outcome) {
+        self.points += 1;
+        self.injected += u64::from(outcome.is_injected);
+        self.refused += u64::from(outcome.is_refused);
+        *self.by_kind.entry(fault.kind.name()).or_default() += 1;
+        self.faults.add(&outcome.faults);
+        let mut findings = outcome.findings;
+        for note in &mut findings.notes {
+            *note = format!("fault={fault} {note}");
+        }
+        self.findings.add(findings);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.points += other.points;
+        self.injected += other.injected;
+        self.refused += other.refused;
+        self.faults.add(&other.faults);
+        self.findings.add(other.findings);
+        for (kind, points) in other.by_kind {
+            *self.by_kind.entry(kind).or_default() += points;
+        }
+    }
+}
+
+fn verdict(plan: Plan, mut total: Total, full: full::Outcome, started: Instant) -> Verdict {
+    let mut figures = Figures::new(CHECK.name)
+        .put("seed", plan.seed)
+        .put("points", total.points)
+        .put("injected", total.injected)
+        .put("refused", total.refused);
+    for (kind, points) in &total.by_kind {
+        figures = figures.put(&kind.replace('-', "_"), points);
+    }
+    total.faults.add(&full.point.faults);
+    total.findings.add(full.point.findings);
+    if plan.planted.is_none() {
+        total.findings.notes.iter().for_each(|note| out::note(note));
+    }
+    let (faults, findings) = (&total.faults, &total.findings);
+    let figures = figures
+        .put("tmpfs", full.is_tmpfs)
+        .put("full_acked", full.acked)
+        .put("full_refused", full.point.is_refused)
+        .put("lost", findings.lost)
+        .put("torn", findings.torn)
+        .put("phantom", findings.phantom)
+        .put("index_mismatch", findings.index_mismatch)
+        .put("log_gaps", findings.log_gaps)
+        .put("resumed", faults.resumed)
+        .put("unclear", faults.unclear)
+        .put("panicked", faults.panicked)
+        .put("hung", faults.hung)
+        .put("unopened", faults.unopened)
+        .put("seconds", started.elapsed().as_secs());
+    let is_clean = findings.is_clean()
+        && faults.is_clean()
+        && total.injected > 0
+        && full.point.is_refused;
+    let found = plan.planted.map(|_| findings.lost > 0);
+    Verdict::new(figures, is_clean, found)
+}

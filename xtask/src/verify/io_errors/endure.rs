@@ -1,0 +1,88 @@
+//! The process that meets a failing disk: one client, one operation after the other, and after the
+//! first failure some more, which must fail as well.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use floe_store::Engine;
+
+use super::super::client::{Client, Outcome, Round};
+use super::super::directory::{self, Settings};
+use super::super::planted::{Bug, Flawed};
+use super::super::record::{Record, Reporter};
+use super::super::{runtime, writer};
+use crate::Failure;
+use crate::args::Args;
+
+/// The name of the role.
+pub(in crate::verify) const ROLE: &str = "endure";
+/// How many operations follow the first that failed.
+const AFTERWARDS: u64 = 6;
+/// The stamp under which opening and making the table is reported.
+const OPENING: u64 = 0;
+
+/// Runs the role. A disk that fails is reported and no failure of the process.
+pub(in crate::verify) fn run(mut args: Args) -> Result<ExitCode, Failure> {
+    let folder: PathBuf = args.required("--folder")?;
+    let task = Task {
+        seed: args.required("--seed")?,
+        round: args.required("--round")?,
+        operations: args.required("--operations")?,
+        planted: args.value("--planted")?,
+    };
+    let settings = Settings::take(&mut args);
+    args.finish("cargo xtask")?;
+
+    let reporter = Arc::new(Reporter::new(std::io::stdout()));
+    let opening = Instant::now();
+    let opened = match directory::open(&folder, settings) {
+        Ok(opened) => opened,
+        Err(error) => {
+            reporter.tell(&Record::Failed(OPENING, format!("{error:?}")))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let micros = u64::try_from(opening.elapsed().as_micros()).unwrap_or(u64::MAX);
+    reporter.tell(&Record::Opened(micros))?;
+    runtime()?.block_on(endure(opened.engine(), &reporter, task))?;
+    // Closing may fail on a broken disk; what counts is what the next opening finds.
+    if let Err(Failure::Usage(why) | Failure::Broken(why)) = opened.close() {
+        reporter.tell(&Record::Failed(OPENING, why))?;
+    }
+    reporter.tell(&Record::Done)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    seed: u64,
+    round: u64,
+    operations: u64,
+    planted: Option<Bug>,
+}
+
+async fn endure(
+    engine: Arc<dyn Engine>,
+    reporter: &Arc<Reporter>,
+    task: Task,
+) -> Result<(), Failure> {
+    if let Err(error) = writer::make_table(&engine).await {
+        reporter.tell(&Record::Failed(OPENING, format!("{error:?}")))?;
+        return Ok(());
+    }
+    let engine = Flawed::plant(engine, task.planted);
+    let round = Arc::new(Round::new(task.round, true));
+    let mut client = Client::new(engine, Arc::clone(reporter), round, 0, task.seed);
+    for _ in 0..task.operations {
+        if client.step().await? == Outcome::Failed {
+            for _ in 0..AFTERWARDS {
+                client.step().await?;
+            }
+            break;
+        }
+    }
+    client.look_again().await?;
+    Ok(())
+}

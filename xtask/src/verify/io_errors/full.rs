@@ -1,0 +1,97 @@
+//! A disk that is full: a small tmpfs, or where none can be mounted, writes that answer ENOSPC from
+//! some call on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::super::ledger::Ledger;
+use super::{Plan, point};
+use crate::Failure;
+use crate::shim::{Fault, FaultKind, Shim};
+
+/// The size of the disk that fills up.
+const FULL_BYTES: u64 = 24 << 20;
+/// Its size once room has been made.
+const ROOMY_BYTES: u64 = 128 << 20;
+/// More operations than fit.
+const OPERATIONS: u64 = 200_000;
+/// Without a tmpfs: the write from which on the disk is full.
+const FULL_AT_WRITE: u64 = 200;
+
+/// What the full disk has come to.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Whether a disk was really full.
+    pub(super) is_tmpfs: bool,
+    /// How many operations were acknowledged before.
+    pub(super) acked: u64,
+    pub(super) point: point::Outcome,
+}
+
+pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Failure> {
+    let data = folder.join("full");
+    std::fs::create_dir(&data)?;
+    let plan = Plan {
+        operations: OPERATIONS,
+        ..plan
+    };
+    let mut command = point::endure(plan, &data, 1)?;
+    let tmpfs = Tmpfs::mount(&data);
+    if tmpfs.is_none() {
+        let fault = Fault {
+            kind: FaultKind::WriteEnospc,
+            nth: FULL_AT_WRITE,
+            sticky: true,
+        };
+        shim.watch(&data).fail(fault).apply(&mut command)?;
+    }
+    let mut point = point::Outcome::default();
+    let mut ledger = Ledger::default();
+    point.watch(command, &mut ledger)?;
+    if let Some(tmpfs) = &tmpfs {
+        tmpfs.make_room()?;
+    }
+    point.look_over(&data, &ledger);
+    Ok(Outcome {
+        is_tmpfs: tmpfs.is_some(),
+        acked: ledger.tally.acked,
+        point,
+    })
+}
+
+/// A mounted file system, unmounted when dropped.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    /// Mounts it, if this user may.
+    fn mount(at: &Path) -> Option<Self> {
+        let is_mounted = mount(&format!("size={FULL_BYTES}"), at);
+        is_mounted.then(|| Self(at.to_owned()))
+    }
+
+    fn make_room(&self) -> Result<(), Failure> {
+        if mount(&format!("remount,size={ROOMY_BYTES}"), &self.0) {
+            return Ok(());
+        }
+        Err(Failure::broken("the full disk cannot be made larger"))
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        // A mount that stays behind is in the way of removing the folder, which tells.
+        drop(quiet("umount").arg(&self.0).status());
+    }
+}
+
+fn mount(options: &str, at: &Path) -> bool {
+    let mut command = quiet("mount");
+    command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at);
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn quiet(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}

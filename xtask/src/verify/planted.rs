@@ -1,0 +1,311 @@
+//! Bugs to plant, each of which a check must find: what a check cannot find, it does not prove.
+//!
+//! Most are an engine around the engine that misbehaves in one way ([`Flawed`]); the others are
+//! choices that a check makes itself when told.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use floe_store::error::CancellationCode;
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite,
+    TransactWriteItems, TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive,
+    WriteItem, WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{
+    BoxFuture, CancellationReason, Capabilities, Engine, Error, Item, Result, Timestamp,
+};
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bug {
+    /// A client reports a write as acknowledged before the engine has answered.
+    EarlyAck,
+    /// Transactions are carried out one item after the other.
+    SplitTransaction,
+    /// An index lacks an entry.
+    SkippedIndex,
+    /// The change log lacks a record.
+    LogGap,
+    /// Some reads show an item as it was before.
+    StaleRead,
+    /// Writes that the storage failed are acknowledged.
+    AckFailed,
+    /// An answer of the engine is wrong.
+    WrongAnswer,
+    /// Writes are acknowledged before they are synced.
+    Relaxed,
+}
+
+impl Bug {
+    const ALL: [Self; 8] = [
+        Self::EarlyAck,
+        Self::SplitTransaction,
+        Self::SkippedIndex,
+        Self::LogGap,
+        Self::StaleRead,
+        Self::AckFailed,
+        Self::WrongAnswer,
+        Self::Relaxed,
+    ];
+
+    /// The name on the command line.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::EarlyAck => "early-ack",
+            Self::SplitTransaction => "split-transaction",
+            Self::SkippedIndex => "skipped-index",
+            Self::LogGap => "log-gap",
+            Self::StaleRead => "stale-read",
+            Self::AckFailed => "ack-failed",
+            Self::WrongAnswer => "wrong-answer",
+            Self::Relaxed => "relaxed",
+        }
+    }
+
+    /// What is wrong, in a few words.
+    pub(super) const fn describe(self) -> &'static str {
+        match self {
+            Self::EarlyAck => "a write is reported before the engine has answered",
+            Self::SplitTransaction => "transactions are carried out item by item",
+            Self::SkippedIndex => "an index lacks an entry",
+            Self::LogGap => "the change log lacks a record",
+            Self::StaleRead => "some reads show an item as it was before",
+            Self::AckFailed => "writes that the storage failed are acknowledged",
+            Self::WrongAnswer => "some answers of the engine are changed",
+            Self::Relaxed => "writes are acknowledged before they are synced",
+        }
+    }
+}
+
+impl FromStr for Bug {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let bug = Self::ALL.into_iter().find(|bug| bug.name() == name);
+        bug.ok_or("no such planted bug")
+    }
+}
+
+impl fmt::Display for Bug {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// An engine with a bug. Bugs that are no matter of the engine change nothing.
+pub(super) struct Flawed {
+    inner: Arc<dyn Engine>,
+    bug: Bug,
+    calls: AtomicU64,
+    seen: Mutex<HashMap<Item, GetItemOutput>>,
+}
+
+impl Flawed {
+    /// Every so many calls of the kind that the bug is in go wrong.
+    const PERIOD: u64 = 20;
+
+    /// Plants the bug, if there is one.
+    pub(super) fn plant(inner: Arc<dyn Engine>, bug: Option<Bug>) -> Arc<dyn Engine> {
+        match bug {
+            None => inner,
+            Some(bug) => Arc::new(Self {
+                inner,
+                bug,
+                calls: AtomicU64::new(0),
+                seen: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Whether this call goes wrong, with this bug.
+    fn strikes(&self, bug: Bug) -> bool {
+        self.bug == bug
+            && self.calls.fetch_add(1, Ordering::Relaxed) % Self::PERIOD == Self::PERIOD - 1
+    }
+
+    /// What was read of the key before, which is replaced by what is read now.
+    fn remember(&self, key: Item, output: &GetItemOutput) -> Option<GetItemOutput> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(key, output.clone())
+    }
+
+    fn tamper(&self, is_index: bool, mut page: Page) -> Page {
+        if is_index && self.bug == Bug::SkippedIndex {
+            page.count -= usize::from(page.items.pop().is_some());
+        }
+        page
+    }
+}
+
+impl Engine for Flawed {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
+        Box::pin(async move {
+            let key = input.key.clone();
+            let output = self.inner.get_item(input).await?;
+            let before = self.remember(key, &output);
+            let stale = before.filter(|_| self.strikes(Bug::StaleRead));
+            Ok(stale.unwrap_or(output))
+        })
+    }
+
+    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
+        self.inner.batch_get_item(input)
+    }
+
+    fn transact_get_items(
+        &self,
+        input: TransactGetItems,
+    ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
+        if self.bug != Bug::SplitTransaction {
+            return self.inner.transact_get_items(input);
+        }
+        Box::pin(async move {
+            let mut output = TransactGetItemsOutput::default();
+            for get in input.gets {
+                let get = GetItem::new(get.table_name, get.key);
+                output.items.push(self.inner.get_item(get).await?.item);
+            }
+            Ok(output)
+        })
+    }
+
+    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
+        Box::pin(async move {
+            match self.inner.write_item(input).await {
+                Err(Error::Storage(_)) if self.bug == Bug::AckFailed => {
+                    Ok(WriteItemOutput::default())
+                }
+                answer => answer,
+            }
+        })
+    }
+
+    fn batch_write_item(
+        &self,
+        input: BatchWriteItem,
+    ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
+        self.inner.batch_write_item(input)
+    }
+
+    fn transact_write_items(
+        &self,
+        input: TransactWriteItems,
+    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
+        if self.bug != Bug::SplitTransaction {
+            return self.inner.transact_write_items(input);
+        }
+        Box::pin(async move {
+            for action in input.actions {
+                let write = match action {
+                    TransactWrite::Put(put) => WriteItem::Put(put),
+                    TransactWrite::Update(update) => WriteItem::Update(update),
+                    TransactWrite::Delete(delete) => WriteItem::Delete(delete),
+                    TransactWrite::Check(_) => continue,
+                };
+                let written = self.inner.write_item(write).await;
+                written.map_err(|error| match error {
+                    Error::ConditionalCheckFailed { .. } => canceled(),
+                    other => other,
+                })?;
+            }
+            Ok(TransactWriteItemsOutput::default())
+        })
+    }
+
+    fn query(&self, input: Query) -> BoxFuture<'_, Result<Page>> {
+        Box::pin(async move {
+            let is_index = input.index_name.is_some();
+            let page = self.inner.query(input).await?;
+            Ok(self.tamper(is_index, page))
+        })
+    }
+
+    fn scan(&self, input: Scan) -> BoxFuture<'_, Result<Page>> {
+        Box::pin(async move {
+            let is_index = input.index_name.is_some();
+            let page = self.inner.scan(input).await?;
+            Ok(self.tamper(is_index, page))
+        })
+    }
+
+    fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
+        self.inner.create_table(input)
+    }
+
+    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        self.inner.describe_table(table_name)
+    }
+
+    fn update_table(&self, input: UpdateTable) -> BoxFuture<'_, Result<TableDescription>> {
+        self.inner.update_table(input)
+    }
+
+    fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        self.inner.delete_table(table_name)
+    }
+
+    fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
+        self.inner.list_tables(input)
+    }
+
+    fn update_time_to_live(
+        &self,
+        input: UpdateTimeToLive,
+    ) -> BoxFuture<'_, Result<TableDescription>> {
+        self.inner.update_time_to_live(input)
+    }
+
+    fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
+        self.inner.update_tags(input)
+    }
+
+    fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
+        self.inner.list_streams(input)
+    }
+
+    fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
+        self.inner.describe_stream(input)
+    }
+
+    fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
+        self.inner.get_shard_iterator(input)
+    }
+
+    fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
+        Box::pin(async move {
+            let mut output = self.inner.get_records(input).await?;
+            // Not the last, whose lack nothing would tell as long as nothing follows.
+            if self.bug == Bug::LogGap && output.records.len() > 2 {
+                output.records.remove(1);
+            }
+            Ok(output)
+        })
+    }
+
+    fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
+        self.inner.hold_changes(input)
+    }
+}
+
+fn canceled() -> Error {
+    let code = CancellationCode::ConditionalCheckFailed;
+    Error::TransactionCanceled {
+        reasons: vec![CancellationReason::new(code, "The conditional request failed")],
+    }
+}

@@ -1,0 +1,181 @@
+//! Replays the change log from its beginning: every record must start from the state that the
+//! records before it have led to, and the last state must be the table's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use floe_store::op::{
+    ChangeKind, ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
+};
+use floe_store::{Engine, Error, Item, Result};
+
+use super::audit::{Findings, Items};
+use super::preload::Preload;
+use super::stage::{Key, TABLE};
+
+/// The state that the log has led to so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Replay {
+    /// A digest of each item; the items of a large table would not fit.
+    items: BTreeMap<Key, u64>,
+    /// The last record that was read of each shard.
+    read: HashMap<String, String>,
+    /// The number of the last record of all.
+    last: Option<u128>,
+    /// How many records were read.
+    pub(super) records: u64,
+}
+
+impl Replay {
+    /// Reads the records that have come since the last call.
+    pub(super) async fn read_on(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let description = engine.describe_table(TABLE.to_owned()).await?;
+        let stream = description
+            .latest_stream
+            .ok_or_else(|| Error::Internal("the table has lost its stream".to_owned()))?;
+        let mut numbers = Vec::new();
+        // A shard comes after its parent, so the changes of one item come in their order.
+        for shard in shards(engine, &stream.arn).await? {
+            let mut reader = self.reader(engine, &stream.arn, &shard).await?;
+            while let Some(records) = reader.next(engine).await? {
+                for record in records {
+                    numbers.push(self.take(record, &shard, findings));
+                }
+            }
+        }
+        self.check_numbers(numbers, findings);
+        Ok(())
+    }
+
+    /// Compares the state with the items of the table.
+    pub(super) fn compare(&self, items: &Items, preload: Preload, findings: &mut Findings) {
+        let (mut found, mut loaded) = (0, 0);
+        for (key, digest) in &self.items {
+            let wanted = if preload.holds(key) {
+                loaded += 1;
+                Some(digest_of(&preload.item(key)))
+            } else {
+                found += u64::from(items.contains_key(key));
+                items.get(key).map(digest_of)
+            };
+            if wanted != Some(*digest) {
+                findings.log_gaps += 1;
+                findings.note(format!("the log leads to another item: key={key}"));
+            }
+        }
+        let missing = (items.len() as u64 - found) + (preload.items - loaded);
+        if missing > 0 {
+            findings.log_gaps += missing;
+            findings.note(format!("the log does not know some items: items={missing}"));
+        }
+    }
+
+    async fn reader(
+        &self,
+        engine: &Arc<dyn Engine>,
+        arn: &str,
+        shard: &Shard,
+    ) -> Result<Reader> {
+        let kind = match self.read.get(&shard.id) {
+            Some(last) => IteratorKind::AfterSequenceNumber(last.clone()),
+            None => IteratorKind::TrimHorizon,
+        };
+        let input = GetShardIterator {
+            stream_arn: arn.to_owned(),
+            shard_id: shard.id.clone(),
+            kind,
+        };
+        let iterator = engine.get_shard_iterator(input).await?;
+        Ok(Reader(Some(iterator)))
+    }
+
+    /// Applies one record and returns its number.
+    fn take(&mut self, record: ChangeRecord, shard: &Shard, findings: &mut Findings) -> u128 {
+        self.records += 1;
+        if let Some(fault) = self.apply(&record) {
+            findings.log_gaps += 1;
+            findings.note(format!("{fault}: sequence={} keys={:?}", record.sequence, record.keys));
+        }
+        let number = record.sequence.parse().unwrap_or_default();
+        self.read.insert(shard.id.clone(), record.sequence);
+        number
+    }
+
+    fn apply(&mut self, record: &ChangeRecord) -> Option<&'static str> {
+        let Some(key) = Key::of(&record.keys) else {
+            return Some("a record without a key");
+        };
+        let wanted_kind = match (&record.old_image, &record.new_image) {
+            (None, Some(_)) => ChangeKind::Insert,
+            (Some(_), Some(_)) => ChangeKind::Modify,
+            (Some(_), None) => ChangeKind::Remove,
+            (None, None) => return Some("a record that changes nothing"),
+        };
+        let old = match &record.new_image {
+            Some(new) => self.items.insert(key, digest_of(new)),
+            None => self.items.remove(&key),
+        };
+        if old != record.old_image.as_ref().map(digest_of) {
+            return Some("a record does not follow from those before");
+        }
+        (record.kind != wanted_kind).then_some("a record of the wrong kind")
+    }
+
+    /// The changes of all shards are numbered without a gap.
+    fn check_numbers(&mut self, mut numbers: Vec<u128>, findings: &mut Findings) {
+        numbers.sort_unstable();
+        for number in numbers {
+            if let Some(last) = self.last.filter(|last| last + 1 != number) {
+                findings.log_gaps += 1;
+                findings.note(format!("a gap in the log: after={last} next={number}"));
+            }
+            self.last = Some(number);
+        }
+    }
+}
+
+/// A position in a shard.
+struct Reader(Option<String>);
+
+impl Reader {
+    /// The next records, or `None` when there are none for now.
+    async fn next(&mut self, engine: &Arc<dyn Engine>) -> Result<Option<Vec<ChangeRecord>>> {
+        let Some(iterator) = self.0.take() else {
+            return Ok(None);
+        };
+        let input = GetRecords {
+            iterator,
+            limit: None,
+        };
+        let output = engine.get_records(input).await?;
+        self.0 = output.next_iterator;
+        Ok((!output.records.is_empty()).then_some(output.records))
+    }
+}
+
+async fn shards(engine: &Arc<dyn Engine>, arn: &str) -> Result<Vec<Shard>> {
+    let mut all = Vec::new();
+    let mut input = DescribeStream {
+        stream_arn: arn.to_owned(),
+        ..DescribeStream::default()
+    };
+    loop {
+        let page = engine.describe_stream(input.clone()).await?;
+        all.extend(page.shards);
+        if page.last_shard_id.is_none() {
+            return Ok(all);
+        }
+        input.start_after = page.last_shard_id;
+    }
+}
+
+fn digest_of(item: &Item) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    item.hash(&mut hasher);
+    hasher.finish()
+}

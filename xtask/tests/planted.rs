@@ -1,0 +1,97 @@
+//! The checks of `cargo xtask verify` are checked: each must find the bugs that can be planted, and
+//! must find nothing where none is.
+//!
+//! The sizes are small, so that this stays quick in a debug build; what is proved here is that a
+//! check can fail.
+
+use std::process::{Command, Output};
+
+fn verify(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("verify")
+        .args(arguments.split(' '))
+        .output()
+        .unwrap()
+}
+
+fn line(output: &Output) -> String {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stdout.lines().count(), 1, "one line of figures: {stdout}{stderr}");
+    format!("{}\n{stderr}", stdout.trim_end())
+}
+
+/// The check finds nothing where nothing is wrong, and finds the bug.
+fn check(sizes: &str, bugs: &[&str]) {
+    let clean = verify(sizes);
+    assert!(clean.status.success(), "{}", line(&clean));
+    for bug in bugs {
+        let planted = verify(&format!("{sizes} --planted {bug}"));
+        let line = line(&planted);
+        assert!(planted.status.success() && line.contains(" found=true"), "{bug}: {line}");
+    }
+}
+
+#[test]
+fn kill_finds_what_is_planted() {
+    check(
+        "kill --quick --seed 1 --cycles 4 --items 200",
+        &["early-ack", "split-transaction", "skipped-index", "log-gap"],
+    );
+}
+
+#[test]
+fn linear_finds_what_is_planted() {
+    check("linear --seed 1 --operations 3000 --keys 20", &["stale-read"]);
+}
+
+#[test]
+fn isolation_finds_what_is_planted() {
+    check("isolation --seed 1 --operations 3000", &["split-transaction"]);
+}
+
+#[test]
+fn model_finds_what_is_planted() {
+    check("model --seed 1 --seeds 4 --steps 100", &["wrong-answer"]);
+}
+
+#[test]
+fn io_errors_finds_what_is_planted() {
+    check("io-errors --quick --seed 1 --points 3 --operations 40", &["ack-failed"]);
+}
+
+#[test]
+fn power_cut_finds_what_is_planted() {
+    check("power-cut --quick --seed 1 --cuts 30 --operations 150", &["relaxed"]);
+}
+
+#[test]
+fn a_wrong_call_is_told_in_one_line() {
+    let cases = [
+        ("nothing", "no such check: nothing"),
+        ("kill --fast", "unknown argument: --fast"),
+        ("kill --cycles many", "--cycles: invalid digit"),
+        ("kill --planted stale-read", "this check does not know the bug: stale-read"),
+        ("linear --planted nonsense", "no such planted bug"),
+    ];
+    for (arguments, message) in cases {
+        let output = verify(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {stderr}");
+        assert!(stderr.contains(message), "{arguments}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{arguments}: {stderr}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn every_check_explains_itself() {
+    for check in ["kill", "linear", "isolation", "model", "io-errors", "power-cut"] {
+        let output = verify(&format!("{check} --help"));
+        let help = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success());
+        for part in ["Usage:", "--quick", "--seed N", "Bugs to plant:"] {
+            assert!(help.contains(part), "{check}: {help}");
+        }
+    }
+}
