@@ -37,6 +37,7 @@ async fn main() -> Fallible {
     engine.backup(&copy)?;
     println!("\nA backup was taken while the engine was running.");
     engine.close()?;
+    drop(engine);
 
     count_after_restart(&folder, "After a restart").await?;
     count_after_restart(&copy, "In the backup").await

@@ -39,9 +39,7 @@ fn runtime() -> &'static tokio::runtime::Runtime {
 }
 
 fn options() -> Options {
-    let mut options = Options::default();
-    options.background = false;
-    options
+    Options::new().background(false)
 }
 
 /// A store with a table, an index and a stream, flushed to files in part.
@@ -68,11 +66,13 @@ async fn fill(path: &Path) -> floe_store::Result<()> {
         engine.write_item(PutItem::new("T", item).into()).await?;
     }
     engine.close()?;
+    drop(engine);
     // What was only in the journal is written to files by a backup, which is a store of its own.
     let engine = LocalEngine::open_with(path, options())?;
     let copy = path.with_extension("copy");
     engine.backup(&copy)?;
     engine.close()?;
+    drop(engine);
     fs::remove_dir_all(path).expect("the first store");
     fs::rename(copy, path).expect("the copy");
     let engine = LocalEngine::open_with(path, options())?;

@@ -1,7 +1,7 @@
 //! The items that all subjects keep: partitions of a thousand, about 300 bytes each.
 
 use floe_store::env::{Random, SeededRandom};
-use floe_store::{Item, Number, Set, Value};
+use floe_store::{Item, Number, Set, Text, Value};
 
 /// Items in a partition.
 pub(super) const PARTITION: u64 = 1000;
@@ -19,19 +19,19 @@ pub(super) fn owner_key(n: u64) -> String {
 /// The item of this number, with a score that a put changes.
 pub(super) fn item(n: u64, score: u64) -> Item {
     Item::from_iter([
-        ("pk", Value::S(partition_key(n / PARTITION))),
+        ("pk", Value::from(partition_key(n / PARTITION))),
         ("sk", Value::N(Number::from(n % PARTITION))),
-        ("owner", Value::S(owner_key(n))),
-        ("name", Value::S(format!("the customer with the number {n}"))),
-        ("status", Value::S("active".to_owned())),
+        ("owner", Value::from(owner_key(n))),
+        ("name", Value::from(format!("the customer with the number {n}"))),
+        ("status", Value::from("active".to_owned())),
         ("score", Value::N(Number::from(score))),
         ("tags", tags()),
-        ("body", Value::S("lorem ipsum dolor sit amet ".repeat(5))),
+        ("body", Value::from("lorem ipsum dolor sit amet ".repeat(5))),
     ])
 }
 
 fn tags() -> Value {
-    match Set::new(["blue", "green", "red"].map(str::to_owned)) {
+    match Set::new(["blue", "green", "red"].map(Text::from)) {
         Ok(set) => Value::Ss(set),
         Err(_) => Value::Null,
     }
@@ -39,7 +39,7 @@ fn tags() -> Value {
 
 pub(super) fn key(n: u64) -> Item {
     Item::from_iter([
-        ("pk", Value::S(partition_key(n / PARTITION))),
+        ("pk", Value::from(partition_key(n / PARTITION))),
         ("sk", Value::N(Number::from(n % PARTITION))),
     ])
 }

@@ -92,9 +92,9 @@ fn attributes(item: Item) -> Attributes {
 
 fn attribute(value: Value) -> AttributeValue {
     match value {
-        Value::S(s) => AttributeValue::S(s),
+        Value::S(s) => AttributeValue::S(s.into()),
         Value::N(n) => AttributeValue::N(n.to_string()),
-        Value::Ss(set) => AttributeValue::SS(set.into_iter().collect()),
+        Value::Ss(set) => AttributeValue::SS(set.into_iter().map(String::from).collect()),
         _ => AttributeValue::NULL(true),
     }
 }

@@ -30,11 +30,11 @@ impl Floe {
             .worker_threads(2)
             .build()?;
         // Loading need not be durable; the measured engine is.
-        let mut options = Options::default();
-        options.durability = Durability::Relaxed;
+        let options = Options::new().durability(Durability::Relaxed);
         let loader = LocalEngine::open_with(folder, options)?;
         runtime.block_on(fill(&loader, items))?;
         loader.close()?;
+        drop(loader);
         let engine = Arc::new(LocalEngine::open(folder)?);
         Ok(Self { engine, runtime })
     }

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, WriteBatch};
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch as WriteBatch, PersistMode, Readable,
+};
 use floe_store::size::item_size;
 
 use super::data::{self, PARTITION, Picker};

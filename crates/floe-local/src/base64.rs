@@ -20,7 +20,11 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
         for at in 0..GROUP_LETTERS {
             let letter = bits >> (6 * (GROUP_LETTERS - 1 - at)) & 63;
             let letter = ALPHABET.get(letter as usize).copied().unwrap_or_default();
-            text.push(if at <= group.len() { char::from(letter) } else { '=' });
+            text.push(if at <= group.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
         }
     }
     text
@@ -32,7 +36,11 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     if letters.len() % GROUP_LETTERS != 0 {
         return None;
     }
-    let padding = letters.iter().rev().take_while(|letter| **letter == b'=').count();
+    let padding = letters
+        .iter()
+        .rev()
+        .take_while(|letter| **letter == b'=')
+        .count();
     let letters = letters.get(..letters.len().checked_sub(padding)?)?;
     let mut bytes = Vec::with_capacity(text.len() / GROUP_LETTERS * GROUP_BYTES);
     for group in letters.chunks(GROUP_LETTERS) {
@@ -99,8 +107,8 @@ mod tests {
     #[test]
     fn only_one_text_stands_for_the_same_bytes() {
         for bad in [
-            "Zg", "Zg=", "Zg===", "Z===", "====", "=", "Zh==", "Zm9=", "Zm9v=", "Zm9v====", "Zg==Zg==",
-            "Zm9v\n", "Zm-v", "Zm_v", "Zm v", "é===", "Zg=a", "=Zg=",
+            "Zg", "Zg=", "Zg===", "Z===", "====", "=", "Zh==", "Zm9=", "Zm9v=", "Zm9v====",
+            "Zg==Zg==", "Zm9v\n", "Zm-v", "Zm_v", "Zm v", "é===", "Zg=a", "=Zg=",
         ] {
             assert_eq!(decode(bad), None, "{bad:?}");
         }

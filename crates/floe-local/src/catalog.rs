@@ -14,9 +14,9 @@ use floe_store::table::{
 use floe_store::TableDef;
 
 use crate::kv::Space;
-use crate::layout::record::{Count, Counts, IndexRecord, TableRecord};
+use crate::layout::record::{Count, Counts, IndexRecord, StreamRecord, TableRecord};
 use crate::options::Options;
-use crate::streams::{Streams, stream_arn, stream_label};
+use crate::streams::{stream_arn, stream_label};
 
 /// A table at one moment of its definition.
 pub(crate) struct Table {
@@ -101,8 +101,12 @@ impl Table {
         !self.record.removing.is_empty() || self.record.indexes.iter().any(|index| index.filling)
     }
 
-    /// The table as it stands.
-    pub(crate) fn describe(&self, options: &Options, streams: &Streams) -> TableDescription {
+    /// The table as it stands, with its newest stream.
+    pub(crate) fn describe(
+        &self,
+        options: &Options,
+        latest_stream: Option<&StreamRecord>,
+    ) -> TableDescription {
         let counts = self.counts();
         let arn = options.table_arn(&self.definition().name);
         let describe_index = |index: &IndexDef, id: u32, status, backfilling| {
@@ -128,7 +132,6 @@ impl Table {
             definition.indexes.push(index.clone());
             indexes.push(describe_index(index, *id, TableStatus::Deleting, false));
         }
-        let latest_stream = self.record.latest_stream.and_then(|id| streams.get(id));
         TableDescription {
             status: match self.is_updating() {
                 true => TableStatus::Updating,
@@ -141,7 +144,7 @@ impl Table {
             id: self.record.uuid.clone(),
             indexes,
             latest_stream: latest_stream.map(|stream| StreamHandle {
-                arn: stream_arn(options, &stream),
+                arn: stream_arn(options, stream),
                 label: stream_label(stream.created),
             }),
             arn,

@@ -8,6 +8,7 @@ mod position;
 mod trim;
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use floe_store::limits::{
     DESCRIBE_STREAM_SHARDS_MAX, GET_RECORDS_BYTES_MAX, GET_RECORDS_MAX, LIST_STREAMS_MAX,
@@ -20,7 +21,7 @@ use floe_store::op::{
 use floe_store::{Error, Result};
 
 use crate::engine::Shared;
-use crate::kv::{Direction, Snapshot, prefix_end};
+use crate::kv::{Direction, Snapshot, prefix_bounds};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::streams::{stream_arn, stream_label};
@@ -46,7 +47,12 @@ pub(crate) fn list_streams(shared: &Shared, input: &ListStreams) -> Result<ListS
             table_name: stream.table_name.clone(),
             label: stream_label(stream.created),
         })
-        .filter(|stream| input.start_after.as_ref().is_none_or(|after| stream.arn > *after))
+        .filter(|stream| {
+            input
+                .start_after
+                .as_ref()
+                .is_none_or(|after| stream.arn > *after)
+        })
         .collect();
     streams.sort_unstable_by(|a, b| a.arn.cmp(&b.arn));
     let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
@@ -65,9 +71,9 @@ pub(crate) fn describe_stream(
     let stream = find_stream(shared, &input.stream_arn)?;
     let snapshot = shared.kv.snapshot();
     let after = match &input.start_after {
-        Some(id) => Some(
-            change::parse_shard_id(id).ok_or_else(|| missing_shard(&input.stream_arn, id))?,
-        ),
+        Some(id) => {
+            Some(change::parse_shard_id(id).ok_or_else(|| missing_shard(&input.stream_arn, id))?)
+        }
         None => None,
     };
     let limit = input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX);
@@ -78,7 +84,10 @@ pub(crate) fn describe_stream(
     for record in &records {
         described.push(describe_shard(shared, &snapshot, stream.id, record)?);
     }
-    let last_shard_id = described.last().filter(|_| more).map(|last| last.id.clone());
+    let last_shard_id = described
+        .last()
+        .filter(|_| more)
+        .map(|last| last.id.clone());
     Ok(StreamDescription {
         arn: input.stream_arn.clone(),
         label: stream_label(stream.created),
@@ -130,12 +139,14 @@ pub(crate) fn get_shard_iterator(shared: &Shared, input: &GetShardIterator) -> R
     let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
     let last = last_sequence(shared, &snapshot)?;
     let next = match &input.kind {
-        IteratorKind::TrimHorizon => shard.start.max(trimmed + 1),
-        IteratorKind::Latest => shard.end.unwrap_or(last).max(shard.start - 1) + 1,
+        IteratorKind::TrimHorizon => shard.start.max(trimmed.saturating_add(1)),
+        IteratorKind::Latest => shard.end.unwrap_or(last).saturating_add(1).max(shard.start),
         IteratorKind::AtSequenceNumber(text) => known_sequence(&shard, last, text)?,
-        IteratorKind::AfterSequenceNumber(text) => known_sequence(&shard, last, text)? + 1,
+        IteratorKind::AfterSequenceNumber(text) => {
+            known_sequence(&shard, last, text)?.saturating_add(1)
+        }
     };
-    check_kept(next, trimmed)?;
+    check_kept(next, trimmed_in(&shard, trimmed))?;
     let position = Position {
         stream_arn: input.stream_arn.clone(),
         shard: shard.start,
@@ -162,21 +173,141 @@ pub(crate) fn get_records(shared: &Shared, input: &GetRecords) -> Result<GetReco
     position.check_age(now)?;
     let stream = find_stream(shared, &position.stream_arn)?;
     let snapshot = shared.kv.snapshot();
-    check_kept(position.next, trimmed_sequence(shared, &snapshot, stream.id)?)?;
+    let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
     let Some(shard) = find_shard(shared, &snapshot, stream.id, position.shard)? else {
-        // It was closed and read to its end before it was trimmed, or something would be missing.
+        // The shard was closed, read to its end, and trimmed, or something is missing.
+        check_kept(position.next, trimmed)?;
         return Ok(GetRecordsOutput::default());
     };
+    check_kept(position.next, trimmed_in(&shard, trimmed))?;
     let limit = input.limit.unwrap_or(GET_RECORDS_MAX);
-    let (records, read_to) = read_records(shared, &snapshot, stream.id, &shard, position.next, limit)?;
-    let at_end = shard.end.is_some_and(|end| read_to.is_none_or(|last| last >= end));
-    let next_iterator = (!at_end).then(|| {
-        let next = match (read_to, records.last()) {
-            (Some(last), _) => last + 1,
-            (None, Some(last)) => change::parse_sequence(&last.sequence).map_or(position.next, |n| n + 1),
-            (None, None) => position.next,
-        };
-        Position { next, issued: now, ..position }.text()
-    });
-    Ok(GetRecordsOutput { records, next_iterator })
+    let read = read_records(shared, &snapshot, stream.id, &shard, position.next, limit)?;
+    let at_end = shard
+        .end
+        .is_some_and(|end| read.exhausted || read.next > end);
+    let next = Position {
+        next: read.next,
+        issued: now,
+        ..position
+    };
+    Ok(GetRecordsOutput {
+        records: read.records,
+        next_iterator: (!at_end).then(|| next.text()),
+    })
+}
+
+struct Read {
+    records: Vec<ChangeRecord>,
+    /// Where to go on.
+    next: u64,
+    /// Whether nothing more is there at this moment.
+    exhausted: bool,
+}
+
+fn read_records(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: u32,
+    shard: &ShardRecord,
+    from: u64,
+    limit: usize,
+) -> Result<Read> {
+    let first = change::key(stream, from.max(shard.start));
+    let last = change::key(stream, shard.end.unwrap_or(u64::MAX));
+    let bounds = (Bound::Included(first), Bound::Included(last));
+    let mut read = Read {
+        records: Vec::new(),
+        next: from,
+        exhausted: false,
+    };
+    let mut bytes = 0;
+    for entry in snapshot.range(&shared.changes, bounds, Direction::Forward) {
+        let (key, value) = entry?;
+        if read.records.len() >= limit {
+            return Ok(read);
+        }
+        let (_, sequence) = change::decode_key(&key)?;
+        let record = change::decode(&value, sequence, shared.instance)?;
+        bytes += record.size_bytes;
+        // One record always fits, or a reader would never get past it.
+        if bytes > GET_RECORDS_BYTES_MAX && !read.records.is_empty() {
+            return Ok(read);
+        }
+        read.records.push(record);
+        read.next = sequence.saturating_add(1);
+    }
+    read.exhausted = true;
+    Ok(read)
+}
+
+fn find_stream(shared: &Shared, arn: &str) -> Result<Arc<StreamRecord>> {
+    if !arn.starts_with("arn:") {
+        return Err(Error::validation("Invalid StreamArn"));
+    }
+    let stream = shared.streams.by_arn(&shared.options, arn);
+    stream.ok_or_else(|| missing_stream(arn))
+}
+
+fn find_shard(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: u32,
+    start: u64,
+) -> Result<Option<ShardRecord>> {
+    match snapshot.get(&shared.meta, &record::shard_key(stream, start))? {
+        Some(bytes) => ShardRecord::decode(&bytes).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The shards of a stream, oldest first: those behind the one that begins with `after`.
+fn shards(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: u32,
+    after: Option<u64>,
+    limit: usize,
+) -> Result<Vec<ShardRecord>> {
+    let (first, end) = prefix_bounds(&record::shards_prefix(stream));
+    let first = match after {
+        Some(start) => Bound::Excluded(record::shard_key(stream, start)),
+        None => first,
+    };
+    snapshot
+        .range(&shared.meta, (first, end), Direction::Forward)
+        .take(limit)
+        .map(|entry| ShardRecord::decode(&entry?.1))
+        .collect()
+}
+
+/// The last sequence number given out.
+fn last_sequence(shared: &Shared, snapshot: &Snapshot) -> Result<u64> {
+    read_sequence(shared, snapshot, record::SEQUENCE_KEY)
+}
+
+/// The last sequence number that was trimmed from a stream; 0 if none was.
+fn trimmed_sequence(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
+    read_sequence(shared, snapshot, &record::trimmed_key(stream))
+}
+
+fn read_sequence(shared: &Shared, snapshot: &Snapshot, key: &[u8]) -> Result<u64> {
+    match snapshot.get(&shared.meta, key)? {
+        Some(bytes) => record::decode_sequence(&bytes),
+        None => Ok(0),
+    }
+}
+
+/// The last sequence number that can have been trimmed from a shard, if this was from its stream.
+fn trimmed_in(shard: &ShardRecord, trimmed: u64) -> u64 {
+    shard.end.map_or(trimmed, |end| trimmed.min(end))
+}
+
+/// Checks that nothing from here on was trimmed.
+fn check_kept(next: u64, trimmed: u64) -> Result<()> {
+    if next > trimmed {
+        return Ok(());
+    }
+    Err(Error::TrimmedDataAccess(
+        "The operation attempted to read past the oldest stream record in a shard.".to_owned(),
+    ))
 }

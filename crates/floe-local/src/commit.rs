@@ -118,9 +118,11 @@ where
     }
 
     fn send(self: Box<Self>, committed: Result<()>) {
+        let Self {
+            result, promise, ..
+        } = *self;
         let never_ran = || Error::Internal("a request was answered before it ran".to_owned());
-        let result = committed.and_then(|()| self.result.ok_or_else(never_ran));
-        self.promise.keep(result);
+        promise.keep(committed.and_then(|()| result.ok_or_else(never_ran)));
     }
 }
 
@@ -225,6 +227,9 @@ pub(crate) struct CommitState {
     pub(crate) position: Position,
 }
 
+/// Something to do when a group is durable.
+type Effect = Box<dyn FnOnce(&Shared) + Send>;
+
 /// The writes of the requests that are committed together, and the state as they see it.
 pub(crate) struct Group<'a> {
     shared: &'a Shared,
@@ -235,8 +240,10 @@ pub(crate) struct Group<'a> {
     written: HashMap<(SpaceId, Bytes), usize>,
     /// How much is in the tables that were written to.
     counts: HashMap<u32, (Arc<Table>, Counts)>,
+    /// What the item collections weigh that were looked at.
+    collections: HashMap<(SpaceId, Bytes), u64>,
     sequence_before: u64,
-    after: Vec<Box<dyn FnOnce(&Shared) + Send>>,
+    after: Vec<Effect>,
 }
 
 impl<'a> Group<'a> {
@@ -246,6 +253,7 @@ impl<'a> Group<'a> {
             batch: Batch::default(),
             written: HashMap::new(),
             counts: HashMap::new(),
+            collections: HashMap::new(),
             sequence_before: state.position.sequence,
             after: Vec::new(),
             shared,
@@ -325,6 +333,37 @@ impl<'a> Group<'a> {
         let entry = self.counts.entry(table.id());
         let (_, counts) = entry.or_insert_with(|| (table.clone(), table.counts()));
         counts
+    }
+
+    /// What the item collection of this key weighs. It is remembered, so that it can be changed and
+    /// told without another read.
+    pub(crate) fn load_collection(&mut self, table: &Table, key: &Bytes) -> Result<u64> {
+        let name = (table.space.id(), key.clone());
+        if let Some(weight) = self.collections.get(&name) {
+            return Ok(*weight);
+        }
+        let stored = self.shared.kv.get_latest(&table.space, key)?;
+        let weight = stored.map_or(Ok(0), |bytes| record::decode_weight(&bytes))?;
+        self.collections.insert(name, weight);
+        Ok(weight)
+    }
+
+    /// Changes what an item collection weighs that was loaded.
+    pub(crate) fn grow_collection(&mut self, table: &Table, key: Bytes, bytes: i64) {
+        let weight = self.loaded_collection(table, &key);
+        let weight = weight.unwrap_or(0).saturating_add_signed(bytes);
+        self.collections
+            .insert((table.space.id(), key.clone()), weight);
+        match weight {
+            0 => self.remove(&table.space, key),
+            _ => self.put(&table.space, key, record::encode_weight(weight)),
+        }
+    }
+
+    /// What the item collection of this key weighs, if it was loaded.
+    pub(crate) fn loaded_collection(&self, table: &Table, key: &Bytes) -> Option<u64> {
+        let name = (table.space.id(), key.clone());
+        self.collections.get(&name).copied()
     }
 
     /// Does this when the group is durable, before anybody is answered.
@@ -466,3 +505,6 @@ fn run_group(
         answer.send(committed.as_ref().map(|&()| ()));
     }
 }
+
+#[cfg(test)]
+mod tests;

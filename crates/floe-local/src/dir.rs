@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `LOCK` | locked by the process that has the store open, and holds its id |
 //! | `FORMAT` | `floe-local` and the version of the [layout](crate::layout) |
+//! | `RELAXED` | is there while writes are not synced one by one, and after a crash meanwhile |
 //! | `data/` | the key-value store |
 //!
 //! `FORMAT` is written last when a store is made. A directory without it holds at most a store that
@@ -20,6 +21,7 @@ use crate::layout::FORMAT_VERSION;
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_FILE_NEW: &str = "FORMAT.new";
+const RELAXED_FILE: &str = "RELAXED";
 const DATA_DIR: &str = "data";
 const FORMAT_NAME: &str = "floe-local";
 
@@ -54,9 +56,34 @@ impl Directory {
         }
     }
 
+    /// Whether a whole store is in the directory of this path, of whatever version.
+    pub(crate) fn is_store(path: &Path) -> Result<bool> {
+        let format = path.join(FORMAT_FILE);
+        format.try_exists().map_err(|e| failed("could not be read", &format, &e))
+    }
+
     /// Where the key-value store is.
     pub(crate) fn data(&self) -> PathBuf {
         self.path.join(DATA_DIR)
+    }
+
+    /// Whether the last writes may have reached the disk in any order.
+    pub(crate) fn is_relaxed(&self) -> bool {
+        self.path.join(RELAXED_FILE).exists()
+    }
+
+    /// Says whether writes are synced one by one from now on.
+    pub(crate) fn set_relaxed(&self, relaxed: bool) -> Result<()> {
+        if relaxed == self.is_relaxed() {
+            return Ok(());
+        }
+        let path = self.path.join(RELAXED_FILE);
+        match relaxed {
+            true => File::create(&path).and_then(|file| file.sync_all()),
+            false => fs::remove_file(&path),
+        }
+        .and_then(|()| sync_directory(&self.path))
+        .map_err(|e| failed("could not be written", &path, &e))
     }
 
     /// Whether a whole store is in it.
@@ -96,14 +123,18 @@ impl Directory {
         })
     }
 
-    /// Removes what is left of a store that was never finished.
-    fn clear(&self) -> Result<()> {
-        match fs::remove_dir_all(self.data()) {
-            Err(e) if e.kind() != ErrorKind::NotFound => {
-                Err(failed("could not be cleared", &self.path, &e))
+    /// Removes the store, or what is left of one that was never finished.
+    pub(crate) fn clear(&self) -> Result<()> {
+        let format = fs::remove_file(self.path.join(FORMAT_FILE));
+        for removed in [format, fs::remove_dir_all(self.data())] {
+            match removed {
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    return Err(failed("could not be cleared", &self.path, &e));
+                }
+                _ => {}
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }
 
@@ -119,7 +150,13 @@ pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
 /// A directory that holds other things is not made into a store.
 fn refuse_foreign(path: &Path) -> Result<()> {
     let unreadable = |e| failed("could not be read", path, &e);
-    let ours = [LOCK_FILE, FORMAT_FILE, FORMAT_FILE_NEW, DATA_DIR];
+    let ours = [
+        LOCK_FILE,
+        FORMAT_FILE,
+        FORMAT_FILE_NEW,
+        RELAXED_FILE,
+        DATA_DIR,
+    ];
     let (mut known, mut foreign) = (false, None);
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name();

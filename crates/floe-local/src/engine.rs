@@ -1,5 +1,6 @@
 //! What the parts of an engine share, and how it is opened and closed.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -15,7 +16,8 @@ use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, T
 use crate::layout::{
     CHANGES_SPACE, META_SPACE, TOKENS_SPACE, damaged, table_of_space_name, table_space_name,
 };
-use crate::options::Options;
+use crate::journal::{Tail, trim_torn_tail};
+use crate::options::{Durability, Options};
 use crate::streams::{OpenShard, Position, Streams};
 
 /// What the parts of an engine share.
@@ -44,8 +46,23 @@ pub(crate) struct Shared {
     pub(crate) poison_reason: OnceLock<String>,
     /// Wakes the background thread.
     pub(crate) background: Alarm,
+    background_error: Mutex<Option<Error>>,
     /// Keeps other processes out; none in memory.
     _directory: Option<Directory>,
+}
+
+impl Shared {
+    /// Why the last round of background work failed, if it did.
+    pub(crate) fn background_error(&self) -> Option<Error> {
+        let error = self.background_error.lock();
+        error.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how a round of background work ended.
+    pub(crate) fn set_background_error(&self, error: Option<Error>) {
+        let last = self.background_error.lock();
+        *last.unwrap_or_else(PoisonError::into_inner) = error;
+    }
 }
 
 /// An engine that runs: its threads, and what they share.
@@ -60,11 +77,8 @@ impl Running {
     pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
         let directory = Directory::open(path)?;
         let complete = directory.is_complete()?;
-        let kv_options = KvOptions {
-            cache_bytes: options.cache_bytes,
-            write_buffer_bytes: options.write_buffer_bytes,
-        };
-        let kv = Kv::open(&directory.data(), &kv_options)?;
+        let kv = open_kv(&directory, &options)?;
+        directory.set_relaxed(options.durability == Durability::Relaxed)?;
         Self::start(kv, options, Some((directory, complete)))
     }
 
@@ -78,8 +92,10 @@ impl Running {
         let changes = kv.space(CHANGES_SPACE)?;
         let tokens = kv.space(TOKENS_SPACE)?;
         let snapshot = kv.snapshot();
+        let complete = directory.as_ref().is_some_and(|(_, complete)| *complete);
         let instance = match snapshot.get(&meta, record::INSTANCE_KEY)? {
             Some(bytes) => Instance::decode(&bytes)?,
+            None if complete => return Err(damaged("store without instance record")),
             None => make_instance(&kv, &meta, &options)?,
         };
         let directory = match directory {
@@ -107,6 +123,7 @@ impl Running {
             poisoned: AtomicBool::new(false),
             poison_reason: OnceLock::new(),
             background: Alarm::default(),
+            background_error: Mutex::default(),
             options,
             _directory: directory,
         });
@@ -157,6 +174,23 @@ impl Drop for Running {
         // Whoever wants to know how it ended calls `close`.
         let _ = self.close();
     }
+}
+
+/// Opens the key-value store of a directory, after cutting a torn tail off its journal.
+pub(crate) fn open_kv(directory: &Directory, options: &Options) -> Result<Kv> {
+    let kv_options = KvOptions {
+        cache_bytes: options.cache_bytes,
+        write_buffer_bytes: options.write_buffer_bytes,
+    };
+    let tail = match directory.is_relaxed() {
+        true => Tail::Unsynced,
+        false => Tail::LastBatch,
+    };
+    trim_torn_tail(&directory.data(), tail)?;
+    let kv = Kv::open(&directory.data(), &kv_options)?;
+    // What could be read is on the disk before the next write says how it will be written.
+    kv.persist()?;
+    Ok(kv)
 }
 
 fn make_instance(kv: &Kv, meta: &Space, options: &Options) -> Result<Instance> {
@@ -213,9 +247,9 @@ fn load_streams(meta: &Space, snapshot: &Snapshot) -> Result<(Streams, Position)
 
 /// Removes the spaces of tables that were being made or removed when the process died.
 fn remove_unknown_spaces(kv: &Kv, catalog: &Catalog) -> Result<()> {
+    let known: HashSet<u32> = catalog.tables().iter().map(|table| table.id()).collect();
     for name in kv.space_names() {
-        let unknown = |id: u32| catalog.get_by_id(id).is_none();
-        if table_of_space_name(&name).is_some_and(unknown) {
+        if table_of_space_name(&name).is_some_and(|id| !known.contains(&id)) {
             kv.drop_space(&name)?;
         }
     }

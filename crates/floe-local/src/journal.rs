@@ -242,9 +242,9 @@ mod tests {
         let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
         let space = kv.space("s").unwrap();
         for n in 0..3_u8 {
-            let mut batch = crate::kv::Batch::with_capacity(2);
+            let mut batch = crate::kv::Batch::default();
             batch.put(&space, vec![n], vec![n; 5000]);
-            batch.remove(&space, vec![n, n]);
+            batch.push(&space, crate::kv::Bytes::from(vec![n, n]), None);
             kv.commit(batch, crate::kv::Sync::Data).unwrap();
         }
         drop(kv);
@@ -259,7 +259,7 @@ mod tests {
     fn a_whole_journal_is_left_alone() {
         let journal = [batch(1, &[b"a"]), batch(2, &[b"b", b""])].concat();
         assert_eq!(trim(&journal, Tail::LastBatch).unwrap(), journal);
-        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), []);
+        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), [0u8; 0]);
     }
 
     #[test]
@@ -295,11 +295,11 @@ mod tests {
     fn lengths_that_lie_are_not_believed() {
         let mut lie = batch(1, &[b"a"]);
         lie[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), []);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
         let mut lie = batch(1, &[b"a"]);
         let stored_len = 13 + 11 + 2 + 4;
         lie[stored_len..stored_len + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), []);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
     }
 
     #[test]

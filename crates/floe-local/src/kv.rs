@@ -24,14 +24,17 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::ops::{Bound, Deref};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy, RestartIntervalPolicy};
 use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
 use floe_store::{Error, Result};
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// Bytes that are cheap to clone: a view of a block of the store, or an allocation of their own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,6 +129,9 @@ pub(crate) struct Kv {
     published: RwLock<Snapshot>,
     spaces: Mutex<HashMap<String, Space>>,
     next_space: AtomicU64,
+    /// What the next commit fails with.
+    #[cfg(test)]
+    pub(crate) next_failure: Mutex<Option<CommitError>>,
 }
 
 enum Backing {
@@ -179,6 +185,8 @@ impl Kv {
             published,
             spaces: Mutex::default(),
             next_space: AtomicU64::new(0),
+            #[cfg(test)]
+            next_failure: Mutex::default(),
             backing: Backing::Disk(Disk {
                 db,
                 write_buffer_bytes: options.write_buffer_bytes,
@@ -198,6 +206,8 @@ impl Kv {
             published: RwLock::new(Snapshot::Memory(Arc::default())),
             spaces: Mutex::default(),
             next_space: AtomicU64::new(0),
+            #[cfg(test)]
+            next_failure: Mutex::default(),
         }
     }
 
@@ -242,6 +252,61 @@ impl Kv {
         lock(&self.spaces).keys().cloned().collect()
     }
 
+    /// The space of that name, if it is there.
+    pub(crate) fn find_space(&self, name: &str) -> Option<Space> {
+        lock(&self.spaces).get(name).cloned()
+    }
+
+    /// Fills an empty space of a store on disk that nobody else uses yet with entries in the order of
+    /// their keys. They are on the disk when this returns, and take no way through the journal.
+    pub(crate) fn load(
+        &self,
+        space: &Space,
+        entries: impl IntoIterator<Item = Result<(Bytes, Bytes)>>,
+    ) -> Result<()> {
+        let failed = |e| storage("a space could not be filled", &e);
+        let keyspace = space.keyspace.as_ref().ok_or_else(foreign_space)?;
+        let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+        let mut last: Option<Bytes> = None;
+        for entry in entries {
+            let (key, value) = entry?;
+            // The store below panics on keys out of order.
+            if last.is_some_and(|last| last >= key) {
+                return Err(Error::Storage(format!("keys are out of order: key={key:?}")));
+            }
+            ingestion.write(key.0.clone(), value.0).map_err(failed)?;
+            last = Some(key);
+        }
+        ingestion.finish().map_err(failed)?;
+        self.refresh();
+        Ok(())
+    }
+
+    /// Reads every sorted file of a space and compares it with the checksum that was noted when it was
+    /// written. Tells the bytes as they are read, and answers which files are damaged and how.
+    pub(crate) fn damaged_files(
+        &self,
+        space: &Space,
+        mut tell: impl FnMut(u64),
+    ) -> Vec<(PathBuf, String)> {
+        let Some(keyspace) = &space.keyspace else {
+            return Vec::new();
+        };
+        // Files of a version that is held are not removed.
+        let version = keyspace.tree.current_version();
+        let mut damaged = Vec::new();
+        for table in version.iter_tables() {
+            let expected = table.checksum().into_u128();
+            let fault = match file_checksum(&table.path, &mut tell) {
+                Ok(found) if found == expected => continue,
+                Ok(_) => "the checksum of the file does not match".to_owned(),
+                Err(e) => format!("the file could not be read: {e}"),
+            };
+            damaged.push((table.path.to_path_buf(), fault));
+        }
+        damaged
+    }
+
     /// The last state that was published.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let published = self
@@ -265,6 +330,10 @@ impl Kv {
 
     /// Applies a batch as a whole and publishes it.
     pub(crate) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
+        #[cfg(test)]
+        if let Some(error) = lock(&self.next_failure).take() {
+            return Err(error);
+        }
         match &self.backing {
             Backing::Disk(disk) => {
                 disk.commit(batch, sync)?;
@@ -301,13 +370,8 @@ impl Kv {
         }
     }
 
-    /// Bytes that a space takes on disk, without what only the journal holds; 0 in memory.
-    pub(crate) fn disk_bytes(&self, space: &Space) -> u64 {
-        space.keyspace.as_ref().map_or(0, Keyspace::disk_space)
-    }
-
     /// Bytes that the whole store takes on disk with its journals; 0 in memory.
-    pub(crate) fn disk_bytes_total(&self) -> Result<u64> {
+    pub(crate) fn disk_bytes(&self) -> Result<u64> {
         match &self.backing {
             Backing::Disk(disk) => disk
                 .db
@@ -432,6 +496,9 @@ impl Snapshot {
     /// The keys and values within bounds, in one direction.
     pub(crate) fn range(&self, space: &Space, bounds: KeyBounds, direction: Direction) -> Walk {
         let source = match (self, &space.keyspace) {
+            (Self::Disk(_), Some(_)) if is_empty_range(as_slice(&bounds.0), as_slice(&bounds.1)) => {
+                Source::Empty
+            }
             (Self::Disk(snapshot), Some(keyspace)) => {
                 Source::Disk(snapshot.range(keyspace, bounds))
             }
@@ -476,6 +543,7 @@ pub(crate) struct Walk {
 enum Source {
     Disk(fjall::Iter),
     Memory(MemoryWalk),
+    Empty,
     Failed(Option<Error>),
 }
 
@@ -503,6 +571,7 @@ impl Iterator for Walk {
                 })
             }
             Source::Memory(walk) => walk.next(self.direction).map(Ok),
+            Source::Empty => None,
             Source::Failed(error) => error.take().map(Err),
         }
     }
@@ -566,14 +635,6 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// A batch without writes, with room for so many.
-    pub(crate) fn with_capacity(writes: usize) -> Self {
-        Self {
-            writes: Vec::with_capacity(writes),
-            bytes: 0,
-        }
-    }
-
     /// Sets a key to a value, or removes it.
     pub(crate) fn push(&mut self, space: &Space, key: Bytes, value: Option<Bytes>) {
         self.bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
@@ -583,11 +644,6 @@ impl Batch {
     /// Sets a key to a value.
     pub(crate) fn put(&mut self, space: &Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.push(space, key.into(), Some(value.into()));
-    }
-
-    /// Removes a key.
-    pub(crate) fn remove(&mut self, space: &Space, key: impl Into<Bytes>) {
-        self.push(space, key.into(), None);
     }
 
     /// Replaces the value that a write of this batch sets.
@@ -655,6 +711,20 @@ fn space_options() -> KeyspaceCreateOptions {
         .filter_block_pinning_policy(PinningPolicy::new([true, true, false]))
 }
 
+fn file_checksum(path: &Path, mut tell: impl FnMut(u64)) -> std::io::Result<u128> {
+    let mut file = File::open(path)?;
+    let mut hasher = Xxh3Default::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(hasher.digest128());
+        }
+        hasher.update(buffer.get(..count).unwrap_or_default());
+        tell(count as u64);
+    }
+}
+
 fn open_error(dir: &Path, error: &fjall::Error) -> Error {
     let dir = dir.display();
     Error::Storage(match error {
@@ -678,4 +748,141 @@ fn foreign_space() -> Error {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: KvOptions = KvOptions {
+        cache_bytes: 1 << 20,
+        write_buffer_bytes: 1 << 20,
+    };
+
+    /// Runs a check on a store in memory and on one on disk.
+    fn check(check: impl Fn(&Kv)) {
+        check(&Kv::memory());
+        let dir = tempfile::tempdir().unwrap();
+        check(&Kv::open(dir.path(), &OPTIONS).unwrap());
+    }
+
+    fn commit(kv: &Kv, space: &Space, writes: &[(&[u8], Option<&[u8]>)]) {
+        let mut batch = Batch::default();
+        for (key, value) in writes {
+            batch.push(space, Bytes::from(*key), value.map(Bytes::from));
+        }
+        kv.commit(batch, Sync::None).unwrap();
+    }
+
+    fn keys(walk: Walk) -> Vec<Vec<u8>> {
+        walk.map(|entry| entry.unwrap().0.to_vec()).collect()
+    }
+
+    #[test]
+    fn a_snapshot_stays_as_it_was() {
+        check(|kv| {
+            let space = kv.space("a").unwrap();
+            commit(kv, &space, &[(b"k", Some(b"1")), (b"gone", Some(b"1"))]);
+            let before = kv.snapshot();
+            commit(kv, &space, &[(b"k", Some(b"2")), (b"gone", None), (b"new", Some(b"2"))]);
+            let get = |snapshot: &Snapshot, key: &[u8]| snapshot.get(&space, key).unwrap();
+            assert_eq!(get(&before, b"k").as_deref(), Some(&b"1"[..]));
+            assert_eq!(get(&before, b"new"), None);
+            assert!(get(&before, b"gone").is_some());
+            let now = kv.snapshot();
+            assert_eq!(get(&now, b"k").as_deref(), Some(&b"2"[..]));
+            assert_eq!(get(&now, b"gone"), None);
+            assert_eq!(kv.get_latest(&space, b"k").unwrap(), get(&now, b"k"));
+        });
+    }
+
+    #[test]
+    fn walks_go_both_ways_within_bounds() {
+        check(|kv| {
+            let space = kv.space("a").unwrap();
+            let names: Vec<[u8; 2]> = (0..300_u16).map(u16::to_be_bytes).collect();
+            let writes: Vec<_> = names.iter().map(|key| (&key[..], Some(&b"v"[..]))).collect();
+            commit(kv, &space, &writes);
+            let snapshot = kv.snapshot();
+            let key = |n: u16| n.to_be_bytes().to_vec();
+            for (bounds, expected) in [
+                ((Bound::Unbounded, Bound::Unbounded), 0..300_u16),
+                ((Bound::Included(key(5)), Bound::Excluded(key(200))), 5..200),
+                ((Bound::Excluded(key(5)), Bound::Included(key(200))), 6..201),
+                ((Bound::Included(key(7)), Bound::Excluded(key(7))), 0..0),
+                ((Bound::Excluded(key(7)), Bound::Included(key(7))), 0..0),
+                ((Bound::Included(key(9)), Bound::Excluded(key(8))), 0..0),
+            ] {
+                let mut expected: Vec<_> = expected.map(key).collect();
+                let forward = snapshot.range(&space, bounds.clone(), Direction::Forward);
+                assert_eq!(keys(forward), expected, "{bounds:?}");
+                expected.reverse();
+                let backward = snapshot.range(&space, bounds.clone(), Direction::Backward);
+                assert_eq!(keys(backward), expected, "{bounds:?}");
+            }
+            let prefix = snapshot.prefix(&space, &[1], Direction::Backward);
+            assert_eq!(keys(prefix).len(), 300 - 256);
+        });
+    }
+
+    #[test]
+    fn a_dropped_space_is_gone_and_can_be_made_again() {
+        check(|kv| {
+            let space = kv.space("a").unwrap();
+            commit(kv, &space, &[(b"k", Some(b"1"))]);
+            let held = kv.snapshot();
+            kv.drop_space("a").unwrap();
+            assert_eq!(kv.space_names(), Vec::<String>::new());
+            assert!(held.get(&space, b"k").unwrap().is_some());
+            let again = kv.space("a").unwrap();
+            assert_eq!(kv.snapshot().get(&again, b"k").unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn batches_over_spaces_and_their_durability_survive_opening_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
+        let (a, b) = (kv.space("a").unwrap(), kv.space("b").unwrap());
+        let mut batch = Batch::default();
+        batch.put(&a, &b"k"[..], &b"1"[..]);
+        batch.put(&b, &b"k"[..], &b"2"[..]);
+        kv.commit(batch, Sync::Data).unwrap();
+        drop((a, b));
+        drop(kv);
+        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
+        let value = |name: &str| {
+            let space = kv.find_space(name).unwrap();
+            kv.snapshot().get(&space, b"k").unwrap().unwrap().to_vec()
+        };
+        assert_eq!((value("a"), value("b")), (b"1".to_vec(), b"2".to_vec()));
+    }
+
+    #[test]
+    fn write_buffers_of_many_spaces_are_bounded_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
+        let spaces: Vec<_> = (0..20).map(|n| kv.space(&format!("s{n}")).unwrap()).collect();
+        let value = [7; 1000];
+        for n in 0..400_u32 {
+            let mut batch = Batch::default();
+            for space in &spaces {
+                batch.put(space, &n.to_be_bytes()[..], &value[..]);
+            }
+            kv.commit(batch, Sync::None).unwrap();
+        }
+        // 8 MB were written; of those that are not in files yet, only the bound and one look's worth.
+        let active = |space: &Space| space.keyspace.as_ref().unwrap().tree.active_memtable().size();
+        let buffered: u64 = spaces.iter().map(active).sum();
+        assert!(buffered <= OPTIONS.write_buffer_bytes * 5 / 4, "buffered={buffered}");
+        assert_eq!(keys(kv.snapshot().prefix(&spaces[3], &[], Direction::Forward)).len(), 400);
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_key_that_does_not_have_it() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(&[1, 255, 255]), Some(vec![2]));
+        assert_eq!(prefix_end(&[255, 255]), None);
+        assert_eq!(prefix_end(&[]), None);
+    }
 }

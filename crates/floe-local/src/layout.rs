@@ -14,6 +14,7 @@
 //! | `t{id}` | tag 1, partition hash (2), partition key, sort key | [item](item) |
 //! | `t{id}` | tag 2, index (4), partition hash (2), index key, table key | the part of the item that the index copies |
 //! | `t{id}` | tag 3, generation (4), epoch seconds (8), item key without its tag | nothing |
+//! | `t{id}` | tag 4, partition hash (2), partition key | weight of the items and local index entries (8), in tables with local indexes |
 //!
 //! Whole numbers in keys are big-endian, so that their order is the order of bytes. All of a table is
 //! in one space, so that removing the table removes a space. The [hash](key::partition_hash) before
@@ -21,6 +22,7 @@
 //! a parallel scan ranges of keys.
 
 pub(crate) mod change;
+mod definition;
 pub(crate) mod item;
 pub(crate) mod key;
 pub(crate) mod record;

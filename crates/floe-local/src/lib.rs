@@ -1,5 +1,329 @@
-//! The embedded engine.
-#![allow(dead_code, reason = "being built")]
+//! The embedded engine of Floe: DynamoDB's tables in a directory, or in memory.
+//!
+//! [`LocalEngine`] is an [`Engine`] that needs no server, no account and no runtime of its own. It is
+//! made for production on one machine: what it has answered survives a killed process and the loss of
+//! power, transactions are serializable, and readers never wait for writers.
+//!
+//! ```
+//! use floe_local::LocalEngine;
+//! use floe_store::expr::{Condition, KeyCondition, KeyOp};
+//! use floe_store::op::{CreateTable, GetItem, PutItem, Query};
+//! use floe_store::table::KeyKind;
+//! use floe_store::{Engine, Item, TableDef, Value};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let engine = LocalEngine::open(dir.path())?;
+//!
+//! let orders = TableDef::builder("Orders", "customer", KeyKind::S)
+//!     .sort_key("placed", KeyKind::N)
+//!     .build()?;
+//! engine.create_table(CreateTable::from(orders)).await?;
+//!
+//! for placed in [10, 20, 30] {
+//!     let order = Item::new().with("customer", "c-1").with("placed", placed);
+//!     let new = Condition::attribute_not_exists("customer");
+//!     engine.write_item(PutItem::new("Orders", order).condition(new).into()).await?;
+//! }
+//!
+//! let recent = KeyCondition::partition("customer", "c-1").and("placed", KeyOp::Ge(20.into()));
+//! let page = engine.query(Query::new("Orders", recent)).await?;
+//! assert_eq!(page.count, 2);
+//!
+//! drop(engine);
+//! let engine = LocalEngine::open(dir.path())?;
+//! let key = Item::new().with("customer", "c-1").with("placed", 10);
+//! let found = engine.get_item(GetItem::new("Orders", key)).await?;
+//! assert_eq!(found.item.and_then(|item| item.get("placed").cloned()), Some(Value::from(10)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it works
+//!
+//! Data flows down:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `items` `transact` `query` `tables` `changes` | the operations: check, then read a snapshot or ask the committer |
+//! | `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
+//! | `apply` `indexes` `streams` `tokens` | what a write does besides the item: index entries, change records, expiry, tokens |
+//! | `jobs` `expire` `background` | what is done in steps between commits |
+//! | `catalog` | the tables |
+//! | `layout` | every byte that is stored |
+//! | `kv` `journal` `dir` | the key-value store below, its recovery and its directory |
+//!
+//! Writes queue to one committer, which checks each condition against the state that all earlier
+//! writes left and makes a whole group durable with one sync. So the cost of a sync is shared by all
+//! who wait for it, and throughput grows with concurrency. Reads take the last published snapshot and
+//! run on the caller's thread.
+//!
+//! # What it promises
+//!
+//! - A write that was answered with success is on the disk ([`Durability::Sync`]), with its index
+//!   entries, its change record and its token, or none of it is.
+//! - When a commit fails, its writes are answered with
+//!   [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown), and all later ones with
+//!   [`Storage`](floe_store::Error::Storage) until the engine is opened again. Reads go on.
+//! - Memory is bounded by [`Options::cache_bytes`] and [`Options::write_buffer_bytes`], not by the
+//!   data.
+//! - All limits of DynamoDB are kept, so that what runs here runs there.
 
+#![forbid(unsafe_code)]
+
+mod answer;
+mod apply;
+mod background;
+mod backup;
+mod base64;
+mod catalog;
+mod changes;
+mod commit;
+mod dir;
+pub mod doctor;
+mod engine;
+mod expire;
+mod export;
+mod indexes;
+mod items;
+mod jobs;
+mod journal;
 mod kv;
 mod layout;
+mod moment;
+mod options;
+mod query;
+mod streams;
+mod tables;
+mod tokens;
+mod transact;
+
+use std::path::Path;
+
+use floe_store::env::Timestamp;
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Error, Result};
+
+use crate::answer::Answer;
+use crate::engine::Running;
+pub use crate::backup::BackupReport;
+pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+pub use crate::options::{Durability, Options};
+
+/// DynamoDB's tables in a directory, or in memory.
+///
+/// An engine runs on any executor; its own work is done on threads of its own. Dropping it waits for
+/// the writes that have been given to it.
+pub struct LocalEngine {
+    running: Running,
+}
+
+impl LocalEngine {
+    /// Opens the store in this directory, or makes one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when the directory is in use by another engine, was written by a newer
+    /// version, holds other files, or cannot be read.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(dir, Options::new())
+    }
+
+    /// Opens the store in this directory, or makes one, with these settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let running = Running::open(dir.as_ref(), options)?;
+        Ok(Self { running })
+    }
+
+    /// An empty store that lives as long as the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when a thread cannot be started.
+    pub fn memory() -> Result<Self> {
+        Self::memory_with(Options::new())
+    }
+
+    /// An empty store that lives as long as the engine, with these settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`memory`](Self::memory).
+    pub fn memory_with(options: Options) -> Result<Self> {
+        let running = Running::memory(options)?;
+        Ok(Self { running })
+    }
+
+    /// Finishes the writes that wait, takes no further ones, and writes everything to the disk. Reads
+    /// still work afterwards; the directory is free once the engine is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when a commit has failed before, or when the last sync fails.
+    pub fn close(&self) -> Result<()> {
+        self.running.close()
+    }
+
+    /// Does one step of the work that the engine otherwise does on its own: filling and removing
+    /// indexes, removing expired items, trimming change records, forgetting tokens. `true` if there may
+    /// be more to do at once. For tests that own the time, with [`Options::background`] off.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when the store cannot be read or written.
+    pub fn run_background_once(&self) -> Result<bool> {
+        background::step(&self.running.shared)
+    }
+
+    /// The bytes that the store takes on disk, its journals included; 0 in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when the sizes of files cannot be read.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        self.running.shared.kv.disk_bytes()
+    }
+
+    /// Why the last round of background work failed, if it did. It is tried again every second.
+    pub fn background_error(&self) -> Option<Error> {
+        self.running.shared.background_error()
+    }
+}
+
+/// A read, done when it is awaited.
+fn reading<'a, T: Send + 'a>(
+    read: impl FnOnce() -> Result<T> + Send + 'a,
+) -> BoxFuture<'a, Result<T>> {
+    Box::pin(async move { read() })
+}
+
+/// A write, given to the committer when it is awaited.
+fn writing<'a, T: Send + 'static>(
+    write: impl FnOnce() -> Result<Answer<T>> + Send + 'a,
+) -> BoxFuture<'a, Result<T>> {
+    Box::pin(async move { write()?.await })
+}
+
+impl Engine for LocalEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::all()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.running.shared.options.env.now()
+    }
+
+    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
+        reading(move || items::get_item(&self.running.shared, &input))
+    }
+
+    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
+        reading(move || items::batch_get_item(&self.running.shared, input))
+    }
+
+    fn transact_get_items(
+        &self,
+        input: TransactGetItems,
+    ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
+        reading(move || transact::transact_get_items(&self.running.shared, &input))
+    }
+
+    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
+        writing(move || items::write_item(&self.running.shared, input))
+    }
+
+    fn batch_write_item(
+        &self,
+        input: BatchWriteItem,
+    ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
+        writing(move || items::batch_write_item(&self.running.shared, input))
+    }
+
+    fn transact_write_items(
+        &self,
+        input: TransactWriteItems,
+    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
+        writing(move || transact::transact_write_items(&self.running.shared, input))
+    }
+
+    fn query(&self, input: Query) -> BoxFuture<'_, Result<Page>> {
+        reading(move || query::query(&self.running.shared, &input))
+    }
+
+    fn scan(&self, input: Scan) -> BoxFuture<'_, Result<Page>> {
+        reading(move || query::scan(&self.running.shared, &input))
+    }
+
+    fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
+        writing(move || tables::create_table(&self.running.shared, &input))
+    }
+
+    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        reading(move || tables::describe_table(&self.running.shared, &table_name))
+    }
+
+    fn update_table(&self, input: UpdateTable) -> BoxFuture<'_, Result<TableDescription>> {
+        writing(move || tables::update_table(&self.running.shared, input))
+    }
+
+    fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        writing(move || Ok(tables::delete_table(&self.running.shared, table_name)))
+    }
+
+    fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
+        reading(move || tables::list_tables(&self.running.shared, &input))
+    }
+
+    fn update_time_to_live(
+        &self,
+        input: UpdateTimeToLive,
+    ) -> BoxFuture<'_, Result<TableDescription>> {
+        writing(move || tables::update_time_to_live(&self.running.shared, input))
+    }
+
+    fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
+        writing(move || tables::update_tags(&self.running.shared, input))
+    }
+
+    fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
+        reading(move || changes::list_streams(&self.running.shared, &input))
+    }
+
+    fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
+        reading(move || changes::describe_stream(&self.running.shared, &input))
+    }
+
+    fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
+        reading(move || changes::get_shard_iterator(&self.running.shared, &input))
+    }
+
+    fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
+        reading(move || changes::get_records(&self.running.shared, &input))
+    }
+
+    fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
+        writing(move || changes::hold_changes(&self.running.shared, &input))
+    }
+}
+
+impl std::fmt::Debug for LocalEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tables = self.running.shared.catalog.names();
+        f.debug_struct("LocalEngine")
+            .field("tables", &tables)
+            .finish_non_exhaustive()
+    }
+}

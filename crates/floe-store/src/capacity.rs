@@ -46,7 +46,10 @@ impl Units {
     }
 
     /// The number that DynamoDB reports.
-    #[expect(clippy::cast_precision_loss, reason = "a count of units is far below 2^52")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a count of units is far below 2^52"
+    )]
     pub const fn as_f64(self) -> f64 {
         self.halves as f64 / 2.0
     }

@@ -25,6 +25,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// # What every engine promises
 ///
+/// - A request that DynamoDB refuses is refused, in its own words and for the same of several faults:
+///   the checks of [`op`](crate::op) come before anything is read or written.
 /// - A write that was answered with success survives the death of the process.
 /// - A failed write changed nothing, unless [`Error::may_have_applied`] says otherwise.
 /// - Conditions see every write that was answered before.

@@ -4,91 +4,10 @@
 //! changed, so a sorted vector beats a tree or a hash map on each point that matters here: one
 //! allocation, cheap decoding in stored order, and one order for equality, hashing and bytes.
 
-use std::borrow::Borrow;
 use std::fmt;
-use std::ops::Deref;
 
-use smol_str::SmolStr;
-
+use crate::text::Name;
 use crate::value::Value;
-
-/// The name of an attribute. Short names are kept inline, so that reading an item does not allocate
-/// for them.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Name(SmolStr);
-
-impl Name {
-    /// A name from a static text, without allocation.
-    pub const fn new_static(text: &'static str) -> Self {
-        Self(SmolStr::new_static(text))
-    }
-
-    /// The text of the name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Deref for Name {
-    type Target = str;
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for Name {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for Name {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Name {
-    fn from(text: &str) -> Self {
-        Self(SmolStr::new(text))
-    }
-}
-
-impl From<String> for Name {
-    fn from(text: String) -> Self {
-        Self(SmolStr::from(text))
-    }
-}
-
-impl From<&Name> for Name {
-    fn from(name: &Name) -> Self {
-        name.clone()
-    }
-}
-
-impl PartialEq<str> for Name {
-    fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
-    }
-}
-
-impl PartialEq<&str> for Name {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self)
-    }
-}
-
-impl fmt::Debug for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.as_str())
-    }
-}
 
 /// A set of named values: a row of a table, a key, or the inside of a map value.
 ///

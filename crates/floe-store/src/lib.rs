@@ -24,7 +24,42 @@
 //! | [`op`] | one file per operation: input, output, validation |
 //! | [`engine`] | the trait that stores implement |
 //! | [`error`] | errors shaped as DynamoDB's |
-//! | [`env`] | the only door for time and randomness |
+//! | [`env`](mod@env) | the only door for time and randomness |
+//!
+//! # The way of a request
+//!
+//! ```text
+//! text, JSON ──parse──▶ op::PutItem ──validate──▶ ──check against TableDef──▶ ──apply to Item──▶ new Item
+//! code ────────────────▶             the request    keys, indexes               condition, update
+//! ```
+//!
+//! All of it is pure: an [`Engine`] brings the tables, the items and the durability. [`op`] tells the
+//! steps and their order, which is DynamoDB's, down to the words of the errors.
+//!
+//! ```
+//! use floe_store::expr::Condition;
+//! use floe_store::op::PutItem;
+//! use floe_store::table::KeyKind;
+//! use floe_store::{Error, Item, TableDef};
+//!
+//! let orders = TableDef::builder("Orders", "id", KeyKind::S).build()?;
+//! let order = Item::new().with("id", "o-1").with("quantity", 3);
+//! let put = PutItem::new("Orders", order.clone()).condition(Condition::attribute_not_exists("id"));
+//! put.validate()?;
+//! put.check(&orders)?;
+//! assert_eq!(put.clone().apply(&orders, None)?.new, Some(order.clone()));
+//! assert_eq!(
+//!     put.apply(&orders, Some(&order)),
+//!     Err(Error::ConditionalCheckFailed { item: None })
+//! );
+//!
+//! let nameless = PutItem::new("Orders", Item::new().with("quantity", 3));
+//! assert_eq!(
+//!     nameless.check(&orders).unwrap_err().to_string(),
+//!     "One or more parameter values were invalid: Missing the key id in the item"
+//! );
+//! # Ok::<(), floe_store::Error>(())
+//! ```
 //!
 //! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), JSON of the wire
 //! (`floe-server`). The crate depends on no runtime and no storage.
@@ -40,13 +75,15 @@ pub mod number;
 pub mod op;
 pub mod size;
 pub mod table;
+pub mod text;
 pub mod value;
 
 pub use capacity::{ConsumedCapacity, Units};
 pub use engine::{BoxFuture, Capabilities, Engine};
 pub use env::{Clock, Env, Timestamp};
 pub use error::{CancellationReason, Error, Result};
-pub use item::{Item, Name};
+pub use item::Item;
 pub use number::{Number, NumberError};
 pub use table::TableDef;
+pub use text::{Name, Text};
 pub use value::{Set, SetError, Value, ValueType};

@@ -76,8 +76,8 @@ pub const LIST_INDEX_MAX: usize = 2_147_483_647;
 
 // Requests for items.
 
-/// A page of a query or scan, and one answer of a batch read's table, holds at most 1 MB of items as
-/// they are read, before the filter.
+/// A page of a query or scan reads at most 1 MB of items, or one item, before the filter and the
+/// projection.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// A transaction reads or writes at most 100 items.
@@ -198,6 +198,10 @@ pub const SEQUENCE_NUMBER_CHARS: RangeInclusive<usize> = 21..=40;
 
 /// A shard iterator has 1 to 2048 characters.
 pub const SHARD_ITERATOR_CHARS: RangeInclusive<usize> = 1..=2048;
+
+/// The name of a consumer that holds change records has 1 to 255 bytes. The rule is Floe's own: DynamoDB
+/// knows no such consumers.
+pub const CONSUMER_NAME_BYTES: RangeInclusive<usize> = 1..=255;
 
 // Capacity.
 

@@ -63,7 +63,7 @@ pub fn value_size(value: &Value) -> usize {
         Value::L(list) => list.iter().fold(CONTAINER_BYTES, |sum, value| {
             sum + ENTRY_BYTES + value_size(value)
         }),
-        Value::Ss(set) => set.iter().map(String::len).sum(),
+        Value::Ss(set) => set.iter().map(|text| text.len()).sum(),
         Value::Ns(set) => set.iter().map(Number::size_bytes).sum(),
         Value::Bs(set) => set.iter().map(Vec::len).sum(),
     }
@@ -78,7 +78,7 @@ mod tests {
         let value = value.into();
         assert_eq!(value_size(&value), size, "{value:?}");
         // A name adds its bytes, and nothing else.
-        let item = Item::new().with("naïve", value.clone());
+        let item = Item::new().with("naïve", value);
         assert_eq!(item_size(&item), 6 + size, "{item:?}");
     }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn sets_weigh_their_elements() {
-        check(Set::new(["a".to_owned(), "bcd".to_owned()]).unwrap(), 4);
+        check(Set::new(["a", "bcd"].map(crate::Text::from)).unwrap(), 4);
         check(Set::new([Number::from(1), Number::from(-42)]).unwrap(), 5);
         check(Set::new([vec![1u8], vec![]]).unwrap(), 1);
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::env::Timestamp;
 use crate::error::Result;
-use crate::item::{Item, Name};
+use crate::item::Item;
+use crate::text::Name;
 use crate::limits::TTL_AGE_MAX;
 use crate::op::CreateTable;
 use crate::size::attribute_size;

@@ -9,12 +9,13 @@ use std::fmt;
 
 use crate::item::Item;
 use crate::number::Number;
+use crate::text::Text;
 
 /// A value of an attribute.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A string of UTF-8 text, ordered by its bytes.
-    S(String),
+    S(Text),
     /// An exact decimal number of up to 38 digits.
     N(Number),
     /// Bytes, ordered as unsigned.
@@ -28,7 +29,7 @@ pub enum Value {
     /// A list of values of any types.
     L(Vec<Value>),
     /// A set of strings.
-    Ss(Set<String>),
+    Ss(Set<Text>),
     /// A set of numbers.
     Ns(Set<Number>),
     /// A set of byte strings.
@@ -216,8 +217,9 @@ macro_rules! value_from {
 }
 
 value_from! {
-    &str => v => Self::S(v.to_owned());
-    String => v => Self::S(v);
+    &str => v => Self::S(v.into());
+    String => v => Self::S(v.into());
+    Text => v => Self::S(v);
     bool => v => Self::Bool(v);
     Number => v => Self::N(v);
     i32 => v => Self::N(v.into());
@@ -228,7 +230,8 @@ value_from! {
     &[u8] => v => Self::B(v.to_vec());
     Vec<Value> => v => Self::L(v);
     Item => v => Self::M(v);
-    Set<String> => v => Self::Ss(v);
+    Set<Text> => v => Self::Ss(v);
+    Set<String> => v => Self::Ss(Set(v.0.into_iter().map(Text::from).collect()));
     Set<Number> => v => Self::Ns(v);
     Set<Vec<u8>> => v => Self::Bs(v);
 }
@@ -236,11 +239,11 @@ value_from! {
 /// A set of strings, numbers or byte strings: never empty, no element twice.
 ///
 /// ```
-/// use floe_store::{Set, SetError};
+/// use floe_store::{Set, SetError, Text};
 ///
-/// let tags = Set::new(["b".to_owned(), "a".to_owned()])?;
+/// let tags = Set::new(["b", "a"].map(Text::from))?;
 /// assert!(tags.contains("a"));
-/// assert_eq!(Set::<String>::new([]), Err(SetError::Empty));
+/// assert_eq!(Set::<Text>::new([]), Err(SetError::Empty));
 /// # Ok::<(), SetError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -360,8 +363,8 @@ mod tests {
 
     #[test]
     fn equality_ignores_the_order_of_sets_and_maps() {
-        let a = Set::new(["x".to_owned(), "y".to_owned()]).unwrap();
-        let b = Set::new(["y".to_owned(), "x".to_owned()]).unwrap();
+        let a = Set::new(["x", "y"].map(Text::from)).unwrap();
+        let b = Set::new(["y", "x"].map(Text::from)).unwrap();
         assert_eq!(Value::Ss(a), Value::Ss(b));
         let a = Item::new().with("x", 1).with("y", 2);
         let b = Item::new().with("y", 2).with("x", 1);

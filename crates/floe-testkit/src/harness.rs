@@ -18,7 +18,8 @@ pub trait Harness: Send + Sync {
     /// does not.
     fn clock(&self) -> Option<Arc<ManualClock>>;
 
-    /// Removes all items that have expired by now.
+    /// Brings to an end what the engine does in the background: fills new indexes and removes all items
+    /// that have expired by now.
     fn sweep(&self) -> BoxFuture<'_, Result<()>>;
 
     /// Closes the engine and opens it again on the same data. An engine that cannot, or that has

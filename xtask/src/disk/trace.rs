@@ -287,7 +287,7 @@ fn bounded(offset: u64, len: usize) -> Result<u64, &'static str> {
 fn take(input: &mut impl Read, len: u32) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     input.take(len.into()).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 == len.into()).then_some(bytes))
+    Ok((bytes.len() as u64 == u64::from(len)).then_some(bytes))
 }
 
 /// Fills `bytes`, or says that the input ends before.

@@ -85,6 +85,8 @@ struct Known {
     is_there: bool,
     /// It is there and will not expire.
     is_lasting: bool,
+    /// Nothing has happened since that would make it necessary to look again.
+    is_sure: bool,
 }
 
 impl Known {
@@ -135,7 +137,7 @@ impl Client {
 
     /// Reads its own keys once more: each must stand where its last acknowledged write left it.
     pub(super) async fn look_again(&self) -> io::Result<()> {
-        for (key, known) in &self.own {
+        for (key, known) in self.own.iter().filter(|(_, known)| known.is_sure) {
             let Some(found) = self.look(key).await? else {
                 continue;
             };
@@ -155,11 +157,18 @@ impl Client {
     async fn write_own(&mut self, state: State, by_update: bool) -> io::Result<Outcome> {
         let key = Key::new(format!("own-{}", self.number), self.random.below(OWN_KEYS));
         let known = match self.own.get(&key) {
-            Some(known) => *known,
-            None => match self.look(&key).await? {
-                Some(known) => known,
-                None => return Ok(Outcome::Failed),
-            },
+            Some(known) if known.is_sure => *known,
+            seen => {
+                // An item that has expired takes its version with it, and versions only grow.
+                let floor = seen.map_or(0, |seen| seen.version);
+                let Some(known) = self.look(&key).await? else {
+                    return Ok(Outcome::Failed);
+                };
+                Known {
+                    version: known.version.max(floor),
+                    ..known
+                }
+            }
         };
         // There is nothing to remove where nothing is.
         let state = if known.is_there || state != State::Absent {
@@ -260,6 +269,7 @@ impl Client {
             version: version.unwrap_or(self.round.version_floor()),
             is_there: version.is_some(),
             is_lasting: item.is_some_and(|item| !item.contains("expires")),
+            is_sure: true,
         }))
     }
 
@@ -279,19 +289,13 @@ impl Client {
         let stamp = operation.stamp;
         let is_own = self.is_own(&operation);
         for (key, step) in operation.effects.into_iter().filter(|_| is_own) {
-            match &result {
-                Ok(()) => {
-                    let known = Known {
-                        version: step.version,
-                        is_there: step.state != State::Absent,
-                        is_lasting: step.state == State::Set,
-                    };
-                    self.own.insert(key, known);
-                }
-                Err(_) => {
-                    self.own.remove(&key);
-                }
-            }
+            let known = Known {
+                version: step.version,
+                is_there: step.state != State::Absent,
+                is_lasting: step.state == State::Set,
+                is_sure: result.is_ok(),
+            };
+            self.own.insert(key, known);
         }
         let (record, outcome) = match result {
             Ok(()) => (Record::Acked(stamp), Outcome::Acked),

@@ -161,6 +161,7 @@ impl Run {
             clients: self.plan.clients,
             is_bulky: false,
             operations: None,
+            is_closed: false,
             marks: None,
             planted: self.plan.planted,
             settings: Settings::default(),

@@ -188,7 +188,7 @@ impl Engine for Flawed {
     fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         Box::pin(async move {
             match self.inner.write_item(input).await {
-                Err(Error::Storage(_)) if self.bug == Bug::AckFailed => {
+                Err(Error::Storage(_) | Error::OutcomeUnknown(_)) if self.bug == Bug::AckFailed => {
                     Ok(WriteItemOutput::default())
                 }
                 answer => answer,

@@ -111,7 +111,7 @@ struct Recorded {
     replay: Replay,
 }
 
-/// One run on an empty directory, and one that opens what the first, killed, has left.
+/// One run on an empty directory, and one that opens what the first has left, which dies at its end.
 fn record_runs(plan: Plan) -> Result<Vec<Recorded>, Failure> {
     let shim = Shim::build()?;
     let folder = tempfile::tempdir()?;
@@ -148,6 +148,7 @@ fn record_run(
         clients: plan.clients,
         is_bulky: true,
         operations: Some(plan.operations),
+        is_closed: round > 1,
         marks: Some(&marks),
         planted: None,
         settings: Settings {

@@ -21,8 +21,8 @@ pub(super) struct Replay {
     items: BTreeMap<Key, u64>,
     /// The last record that was read of each shard.
     read: HashMap<String, String>,
-    /// The number of the last record of all.
-    last: Option<u128>,
+    /// The number of the last record of all; the first is 1.
+    last: u128,
     /// How many records were read.
     pub(super) records: u64,
 }
@@ -130,11 +130,11 @@ impl Replay {
     fn check_numbers(&mut self, mut numbers: Vec<u128>, findings: &mut Findings) {
         numbers.sort_unstable();
         for number in numbers {
-            if let Some(last) = self.last.filter(|last| last + 1 != number) {
+            let last = std::mem::replace(&mut self.last, number);
+            if last + 1 != number {
                 findings.log_gaps += 1;
                 findings.note(format!("a gap in the log: after={last} next={number}"));
             }
-            self.last = Some(number);
         }
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Writer<'a> {
     pub(super) is_bulky: bool,
     /// How many operations to do; without end if absent.
     pub(super) operations: Option<u64>,
+    /// Whether to close the directory in the end, or to leave it as a process does that dies.
+    pub(super) is_closed: bool,
     /// The file to which to report, instead of the standard output.
     pub(super) marks: Option<&'a Path>,
     pub(super) planted: Option<Bug>,
@@ -54,6 +56,9 @@ impl Writer<'_> {
         }
         if self.is_bulky {
             command.arg("--bulky");
+        }
+        if self.is_closed {
+            command.arg("--closed");
         }
         if let Some(marks) = self.marks {
             command.arg("--marks").arg(marks);
@@ -78,6 +83,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
         is_bulky: args.flag("--bulky"),
         planted: args.value("--planted")?,
     };
+    let is_closed = args.flag("--closed");
     let settings = Settings::take(&mut args);
     args.finish("cargo xtask")?;
 
@@ -90,6 +96,9 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     let micros = u64::try_from(opening.elapsed().as_micros()).unwrap_or(u64::MAX);
     reporter.tell(&Record::Opened(micros))?;
     runtime()?.block_on(write(opened.engine(), &reporter, task))?;
+    if !is_closed {
+        std::process::exit(0);
+    }
     opened.close()?;
     reporter.tell(&Record::Done)?;
     Ok(ExitCode::SUCCESS)

@@ -120,7 +120,11 @@ mod tests {
                 let changed = [&text[..at], letter, &text[at + 1..]].concat();
                 if changed != text {
                     let error = Position::parse(&changed).unwrap_err();
-                    assert_eq!(error, Error::validation("Invalid ShardIterator"), "{changed}");
+                    assert_eq!(
+                        error,
+                        Error::validation("Invalid ShardIterator"),
+                        "{changed}"
+                    );
                 }
             }
         }

@@ -20,9 +20,7 @@ const INFREQUENT_ACCESS: &str = "STANDARD_INFREQUENT_ACCESS";
 /// The JSON of a definition.
 pub(super) fn write(table: &TableDef) -> Json {
     let table = CreateTable::from(table.clone());
-    let attribute = |(name, kind): &(Name, KeyKind)| {
-        json!({"AttributeName": name.as_str(), "AttributeType": kind.as_str()})
-    };
+    let attribute = |(name, kind): &(Name, KeyKind)| json!({"AttributeName": name.as_str(), "AttributeType": kind.as_str()});
     let tag = |(key, value): (&String, &String)| json!({"Key": key, "Value": value});
     let mut fields = json!({
         "TableName": table.table_name,
@@ -70,7 +68,10 @@ pub(super) fn write(table: &TableDef) -> Json {
 fn write_index(index: &CreateIndex) -> Json {
     let mut fields = Map::new();
     fields.insert("IndexName".to_owned(), json!(index.name));
-    fields.insert("KeySchema".to_owned(), list(&index.key_schema, write_element));
+    fields.insert(
+        "KeySchema".to_owned(),
+        list(&index.key_schema, write_element),
+    );
     let projection = match &index.projection {
         Projection::All => json!({"ProjectionType": "ALL"}),
         Projection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
@@ -81,7 +82,10 @@ fn write_index(index: &CreateIndex) -> Json {
     };
     fields.insert("Projection".to_owned(), projection);
     if let Some(throughput) = index.throughput {
-        fields.insert("ProvisionedThroughput".to_owned(), write_throughput(throughput));
+        fields.insert(
+            "ProvisionedThroughput".to_owned(),
+            write_throughput(throughput),
+        );
     }
     Json::Object(fields)
 }
@@ -112,19 +116,30 @@ pub(super) fn read(json: &Json) -> Result<CreateTable, Fault> {
         _ if on_demand => Billing::OnDemand,
         _ => return Err(missing("ProvisionedThroughput")),
     };
-    let global = fields.list("GlobalSecondaryIndexes", |f| read_index(f, IndexKind::Global, on_demand))?;
-    let local = fields.list("LocalSecondaryIndexes", |f| read_index(f, IndexKind::Local, on_demand))?;
-    let tags = fields.list("Tags", |f| Ok((f.text("Key")?.to_owned(), f.text("Value")?.to_owned())))?;
+    let global = fields.list("GlobalSecondaryIndexes", |f| {
+        read_index(f, IndexKind::Global, on_demand)
+    })?;
+    let local = fields.list("LocalSecondaryIndexes", |f| {
+        read_index(f, IndexKind::Local, on_demand)
+    })?;
+    let tags = fields.list("Tags", |f| {
+        Ok((f.text("Key")?.to_owned(), f.text("Value")?.to_owned()))
+    })?;
     Ok(CreateTable {
         table_name: fields.text("TableName")?.to_owned(),
         attribute_definitions: fields.list("AttributeDefinitions", |f| {
-            Ok((Name::from(f.text("AttributeName")?), f.kind("AttributeType")?))
+            Ok((
+                Name::from(f.text("AttributeName")?),
+                f.kind("AttributeType")?,
+            ))
         })?,
         key_schema: fields.list("KeySchema", read_element)?,
         indexes: local.into_iter().chain(global).collect(),
         billing,
         stream: fields.object("StreamSpecification", read_stream)?.flatten(),
-        ttl_attribute: fields.object("TimeToLiveSpecification", read_expiry)?.flatten(),
+        ttl_attribute: fields
+            .object("TimeToLiveSpecification", read_expiry)?
+            .flatten(),
         tags: tags.into_iter().collect::<BTreeMap<_, _>>(),
         deletion_protection: fields.flag("DeletionProtectionEnabled")?,
         class: match fields.either("TableClass", "TableClassSummary")? {
@@ -189,7 +204,11 @@ fn read_stream(fields: Fields<'_>) -> Result<Option<StreamView>, Fault> {
 fn read_expiry(fields: Fields<'_>) -> Result<Option<Name>, Fault> {
     let enabled = fields.flag("Enabled")?;
     let attribute = fields.text("AttributeName").map(Name::from);
-    if enabled { attribute.map(Some) } else { Ok(None) }
+    if enabled {
+        attribute.map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn missing(name: &str) -> Fault {
@@ -206,7 +225,9 @@ struct Fields<'a>(&'a Map<String, Json>);
 
 impl<'a> Fields<'a> {
     fn of(json: &'a Json) -> Result<Self, Fault> {
-        json.as_object().map(Self).ok_or_else(|| wrong("an object", json))
+        json.as_object()
+            .map(Self)
+            .ok_or_else(|| wrong("an object", json))
     }
 
     /// The field; one that is null counts as absent.
@@ -216,7 +237,8 @@ impl<'a> Fields<'a> {
 
     fn text(self, name: &str) -> Result<&'a str, Fault> {
         let json = self.get(name).ok_or_else(|| missing(name))?;
-        json.as_str().ok_or_else(|| wrong("a text", json).under(name))
+        json.as_str()
+            .ok_or_else(|| wrong("a text", json).under(name))
     }
 
     /// A text that CreateTable has in a field, and DescribeTable in a field of that name within another.
@@ -233,7 +255,8 @@ impl<'a> Fields<'a> {
 
     fn number(self, name: &str) -> Result<u64, Fault> {
         let json = self.get(name).ok_or_else(|| missing(name))?;
-        json.as_u64().ok_or_else(|| wrong("a whole number", json).under(name))
+        json.as_u64()
+            .ok_or_else(|| wrong("a whole number", json).under(name))
     }
 
     /// True or false; absent is false.
@@ -265,11 +288,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The elements of a list of objects; absent is empty.
-    fn list<T>(
-        self,
-        name: &str,
-        read: impl Fn(Self) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+    fn list<T>(self, name: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
         let read = |json| Self::of(json).and_then(&read);
         self.elements(name)?
             .iter()
@@ -279,7 +298,11 @@ impl<'a> Fields<'a> {
     }
 
     fn names(self, name: &str) -> Result<Vec<Name>, Fault> {
-        let text = |json: &Json| json.as_str().map(Name::from).ok_or_else(|| wrong("a text", json));
+        let text = |json: &Json| {
+            json.as_str()
+                .map(Name::from)
+                .ok_or_else(|| wrong("a text", json))
+        };
         let names: Result<_, _> = self.elements(name)?.iter().map(text).collect();
         names.map_err(|fault: Fault| fault.under(name))
     }
@@ -305,7 +328,11 @@ mod tests {
 
     #[test]
     fn definitions_come_back() {
-        check(TableDef::builder("Plain", "id", KeyKind::B).build().unwrap());
+        check(
+            TableDef::builder("Plain", "id", KeyKind::B)
+                .build()
+                .unwrap(),
+        );
         let none: [(&str, KeyKind); 0] = [];
         check(
             TableDef::builder("Full", "id", KeyKind::S)
@@ -329,7 +356,12 @@ mod tests {
     #[test]
     fn provisioned_throughput_comes_back() {
         let mut table = TableDef::builder("Paid", "id", KeyKind::S)
-            .global_index("one", [("g", KeyKind::S)], [("s", KeyKind::S)], Projection::All)
+            .global_index(
+                "one",
+                [("g", KeyKind::S)],
+                [("s", KeyKind::S)],
+                Projection::All,
+            )
             .build()
             .unwrap();
         table.billing = Billing::Provisioned(Throughput { read: 1, write: 2 });
@@ -373,14 +405,38 @@ mod tests {
 
     #[test]
     fn a_fault_says_what_is_wrong_and_where() {
-        let plain = write(&TableDef::builder("Plain", "id", KeyKind::S).build().unwrap());
+        let plain = write(
+            &TableDef::builder("Plain", "id", KeyKind::S)
+                .build()
+                .unwrap(),
+        );
         for (field, json, fault) in [
             ("TableName", json!(null), "a field is missing at=TableName"),
-            ("TableName", json!(1), "expected a text, found a number at=TableName"),
-            ("KeySchema", json!({}), "expected a list, found an object at=KeySchema"),
-            ("KeySchema", json!([{}]), "a field is missing at=KeySchema[0].AttributeName"),
-            ("BillingMode", json!("FREE"), "there is no such value at=BillingMode"),
-            ("BillingMode", json!("PROVISIONED"), "a field is missing at=ProvisionedThroughput"),
+            (
+                "TableName",
+                json!(1),
+                "expected a text, found a number at=TableName",
+            ),
+            (
+                "KeySchema",
+                json!({}),
+                "expected a list, found an object at=KeySchema",
+            ),
+            (
+                "KeySchema",
+                json!([{}]),
+                "a field is missing at=KeySchema[0].AttributeName",
+            ),
+            (
+                "BillingMode",
+                json!("FREE"),
+                "there is no such value at=BillingMode",
+            ),
+            (
+                "BillingMode",
+                json!("PROVISIONED"),
+                "a field is missing at=ProvisionedThroughput",
+            ),
             (
                 "StreamSpecification",
                 json!({"StreamEnabled": true, "StreamViewType": "ALL"}),

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use floe_store::{Item, Name, Number, Set, SetError, Value, ValueType};
+use floe_store::{Item, Name, Number, Set, SetError, Text, Value, ValueType};
 use serde_json::Value as Json;
 
 use crate::base64;
@@ -172,23 +172,22 @@ fn read_list<T>(json: Json, read: impl Fn(Json) -> Result<T, Fault>) -> Result<V
     elements.into_iter().enumerate().map(read).collect()
 }
 
-fn read_set<T: Ord>(
-    json: Json,
-    read: impl Fn(Json) -> Result<T, Fault>,
-) -> Result<Set<T>, Fault> {
+fn read_set<T: Ord>(json: Json, read: impl Fn(Json) -> Result<T, Fault>) -> Result<Set<T>, Fault> {
     Set::new(read_list(json, read)?).map_err(|e: SetError| Fault::new(e.to_string()))
 }
 
-fn read_text(json: Json) -> Result<String, Fault> {
+fn read_text(json: Json) -> Result<Text, Fault> {
     match json {
-        Json::String(text) => Ok(text),
+        Json::String(text) => Ok(text.into()),
         json => Err(wrong("a text", &json)),
     }
 }
 
 fn read_number(json: Json) -> Result<Number, Fault> {
     match json {
-        Json::String(text) => text.parse().map_err(|e| Fault::new(format!("{e}: number={text}"))),
+        Json::String(text) => text
+            .parse()
+            .map_err(|e| Fault::new(format!("{e}: number={text}"))),
         json => Err(wrong("a number as a text", &json)),
     }
 }
@@ -228,11 +227,14 @@ mod tests {
     fn check(value: impl Into<Value>, json: &str) {
         let item = Item::new().with("a", value);
         assert_eq!(text(&item), format!(r#"{{"a":{json}}}"#));
-        assert_eq!(read_item(serde_json::from_str(&text(&item)).unwrap()).unwrap(), item);
+        assert_eq!(
+            read_item(serde_json::from_str(&text(&item)).unwrap()).unwrap(),
+            item
+        );
     }
 
     fn strings(elements: &[&str]) -> Value {
-        Value::Ss(Set::new(elements.iter().map(|e| (*e).to_owned())).unwrap())
+        Value::Ss(Set::new(elements.iter().map(|e| Text::from(*e))).unwrap())
     }
 
     #[test]
@@ -244,13 +246,25 @@ mod tests {
         check(true, r#"{"BOOL":true}"#);
         check(false, r#"{"BOOL":false}"#);
         check(Value::Null, r#"{"NULL":true}"#);
-        check(Item::new().with("x", 1).with("y", "z"), r#"{"M":{"x":{"N":"1"},"y":{"S":"z"}}}"#);
+        check(
+            Item::new().with("x", 1).with("y", "z"),
+            r#"{"M":{"x":{"N":"1"},"y":{"S":"z"}}}"#,
+        );
         check(Item::new(), r#"{"M":{}}"#);
-        check(vec![Value::from(1), Value::Null], r#"{"L":[{"N":"1"},{"NULL":true}]}"#);
+        check(
+            vec![Value::from(1), Value::Null],
+            r#"{"L":[{"N":"1"},{"NULL":true}]}"#,
+        );
         check(Value::L(vec![]), r#"{"L":[]}"#);
         check(strings(&["b", "a"]), r#"{"SS":["a","b"]}"#);
-        check(Set::new([Number::from(10), Number::from(9)]).unwrap(), r#"{"NS":["9","10"]}"#);
-        check(Set::new([vec![1u8], vec![]]).unwrap(), r#"{"BS":["","AQ=="]}"#);
+        check(
+            Set::new([Number::from(10), Number::from(9)]).unwrap(),
+            r#"{"NS":["9","10"]}"#,
+        );
+        check(
+            Set::new([vec![1u8], vec![]]).unwrap(),
+            r#"{"BS":["","AQ=="]}"#,
+        );
     }
 
     #[test]
@@ -270,11 +284,17 @@ mod tests {
 
     #[test]
     fn every_character_comes_back_on_one_line() {
-        let all: String = (0..0x3000).chain([0xfffd, 0x1f600, 0x10ffff]).filter_map(char::from_u32).collect();
+        let all: String = (0..0x3000)
+            .chain([0xfffd, 0x1f600, 0x10ffff])
+            .filter_map(char::from_u32)
+            .collect();
         let item = Item::new().with(format!("name \"\\ {all}"), all);
         let line = text(&item);
         assert!(!line.contains('\n') && !line.contains('\r'));
-        assert_eq!(read_item(serde_json::from_str(&line).unwrap()).unwrap(), item);
+        assert_eq!(
+            read_item(serde_json::from_str(&line).unwrap()).unwrap(),
+            item
+        );
     }
 
     #[test]
@@ -287,26 +307,53 @@ mod tests {
             };
         }
         let item = Item::new().with("a", value);
-        assert_eq!(read_item(serde_json::from_str(&text(&item)).unwrap()).unwrap(), item);
+        assert_eq!(
+            read_item(serde_json::from_str(&text(&item)).unwrap()).unwrap(),
+            item
+        );
     }
 
     #[test]
     fn a_fault_says_what_is_wrong_and_where() {
         for (json, fault) in [
             (r#"[]"#, "expected an object of attributes, found a list"),
-            (r#"{"a":"b"}"#, "expected an object of a type and a value, found a text at=a"),
+            (
+                r#"{"a":"b"}"#,
+                "expected an object of a type and a value, found a text at=a",
+            ),
             (r#"{"a":{}}"#, "a value must have exactly one type at=a"),
-            (r#"{"a":{"S":"x","N":"1"}}"#, "a value must have exactly one type at=a"),
+            (
+                r#"{"a":{"S":"x","N":"1"}}"#,
+                "a value must have exactly one type at=a",
+            ),
             (r#"{"a":{"X":"x"}}"#, "there is no such type: type=X at=a"),
             (r#"{"a":{"S":1}}"#, "expected a text, found a number at=a"),
-            (r#"{"a":{"N":1}}"#, "expected a number as a text, found a number at=a"),
+            (
+                r#"{"a":{"N":1}}"#,
+                "expected a number as a text, found a number at=a",
+            ),
             (r#"{"a":{"B":"?"}}"#, "the text is not base64 at=a"),
-            (r#"{"a":{"NULL":false}}"#, "expected true, found a boolean at=a"),
-            (r#"{"a":{"BOOL":null}}"#, "expected true or false, found null at=a"),
+            (
+                r#"{"a":{"NULL":false}}"#,
+                "expected true, found a boolean at=a",
+            ),
+            (
+                r#"{"a":{"BOOL":null}}"#,
+                "expected true or false, found null at=a",
+            ),
             (r#"{"a":{"SS":[]}}"#, "a set may not be empty at=a"),
-            (r#"{"a":{"NS":["1","1.0"]}}"#, "a set may not hold an element twice at=a"),
-            (r#"{"a":{"M":{"b":{"L":[{"S":""},{"SS":["x",2]}]}}}}"#, "expected a text, found a number at=a.b[1][1]"),
-            (r#"{"a":{"L":[{"M":{"b":{"X":1}}}]}}"#, "there is no such type: type=X at=a[0].b"),
+            (
+                r#"{"a":{"NS":["1","1.0"]}}"#,
+                "a set may not hold an element twice at=a",
+            ),
+            (
+                r#"{"a":{"M":{"b":{"L":[{"S":""},{"SS":["x",2]}]}}}}"#,
+                "expected a text, found a number at=a.b[1][1]",
+            ),
+            (
+                r#"{"a":{"L":[{"M":{"b":{"X":1}}}]}}"#,
+                "there is no such type: type=X at=a[0].b",
+            ),
         ] {
             let found = read_item(serde_json::from_str(json).unwrap()).unwrap_err();
             assert_eq!(found.to_string(), fault, "{json}");

@@ -124,7 +124,8 @@ pub(crate) fn decode(bytes: &[u8], sequence: u64, instance: u64) -> Result<Chang
         sequence: sequence_text(sequence),
         size_bytes,
         view,
-        created,
+        // DynamoDB tells the moment of a change to the second.
+        created: Timestamp::from_millis(created.as_secs() * 1000),
         identity: (flags & EXPIRED != 0).then_some(ServiceIdentity::Expiry),
     })
 }
@@ -203,7 +204,8 @@ mod tests {
         let bytes = encode(&change);
         let record = decode(&bytes, 7, 9).unwrap();
         assert_eq!((record.kind, record.view), (kind, view));
-        assert_eq!((&record.keys, record.created), (&keys, change.created));
+        let to_the_second = Timestamp::from_millis(1_700_000_000_000);
+        assert_eq!((&record.keys, record.created), (&keys, to_the_second));
         assert_eq!(record.identity, identity);
         assert_eq!(record.old_image, change.old.filter(|_| view.has_old()).map(|_| old));
         assert_eq!(record.new_image, change.new.filter(|_| view.has_new()).map(|_| new));

@@ -18,7 +18,7 @@
 
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::size::item_size;
-use floe_store::{Item, Name, Number, Result, Set, Value};
+use floe_store::{Item, Name, Number, Result, Set, Text, Value};
 
 use super::{Reader, push_prefixed, push_varint};
 
@@ -172,7 +172,7 @@ fn read_value(reader: &mut Reader<'_>, depth: usize) -> Result<Value> {
     }
     let length = read_length(reader, head)?;
     match kind {
-        STRING => Ok(Value::S(reader.text(length)?.to_owned())),
+        STRING => Ok(Value::S(reader.text(length)?.into())),
         BINARY => Ok(Value::B(reader.bytes(length)?.to_vec())),
         // A container is one level deeper than what it stands in, and its elements one deeper again.
         MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => Err(reader.damaged()),
@@ -180,7 +180,7 @@ fn read_value(reader: &mut Reader<'_>, depth: usize) -> Result<Value> {
         LIST => read_all(reader, length, |r| read_value(r, depth + 1)).map(Value::L),
         STRING_SET => read_set(reader, length, |r| {
             let length = r.count()?;
-            r.text(length).map(str::to_owned)
+            r.text(length).map(Text::from)
         })
         .map(Value::Ss),
         NUMBER_SET => read_set(reader, length, read_number).map(Value::Ns),

@@ -24,6 +24,9 @@ pub(crate) const INDEX_TAG: u8 = 2;
 /// The tag of expiry entries.
 pub(crate) const EXPIRY_TAG: u8 = 3;
 
+/// The tag of the weights of item collections.
+pub(crate) const COLLECTION_TAG: u8 = 4;
+
 /// Where the key of the table begins in an item's key: after the tag and the hash.
 const ITEM_KEY_HEAD: usize = 3;
 
@@ -82,6 +85,51 @@ impl Entries {
     }
 }
 
+/// What an entry in the space of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EntryKind {
+    /// An item.
+    Item,
+    /// An entry of the index with this id.
+    Index(u32),
+    /// An expiry entry of this generation.
+    Expiry(u32),
+    /// The weight of an item collection.
+    Collection,
+}
+
+impl EntryKind {
+    /// What the entry with this key is; `None` if no entry has such a key.
+    pub(crate) fn of(key: &[u8]) -> Option<Self> {
+        let (tag, rest) = key.split_first()?;
+        let id = || rest.first_chunk().copied().map(u32::from_be_bytes);
+        match *tag {
+            ITEM_TAG => Some(Self::Item),
+            INDEX_TAG => id().map(Self::Index),
+            EXPIRY_TAG => id().map(Self::Expiry),
+            COLLECTION_TAG => Some(Self::Collection),
+            _ => None,
+        }
+    }
+
+    /// The bounds of all entries of this kind.
+    pub(crate) fn bounds(self) -> KeyBounds {
+        match self {
+            Self::Item => Entries::Items.bounds(),
+            Self::Index(id) => Entries::Index(id).bounds(),
+            Self::Expiry(generation) => expiry_bounds(generation),
+            Self::Collection => prefix_bounds(&[COLLECTION_TAG]),
+        }
+    }
+}
+
+/// The bounds of the items of the collection whose weight stands under this key.
+pub(crate) fn collection_bounds(key: &[u8]) -> KeyBounds {
+    let mut prefix = vec![ITEM_TAG];
+    prefix.extend_from_slice(key.get(1..).unwrap_or_default());
+    prefix_bounds(&prefix)
+}
+
 /// The hashes of a segment: the first, and the one after the last.
 fn segment_hashes(segment: Segment) -> (u64, u64) {
     let total = segment.total.max(1) as u64;
@@ -117,6 +165,13 @@ pub(crate) fn index_key(id: u32, schema: &KeySchema, item: &Item, item_key: &[u8
     push_partition(&mut key, &schema.partition, item)?;
     push_attributes(&mut key, &schema.sort, item)?;
     key.extend_from_slice(item_key.get(ITEM_KEY_HEAD..)?);
+    Some(key)
+}
+
+/// The key under which the weight of an item's collection is kept: its partition key alone.
+pub(crate) fn collection_key(schema: &KeySchema, item: &Item) -> Option<Vec<u8>> {
+    let mut key = vec![COLLECTION_TAG];
+    push_partition(&mut key, &schema.partition, item)?;
     Some(key)
 }
 
@@ -289,7 +344,7 @@ mod tests {
         match kind {
             KeyKind::S => {
                 let letter = || ['\0', '\u{1}', 'a', 'é', '\u{10ffff}'][random.below(5) as usize];
-                Value::S((0..length).map(|_| letter()).collect())
+                Value::from((0..length).map(|_| letter()).collect::<String>())
             }
             KeyKind::B => Value::B((0..length).map(|_| byte()).collect()),
             KeyKind::N => {

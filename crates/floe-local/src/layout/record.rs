@@ -18,13 +18,14 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::table::{
-    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, StreamView,
-    TableClass, Throughput,
-};
-use floe_store::{Item, Name, Result, TableDef, Timestamp, Value};
+use floe_store::table::{IndexDef, KeySchema, StreamView};
+use floe_store::{Item, Result, TableDef, Timestamp, Value};
 
-use super::change::{view_code, view_of_code};
+use super::change::view_code;
+use super::definition::{
+    Fields, definition_fields, index_fields, insert_some, key_fields, list, read_definition,
+    read_index, read_key,
+};
 use super::{Reader, damaged, item, push_prefixed, push_varint};
 
 /// The key of the [`Instance`].
@@ -90,6 +91,50 @@ pub(crate) fn trimmed_key(stream: u32) -> Vec<u8> {
     [TRIMMED_KEY, &stream.to_be_bytes()].concat()
 }
 
+/// What a record of `meta` is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetaKey {
+    /// The store itself.
+    Instance,
+    /// A table.
+    Table,
+    /// How much is in the table of this id.
+    Counts(u32),
+    /// A job.
+    Job,
+    /// The last sequence number.
+    Sequence,
+    /// The stream of this id.
+    Stream(u32),
+    /// A shard of the stream of this id.
+    Shard(u32),
+    /// A hold on the stream of this id.
+    Hold(u32),
+    /// What was trimmed from the stream of this id, or from any.
+    Trimmed(Option<u32>),
+}
+
+/// What the record of this key is about.
+pub(crate) fn decode_meta_key(key: &[u8]) -> Result<MetaKey> {
+    let mut reader = Reader::new(key, "catalog key");
+    let letter = reader.byte()?;
+    let length = reader.remaining();
+    let mut id = || reader.array().map(u32::from_be_bytes);
+    match (letter, length) {
+        (b'I', 0) => Ok(MetaKey::Instance),
+        (b'T', 1..) => Ok(MetaKey::Table),
+        (b'C', 4) => id().map(MetaKey::Counts),
+        (b'J', 4) => Ok(MetaKey::Job),
+        (b'Q', 0) => Ok(MetaKey::Sequence),
+        (b'S', 4) => id().map(MetaKey::Stream),
+        (b'H', 12) => id().map(MetaKey::Shard),
+        (b'O', 5..) => id().map(MetaKey::Hold),
+        (b'X', 0) => Ok(MetaKey::Trimmed(None)),
+        (b'X', 4) => id().map(Some).map(MetaKey::Trimmed),
+        _ => Err(damaged("catalog key")),
+    }
+}
+
 /// The bytes of a sequence number as a value.
 pub(crate) fn encode_sequence(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
@@ -101,6 +146,19 @@ pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<u64> {
     let sequence = u64::from_be_bytes(reader.array()?);
     reader.finish()?;
     Ok(sequence)
+}
+
+/// The bytes of the weight of an item collection.
+pub(crate) fn encode_weight(bytes: u64) -> Vec<u8> {
+    bytes.to_be_bytes().to_vec()
+}
+
+/// The weight of an item collection.
+pub(crate) fn decode_weight(bytes: &[u8]) -> Result<u64> {
+    let mut reader = Reader::new(bytes, "weight of an item collection");
+    let weight = u64::from_be_bytes(reader.array()?);
+    reader.finish()?;
+    Ok(weight)
 }
 
 /// What tells this store from all others, and the ids given out so far. No id is ever used again.
@@ -194,7 +252,7 @@ impl TableRecord {
             id: fields.id("id")?,
             uuid: fields.text("uuid")?.to_owned(),
             created: fields.time("created")?,
-            definition: read_definition(fields.map("definition")?)?,
+            definition: read_definition(&fields.map("definition")?)?,
             indexes: fields.list("indexes", |index| {
                 Ok(IndexRecord {
                     id: index.id("id")?,
@@ -370,7 +428,7 @@ impl StreamRecord {
             id: fields.id("id")?,
             table: fields.id("table")?,
             table_name: fields.text("table_name")?.to_owned(),
-            key: read_key(fields.map("key")?)?,
+            key: read_key(&fields.map("key")?)?,
             view: fields.view("view")?,
             created: fields.time("created")?,
             disabled: fields.optional("disabled", Fields::time)?,
@@ -496,213 +554,12 @@ pub(crate) fn decode_token_expiry(bytes: &[u8]) -> Result<Timestamp> {
     reader.varint().map(Timestamp::from_millis)
 }
 
-fn list<T>(elements: &[T], encode: impl FnMut(&T) -> Value) -> Value {
-    Value::L(elements.iter().map(encode).collect())
-}
-
-fn insert_some(fields: &mut Item, name: &'static str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        fields.insert(Name::new_static(name), value);
-    }
-}
-
-fn definition_fields(table: &TableDef) -> Item {
-    let tags: Item = table.tags.iter().map(|(k, v)| (&**k, &**v)).collect();
-    let mut fields = Item::new()
-        .with("name", &*table.name)
-        .with("key", key_fields(&table.key))
-        .with("indexes", list(&table.indexes, |i| Value::M(index_fields(i))))
-        .with("tags", tags)
-        .with("deletion_protection", table.deletion_protection)
-        .with("infrequent", table.class == TableClass::StandardInfrequentAccess);
-    if let Billing::Provisioned(throughput) = table.billing {
-        fields.insert("throughput", throughput_fields(throughput));
-    }
-    insert_some(&mut fields, "stream", table.stream.map(|view| u32::from(view_code(view))));
-    insert_some(&mut fields, "ttl", table.ttl_attribute.as_deref());
-    fields
-}
-
-fn read_definition(fields: Fields<'_>) -> Result<TableDef> {
-    let throughput = fields.optional("throughput", |f, name| read_throughput(f.map(name)?))?;
-    let mut tags = BTreeMap::new();
-    for (key, value) in fields.map("tags")?.item.iter() {
-        let value = value.as_s().ok_or_else(|| fields.damaged())?;
-        tags.insert(key.to_string(), value.to_owned());
-    }
-    Ok(TableDef {
-        name: fields.text("name")?.to_owned(),
-        key: read_key(fields.map("key")?)?,
-        indexes: fields.list("indexes", read_index)?,
-        billing: throughput.map_or(Billing::OnDemand, Billing::Provisioned),
-        stream: fields.optional("stream", Fields::view)?,
-        ttl_attribute: fields.optional("ttl", |f, name| f.text(name).map(Name::from))?,
-        tags,
-        deletion_protection: fields.flag("deletion_protection")?,
-        class: if fields.flag("infrequent")? {
-            TableClass::StandardInfrequentAccess
-        } else {
-            TableClass::Standard
-        },
-    })
-}
-
-fn index_fields(index: &IndexDef) -> Item {
-    let mut fields = Item::new()
-        .with("name", &*index.name)
-        .with("local", index.kind == IndexKind::Local)
-        .with("key", key_fields(&index.key));
-    match &index.projection {
-        Projection::All => {}
-        Projection::KeysOnly => _ = fields.insert("include", Value::L(Vec::new())),
-        Projection::Include(names) => {
-            _ = fields.insert("include", list(names, |name| Value::from(name.as_str())));
-        }
-    }
-    insert_some(&mut fields, "throughput", index.throughput.map(throughput_fields));
-    fields
-}
-
-fn read_index(fields: Fields<'_>) -> Result<IndexDef> {
-    let include = fields.optional("include", |f, name| {
-        let names = f.get(name, Value::as_l)?.iter();
-        let text = |value: &Value| value.as_s().map(Name::from);
-        let names: Option<Vec<Name>> = names.map(text).collect();
-        names.ok_or_else(|| f.damaged())
-    })?;
-    let local = fields.flag("local")?;
-    Ok(IndexDef {
-        name: fields.text("name")?.to_owned(),
-        kind: if local { IndexKind::Local } else { IndexKind::Global },
-        key: read_key(fields.map("key")?)?,
-        projection: match include {
-            None => Projection::All,
-            Some(names) if names.is_empty() => Projection::KeysOnly,
-            Some(names) => Projection::Include(names),
-        },
-        throughput: fields.optional("throughput", |f, name| read_throughput(f.map(name)?))?,
-    })
-}
-
-fn key_fields(key: &KeySchema) -> Item {
-    let attribute = |attribute: &KeyAttribute| {
-        let fields = Item::new().with("name", attribute.name.as_str());
-        Value::M(fields.with("kind", attribute.kind.as_str()))
-    };
-    Item::new()
-        .with("partition", list(&key.partition, attribute))
-        .with("sort", list(&key.sort, attribute))
-}
-
-fn read_key(fields: Fields<'_>) -> Result<KeySchema> {
-    let attribute = |fields: Fields<'_>| {
-        let kind = match fields.text("kind")? {
-            "S" => KeyKind::S,
-            "N" => KeyKind::N,
-            "B" => KeyKind::B,
-            _ => return Err(fields.damaged()),
-        };
-        Ok(KeyAttribute::new(fields.text("name")?, kind))
-    };
-    Ok(KeySchema {
-        partition: fields.list("partition", attribute)?,
-        sort: fields.list("sort", attribute)?,
-    })
-}
-
-fn throughput_fields(throughput: Throughput) -> Item {
-    Item::new()
-        .with("read", throughput.read)
-        .with("write", throughput.write)
-}
-
-fn read_throughput(fields: Fields<'_>) -> Result<Throughput> {
-    Ok(Throughput {
-        read: fields.number("read")?,
-        write: fields.number("write")?,
-    })
-}
-
-/// The named fields of a record. A field that is missing or of another type is damage.
-#[derive(Clone)]
-struct Fields<'a> {
-    item: std::borrow::Cow<'a, Item>,
-    what: &'static str,
-}
-
-impl<'a> Fields<'a> {
-    fn decode(bytes: &[u8], what: &'static str) -> Result<Self> {
-        let item = std::borrow::Cow::Owned(item::decode(bytes)?);
-        Ok(Self { item, what })
-    }
-
-    fn damaged(&self) -> floe_store::Error {
-        damaged(self.what)
-    }
-
-    fn get<'b, T: 'b>(&'b self, name: &str, read: impl FnOnce(&'b Value) -> Option<T>) -> Result<T> {
-        let value = self.item.get(name).and_then(read);
-        value.ok_or_else(|| self.damaged())
-    }
-
-    fn text(&self, name: &str) -> Result<&str> {
-        self.get(name, Value::as_s)
-    }
-
-    fn number(&self, name: &str) -> Result<u64> {
-        self.get(name, |value| value.as_n()?.to_u64())
-    }
-
-    fn id(&self, name: &str) -> Result<u32> {
-        u32::try_from(self.number(name)?).map_err(|_| self.damaged())
-    }
-
-    fn time(&self, name: &str) -> Result<Timestamp> {
-        self.number(name).map(Timestamp::from_millis)
-    }
-
-    fn flag(&self, name: &str) -> Result<bool> {
-        self.get(name, |value| match value {
-            Value::Bool(flag) => Some(*flag),
-            _ => None,
-        })
-    }
-
-    fn view(&self, name: &str) -> Result<StreamView> {
-        let code = u8::try_from(self.number(name)?).ok();
-        code.and_then(view_of_code).ok_or_else(|| self.damaged())
-    }
-
-    fn map(&self, name: &str) -> Result<Fields<'_>> {
-        let item = std::borrow::Cow::Borrowed(self.get(name, Value::as_m)?);
-        Ok(Fields { item, what: self.what })
-    }
-
-    fn list<T>(&self, name: &str, read: impl Fn(Fields<'_>) -> Result<T>) -> Result<Vec<T>> {
-        let elements = self.get(name, Value::as_l)?.iter();
-        let fields = elements.map(|element| {
-            let item = element.as_m().ok_or_else(|| self.damaged())?;
-            let item = std::borrow::Cow::Borrowed(item);
-            read(Fields { item, what: self.what })
-        });
-        fields.collect()
-    }
-
-    fn optional<T>(
-        &self,
-        name: &str,
-        read: impl FnOnce(&Self, &str) -> Result<T>,
-    ) -> Result<Option<T>> {
-        match self.item.contains(name) {
-            true => read(self, name).map(Some),
-            false => Ok(None),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use floe_store::table::{
+        Billing, IndexKind, KeyAttribute, KeyKind, Projection, TableClass, Throughput,
+    };
 
     fn schema(kind: KeyKind) -> KeySchema {
         KeySchema {

@@ -1,21 +1,307 @@
-//! Applying updates to items.
+//! What an update does to an item.
+//!
+//! Everything is computed from the item as it was: right sides, the types that `ADD` and `DELETE`
+//! meet, and the positions in lists. Three steps keep that so, whatever the order of the clauses:
+//! operands, then paths, both against the old item, and then the writes to a copy, of which none can
+//! see another.
 
-use super::update::Update;
-use crate::error::Result;
+use std::borrow::Cow;
+
+use super::path::{Path, Segment};
+use super::projection::project;
+use super::update::{SetOperand, SetValue, Update};
+use crate::error::{Error, Result};
 use crate::item::Item;
+use crate::text::Name;
+use crate::number::{Number, NumberError};
+use crate::value::Value;
+
+#[cfg(test)]
+mod tests;
 
 impl Update {
     /// The item after the update.
     ///
+    /// `SET` and `ADD` of a list position past the end append to the list; positions that `REMOVE`
+    /// takes out are those of the old list. A set of which `DELETE` takes the last element vanishes.
+    ///
     /// # Errors
     ///
-    /// When the update does not fit the item.
+    /// With DynamoDB's message, when the update does not fit the item: an operand is missing or of a
+    /// wrong type, a path leads through something that is not there, or a number leaves its range.
+    ///
+    /// ```
+    /// use floe_store::{Item, Value, expr::{Path, Update}};
+    ///
+    /// let list = |numbers: &[i32]| -> Vec<Value> { numbers.iter().map(|&n| n.into()).collect() };
+    /// let sizes = || Path::attribute("sizes");
+    /// let update = Update::new().remove(sizes().index(0)).set(sizes().index(2), 30);
+    /// let item = Item::new().with("sizes", list(&[1, 2, 3]));
+    /// assert_eq!(update.apply(&item)?, Item::new().with("sizes", list(&[2, 30])));
+    /// # Ok::<(), floe_store::Error>(())
+    /// ```
     pub fn apply(&self, item: &Item) -> Result<Item> {
-        Ok(item.clone())
+        let mut writes = self.writes(item)?;
+        self.paths().try_for_each(|path| check_parent(path, item))?;
+
+        // In the order of paths every position past the end of a list appends: there are never more
+        // elements appended before it than positions between the end and itself.
+        writes.sort_unstable_by_key(|(path, _)| *path);
+        let mut after = item.clone();
+        let mut gone: Vec<&Path> = Vec::new();
+        for (path, write) in writes {
+            if write.apply(Place::find(path, &mut after)?)? == Outcome::Emptied {
+                gone.push(path);
+            }
+        }
+        // A position that the old list did not have may be that of an appended element by now.
+        gone.extend(
+            self.remove
+                .iter()
+                .filter(|path| path.resolve(item).is_some()),
+        );
+        // From the back, so that no removal moves what another one means.
+        gone.sort_unstable();
+        for path in gone.into_iter().rev() {
+            Place::find(path, &mut after)?.remove();
+        }
+        Ok(after)
     }
 
-    /// The parts of an item at the updated paths.
+    /// The parts of an item at the paths that the update changes, for `UPDATED_OLD` and `UPDATED_NEW`.
+    /// They are a projection: positions in lists are those of the given item.
     pub fn touched(&self, item: &Item) -> Item {
-        item.clone()
+        project(self.paths(), item)
     }
+
+    /// What is to be written, with all operands computed and found to fit.
+    fn writes(&self, item: &Item) -> Result<Vec<(&Path, Write<'_>)>> {
+        let added = self
+            .add
+            .iter()
+            .map(|(path, value)| (path, Write::Add(value)));
+        let deleted = self
+            .delete
+            .iter()
+            .map(|(path, set)| (path, Write::Delete(set)));
+        let mut writes: Vec<_> = added.chain(deleted).collect();
+        for (path, write) in &writes {
+            if !write.fits(path.resolve(item)) {
+                return Err(wrong_type());
+            }
+        }
+        for (path, value) in &self.set {
+            writes.push((path, Write::Set(value.compute(item)?)));
+        }
+        Ok(writes)
+    }
+}
+
+/// Something to be written to a path.
+enum Write<'u> {
+    Set(Value),
+    Add(&'u Value),
+    Delete(&'u Value),
+}
+
+/// What became of a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Written,
+    /// A set lost its last element and must go, but not before the positions after it are used.
+    Emptied,
+}
+
+impl Write<'_> {
+    /// Whether it can be done to what is there.
+    fn fits(&self, old: Option<&Value>) -> bool {
+        let operand = match self {
+            Self::Set(_) => return true,
+            Self::Add(operand) | Self::Delete(operand) => operand,
+        };
+        let suits = matches!(operand, Value::Ss(_) | Value::Ns(_) | Value::Bs(_))
+            || matches!((self, operand), (Self::Add(_), Value::N(_)));
+        suits && old.is_none_or(|old| old.value_type() == operand.value_type())
+    }
+
+    fn apply(self, mut place: Place<'_>) -> Result<Outcome> {
+        match self {
+            Self::Set(value) => place.put(value),
+            Self::Add(operand) => match place.get_mut() {
+                None => place.put(operand.clone()),
+                Some(value) => {
+                    let old = std::mem::replace(value, Value::Null);
+                    *value = sum(old, operand)?;
+                }
+            },
+            Self::Delete(operand) => {
+                if let Some(value) = place.get_mut() {
+                    let old = std::mem::replace(value, Value::Null);
+                    match difference(old, operand)? {
+                        Some(left) => *value = left,
+                        None => return Ok(Outcome::Emptied),
+                    }
+                }
+            }
+        }
+        Ok(Outcome::Written)
+    }
+}
+
+/// What `ADD` makes of a value.
+fn sum(old: Value, operand: &Value) -> Result<Value> {
+    Ok(match (old, operand) {
+        (Value::N(old), Value::N(n)) => Value::N(checked(old.checked_add(*n))?),
+        (Value::Ss(old), Value::Ss(set)) => Value::Ss(old.union(set.clone())),
+        (Value::Ns(old), Value::Ns(set)) => Value::Ns(old.union(set.clone())),
+        (Value::Bs(old), Value::Bs(set)) => Value::Bs(old.union(set.clone())),
+        _ => return Err(wrong_type()),
+    })
+}
+
+/// What `DELETE` leaves of a value.
+fn difference(old: Value, operand: &Value) -> Result<Option<Value>> {
+    Ok(match (old, operand) {
+        (Value::Ss(old), Value::Ss(set)) => old.difference(set).map(Value::Ss),
+        (Value::Ns(old), Value::Ns(set)) => old.difference(set).map(Value::Ns),
+        (Value::Bs(old), Value::Bs(set)) => old.difference(set).map(Value::Bs),
+        _ => return Err(wrong_type()),
+    })
+}
+
+impl SetValue {
+    fn compute(&self, item: &Item) -> Result<Value> {
+        match self {
+            Self::Operand(operand) => Ok(operand.compute(item)?.into_owned()),
+            Self::Sum(left, right) => arithmetic(left, right, item, Number::checked_add),
+            Self::Difference(left, right) => arithmetic(left, right, item, Number::checked_sub),
+        }
+    }
+}
+
+fn arithmetic(
+    left: &SetOperand,
+    right: &SetOperand,
+    item: &Item,
+    operator: fn(Number, Number) -> Result<Number, NumberError>,
+) -> Result<Value> {
+    match (left.compute(item)?.as_n(), right.compute(item)?.as_n()) {
+        (Some(left), Some(right)) => checked(operator(left, right)).map(Value::N),
+        _ => Err(wrong_type()),
+    }
+}
+
+impl SetOperand {
+    fn compute<'a>(&'a self, item: &'a Item) -> Result<Cow<'a, Value>> {
+        match self {
+            Self::Value(value) => Ok(Cow::Borrowed(value)),
+            Self::Path(path) => match path.resolve(item) {
+                Some(value) => Ok(Cow::Borrowed(value)),
+                None => Err(Error::validation(
+                    "The provided expression refers to an attribute that does not exist in the item",
+                )),
+            },
+            Self::IfNotExists(path, otherwise) => match path.resolve(item) {
+                Some(value) => Ok(Cow::Borrowed(value)),
+                None => otherwise.compute(item),
+            },
+            Self::ListAppend(first, second) => {
+                match (
+                    first.compute(item)?.into_owned(),
+                    second.compute(item)?.as_l(),
+                ) {
+                    (Value::L(mut list), Some(tail)) => {
+                        list.extend_from_slice(tail);
+                        Ok(Cow::Owned(Value::L(list)))
+                    }
+                    _ => Err(wrong_type()),
+                }
+            }
+        }
+    }
+}
+
+/// Refuses a path of which not everything before the last step is there and of the right type.
+/// DynamoDB makes no maps or lists on the way.
+fn check_parent(path: &Path, item: &Item) -> Result<()> {
+    let Some((last, before)) = path.rest().split_last() else {
+        return Ok(());
+    };
+    let parent = item.get(path.root()).and_then(|root| {
+        before
+            .iter()
+            .try_fold(root, |value, segment| segment.step(value))
+    });
+    match (parent, last) {
+        (Some(Value::M(_)), Segment::Name(_)) | (Some(Value::L(_)), Segment::Index(_)) => Ok(()),
+        _ => Err(wrong_path()),
+    }
+}
+
+/// Where a path ends: in a map or in a list.
+enum Place<'a> {
+    Field(&'a mut Item, &'a Name),
+    Element(&'a mut Vec<Value>, usize),
+}
+
+impl<'a> Place<'a> {
+    fn find(path: &'a Path, item: &'a mut Item) -> Result<Self> {
+        let Some((last, before)) = path.rest().split_last() else {
+            return Ok(Self::Field(item, path.root()));
+        };
+        let parent = item.get_mut(path.root()).and_then(|root| {
+            before
+                .iter()
+                .try_fold(root, |value, segment| segment.step_mut(value))
+        });
+        match (parent, last) {
+            (Some(Value::M(map)), Segment::Name(name)) => Ok(Self::Field(map, name)),
+            (Some(Value::L(list)), Segment::Index(at)) => Ok(Self::Element(list, *at)),
+            _ => Err(wrong_path()),
+        }
+    }
+
+    fn get_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Self::Field(map, name) => map.get_mut(name),
+            Self::Element(list, at) => list.get_mut(*at),
+        }
+    }
+
+    fn put(self, value: Value) {
+        match self {
+            Self::Field(map, name) => {
+                map.insert(name, value);
+            }
+            Self::Element(list, at) => match list.get_mut(at) {
+                Some(element) => *element = value,
+                None => list.push(value),
+            },
+        }
+    }
+
+    fn remove(self) {
+        match self {
+            Self::Field(map, name) => {
+                map.remove(name);
+            }
+            Self::Element(list, at) => {
+                if at < list.len() {
+                    list.remove(at);
+                }
+            }
+        }
+    }
+}
+
+fn checked(number: Result<Number, NumberError>) -> Result<Number> {
+    number.map_err(|error| Error::validation(error.to_string()))
+}
+
+fn wrong_type() -> Error {
+    Error::validation("An operand in the update expression has an incorrect data type")
+}
+
+fn wrong_path() -> Error {
+    Error::validation("The document path provided in the update expression is invalid for update")
 }

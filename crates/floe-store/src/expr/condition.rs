@@ -152,7 +152,10 @@ impl Condition {
         operand: impl Into<Operand>,
         choices: impl IntoIterator<Item = O>,
     ) -> Self {
-        Self::In(operand.into(), choices.into_iter().map(Into::into).collect())
+        Self::In(
+            operand.into(),
+            choices.into_iter().map(Into::into).collect(),
+        )
     }
 
     /// There is a value at the path.
@@ -194,7 +197,10 @@ impl Condition {
 
     /// It does not hold.
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "reads as the operator it builds")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "reads as the operator it builds"
+    )]
     pub fn not(self) -> Self {
         Self::Not(Box::new(self))
     }

@@ -37,7 +37,7 @@ impl ExpressionKind {
     }
 
     /// The error for a fault in an expression of this kind.
-    pub(super) fn refuse(self, fault: Fault) -> Error {
+    pub(super) fn refuse(self, fault: &Fault) -> Error {
         Error::validation(format!("Invalid {}: {fault}", self.as_str()))
     }
 }
@@ -53,7 +53,10 @@ impl fmt::Display for ExpressionKind {
 pub(super) enum Fault {
     Empty,
     TooLong,
-    Syntax { token: String, near: String },
+    Syntax {
+        token: String,
+        near: String,
+    },
     RedundantParentheses,
     TooManyOperators(usize),
     UnknownFunction(String),
@@ -66,14 +69,32 @@ pub(super) enum Fault {
     EmptyName,
     UndefinedName(String),
     UndefinedValue(String),
-    OperandCount { function: String, count: usize },
+    OperandCount {
+        function: String,
+        count: usize,
+    },
     NeedsPath(&'static str),
-    NotDistinct { operator: &'static str, path: Path },
-    OperandType { operator: &'static str, operand: &'static str },
-    ActionOperandType { action: &'static str, operand: &'static str },
+    NotDistinct {
+        operator: &'static str,
+        path: Path,
+    },
+    OperandType {
+        operator: &'static str,
+        operand: &'static str,
+    },
+    ActionOperandType {
+        action: &'static str,
+        operand: &'static str,
+    },
     UnknownTypeName(String),
-    BoundTypes { low: Box<Value>, high: Box<Value> },
-    BoundOrder { low: Box<Value>, high: Box<Value> },
+    BoundTypes {
+        low: Box<Value>,
+        high: Box<Value>,
+    },
+    BoundOrder {
+        low: Box<Value>,
+        high: Box<Value>,
+    },
     TooManyChoices(usize),
     SectionTwice(&'static str),
     Overlap(Path, Path),
@@ -85,6 +106,9 @@ pub(super) enum Fault {
     KeyPath,
     KeyMissing,
     KeyConditionTwice,
+    /// The postfix form does not reduce to one tree. The grammars make no such form; should one of
+    /// them ever do, the request is refused and not the process ended.
+    Unbalanced,
 }
 
 impl fmt::Display for Fault {
@@ -213,6 +237,7 @@ impl fmt::Display for Fault {
             Self::KeyConditionTwice => {
                 f.write_str("KeyConditionExpressions must only contain one condition per key")
             }
+            Self::Unbalanced => f.write_str("postfix form does not reduce to one tree"),
         }
     }
 }

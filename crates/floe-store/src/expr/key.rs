@@ -1,8 +1,10 @@
 //! Key conditions: which items under one partition key a query reads.
 
+use super::check::check_bound_values;
+use super::fault::{ExpressionKind, Fault};
 use crate::error::{Error, Result};
-use crate::item::Name;
-use crate::table::KeySchema;
+use crate::text::Name;
+use crate::table::{KeyAttribute, KeySchema};
 use crate::value::Value;
 
 /// What a key condition asks of one attribute.
@@ -22,6 +24,50 @@ pub enum KeyOp {
     Between(Value, Value),
     /// `begins_with(attribute, prefix)`
     BeginsWith(Value),
+}
+
+impl KeyOp {
+    /// The values that the attribute is compared with.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        let (first, second) = match self {
+            Self::Eq(value)
+            | Self::Lt(value)
+            | Self::Le(value)
+            | Self::Gt(value)
+            | Self::Ge(value)
+            | Self::BeginsWith(value) => (value, None),
+            Self::Between(low, high) => (low, Some(high)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// Refuses values that do not suit the operator whatever the attribute.
+    fn check(&self) -> Result<(), Fault> {
+        let operator = match self {
+            Self::Eq(_) => return Ok(()),
+            Self::Lt(_) => "<",
+            Self::Le(_) => "<=",
+            Self::Gt(_) => ">",
+            Self::Ge(_) => ">=",
+            Self::Between(..) => "BETWEEN",
+            Self::BeginsWith(_) => "begins_with",
+        };
+        let suits = |value: &&Value| match value {
+            Value::S(_) | Value::B(_) => true,
+            Value::N(_) => !matches!(self, Self::BeginsWith(_)),
+            _ => false,
+        };
+        if let Some(unfit) = self.values().find(|value| !suits(value)) {
+            return Err(Fault::OperandType {
+                operator,
+                operand: unfit.value_type().as_str(),
+            });
+        }
+        match self {
+            Self::Between(low, high) => check_bound_values(low, high),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A conjunction of conditions on key attributes.
@@ -53,14 +99,191 @@ impl KeyCondition {
         self
     }
 
-    /// Matches the condition with a key.
+    /// Checks what does not depend on the key.
     ///
     /// # Errors
     ///
-    /// When the condition does not fit the key.
-    pub fn resolve(&self, _schema: &KeySchema) -> Result<KeyRange> {
-        Err(Error::validation("not yet"))
+    /// With DynamoDB's message, when an attribute has two conditions or a value does not suit its
+    /// operator.
+    pub fn check(&self) -> Result<()> {
+        self.check_terms()
+            .map_err(|fault| ExpressionKind::KeyCondition.refuse(&fault))
     }
+
+    fn check_terms(&self) -> Result<(), Fault> {
+        for (name, op) in &self.terms {
+            if name.is_empty() {
+                return Err(Fault::EmptyName);
+            }
+            op.check()?;
+        }
+        for (n, (name, _)) in self.terms.iter().enumerate() {
+            if self.terms.iter().take(n).any(|(other, _)| other == name) {
+                return Err(Fault::KeyConditionTwice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Matches the condition with a key: equality on every partition attribute and on the leading sort
+    /// attributes, then at most one range on the next.
+    ///
+    /// # Errors
+    ///
+    /// With DynamoDB's message, when the condition does not [pass](KeyCondition::check) or asks
+    /// something else of the key, or when a value is empty or of another type than its attribute.
+    ///
+    /// ```
+    /// use floe_store::expr::{KeyCondition, KeyOp};
+    /// use floe_store::table::{KeyAttribute, KeyKind, KeySchema};
+    ///
+    /// let schema = KeySchema {
+    ///     partition: vec![KeyAttribute::new("customer", KeyKind::S)],
+    ///     sort: vec![KeyAttribute::new("placed", KeyKind::N)],
+    /// };
+    /// let condition = KeyCondition::partition("customer", "c-1").and("placed", KeyOp::Ge(20.into()));
+    /// let range = condition.resolve(&schema)?;
+    /// assert_eq!(range.partition, ["c-1".into()]);
+    /// assert_eq!(range.range, Some(KeyOp::Ge(20.into())));
+    ///
+    /// let error = KeyCondition::partition("placed", 1).resolve(&schema).unwrap_err();
+    /// assert_eq!(error.to_string(), "Query condition missed key schema element: customer");
+    /// # Ok::<(), floe_store::Error>(())
+    /// ```
+    pub fn resolve(&self, schema: &KeySchema) -> Result<KeyRange> {
+        self.check()?;
+        let (given, defined) = (self.terms.len(), schema.attributes().count());
+        if given > defined {
+            return Err(Error::validation(format!(
+                "The number of query conditions ({given}) exceeds the number of key attributes \
+                 defined in the schema ({defined})"
+            )));
+        }
+        let partition = self.partition_values(schema)?;
+        self.check_attributes(schema)?;
+        let (sort_prefix, range) = self.sort_conditions(schema)?;
+        self.check_values(schema)?;
+        Ok(KeyRange {
+            partition,
+            sort_prefix,
+            range,
+        })
+    }
+
+    fn term(&self, attribute: &KeyAttribute) -> Option<&KeyOp> {
+        let mut terms = self.terms.iter();
+        terms
+            .find(|(name, _)| *name == attribute.name)
+            .map(|(_, op)| op)
+    }
+
+    /// The value asked of an attribute, if it is asked to be equal.
+    fn equal(&self, attribute: &KeyAttribute) -> Option<&Value> {
+        match self.term(attribute) {
+            Some(KeyOp::Eq(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn partition_values(&self, schema: &KeySchema) -> Result<Vec<Value>> {
+        let unequal = |attribute: &&KeyAttribute| self.equal(attribute).is_none();
+        let unequal: Vec<&KeyAttribute> = schema.partition.iter().filter(unequal).collect();
+        let Some(first) = unequal.first() else {
+            let values = schema.partition.iter().filter_map(|a| self.equal(a));
+            return Ok(values.cloned().collect());
+        };
+        let message = if schema.partition.len() > 1 || schema.sort.len() > 1 {
+            format!(
+                "HASH key attributes {} must have equality conditions specified in the query",
+                names(&unequal)
+            )
+        } else if self.term(first).is_some() {
+            "Query key condition not supported".to_owned()
+        } else {
+            missed(first)
+        };
+        Err(Error::validation(message))
+    }
+
+    /// Refuses conditions on attributes that are not part of the key: there are no more conditions
+    /// than attributes and all of the partition key have theirs, so one of the sort key has none.
+    fn check_attributes(&self, schema: &KeySchema) -> Result<()> {
+        if self.terms.iter().all(|(name, _)| schema.contains(name)) {
+            return Ok(());
+        }
+        let mut without = schema.sort.iter().filter(|a| self.term(a).is_none());
+        match without.next().or(schema.partition.first()) {
+            Some(attribute) => Err(Error::validation(missed(attribute))),
+            None => Ok(()),
+        }
+    }
+
+    /// The values of the sort attributes that are asked to be equal, and what is asked of the next.
+    fn sort_conditions(&self, schema: &KeySchema) -> Result<(Vec<Value>, Option<KeyOp>)> {
+        let prefix: Vec<Value> = schema
+            .sort
+            .iter()
+            .map_while(|attribute| self.equal(attribute))
+            .cloned()
+            .collect();
+        let rest = schema.sort.get(prefix.len()..).unwrap_or_default();
+        let last = rest.iter().rposition(|a| self.term(a).is_some());
+        let Some((last, before)) = last.and_then(|at| rest.get(..=at)?.split_last()) else {
+            return Ok((prefix, None));
+        };
+        let unequal: Vec<&KeyAttribute> = before
+            .iter()
+            .filter(|attribute| self.equal(attribute).is_none())
+            .collect();
+        if !unequal.is_empty() {
+            return Err(Error::validation(format!(
+                "RANGE key attributes {} must have equality conditions specified in the query \
+                 because a condition is present on key attribute {}",
+                names(&unequal),
+                last.name
+            )));
+        }
+        Ok((prefix, self.term(last).cloned()))
+    }
+
+    /// Checks the values against the types of their attributes, and that none is empty.
+    fn check_values(&self, schema: &KeySchema) -> Result<()> {
+        let values = || {
+            let terms = schema.attributes().filter_map(|a| Some((a, self.term(a)?)));
+            terms.flat_map(|(attribute, op)| op.values().map(move |value| (attribute, value)))
+        };
+        if values().any(|(attribute, value)| !attribute.kind.matches(value)) {
+            return Err(Error::validation(
+                "One or more parameter values were invalid: \
+                 Condition parameter type does not match schema type",
+            ));
+        }
+        for (attribute, value) in values() {
+            let empty = match value {
+                Value::S(text) if text.is_empty() => "string",
+                Value::B(bytes) if bytes.is_empty() => "binary",
+                _ => continue,
+            };
+            return Err(Error::validation(format!(
+                "One or more parameter values are not valid. The AttributeValue for a key attribute \
+                 cannot contain an empty {empty} value. Key: {}",
+                attribute.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn missed(attribute: &KeyAttribute) -> String {
+    format!(
+        "Query condition missed key schema element: {}",
+        attribute.name
+    )
+}
+
+fn names(attributes: &[&KeyAttribute]) -> String {
+    let names: Vec<&str> = attributes.iter().map(|a| a.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// A key condition matched with the key of a table or index: what to look up and what to walk.
@@ -73,3 +296,6 @@ pub struct KeyRange {
     /// What is asked of the sort attribute after the prefix; never [`KeyOp::Eq`].
     pub range: Option<KeyOp>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,8 @@ macro_rules! literal_operands {
         literal_operands! { $operand:
             crate::value::Value, crate::number::Number, crate::item::Item,
             &str, String, bool, i32, u32, i64, u64, Vec<u8>, &[u8], Vec<crate::value::Value>,
-            crate::value::Set<String>, crate::value::Set<crate::number::Number>,
+            crate::text::Text, crate::value::Set<crate::text::Text>, crate::value::Set<String>,
+            crate::value::Set<crate::number::Number>,
             crate::value::Set<Vec<u8>>,
         }
     };
@@ -33,6 +34,8 @@ pub mod check;
 pub mod condition;
 pub mod eval;
 mod fault;
+#[cfg(test)]
+mod fixture;
 pub mod key;
 mod lex;
 pub mod parse;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::item::{Item, Name};
+use crate::item::Item;
+use crate::text::Name;
 use crate::value::Value;
 
 /// One step of a [`Path`].

@@ -1,7 +1,8 @@
 //! Projections: which parts of an item an answer holds.
 
-use super::path::Path;
+use super::path::{Path, Segment};
 use crate::item::Item;
+use crate::value::Value;
 
 /// The paths that an answer holds.
 ///
@@ -19,8 +20,165 @@ pub struct Paths(
 );
 
 impl Paths {
-    /// The parts of an item at the paths.
+    /// The parts of an item that the paths lead to, inside the maps and lists that lead there. A path
+    /// that leads nowhere is left out. Of a list only the wanted elements are kept, in their order.
+    ///
+    /// ```
+    /// use floe_store::{Item, Value, expr::{Path, Paths}};
+    ///
+    /// let sizes = || Path::attribute("sizes");
+    /// let paths = Paths(vec![sizes().index(3), sizes().index(0), Path::attribute("none")]);
+    /// let list: Vec<Value> = (10..15).map(Value::from).collect();
+    /// assert_eq!(
+    ///     paths.project(&Item::new().with("sizes", list)),
+    ///     Item::new().with("sizes", vec![Value::from(10), Value::from(13)]),
+    /// );
+    /// ```
     pub fn project(&self, item: &Item) -> Item {
-        item.clone()
+        project(self.0.iter(), item)
+    }
+}
+
+/// The parts of an item that paths lead to.
+pub(super) fn project<'p>(paths: impl Iterator<Item = &'p Path>, item: &Item) -> Item {
+    let mut sorted: Vec<&Path> = paths.collect();
+    sorted.sort_unstable();
+    let mut projected = Item::with_capacity(sorted.len());
+    for group in sorted.chunk_by(|one, two| one.root() == two.root()) {
+        let Some(name) = group.first().map(|path| path.root()) else {
+            continue;
+        };
+        let tails: Vec<&[Segment]> = group.iter().map(|path| path.rest()).collect();
+        if let Some(part) = item.get(name).and_then(|value| pick(value, &tails)) {
+            projected.insert(name.clone(), part);
+        }
+    }
+    projected
+}
+
+/// The parts of a value at the ends of these ways into it, which are in order; `None` when all of them
+/// lead nowhere. It goes no deeper than the value.
+fn pick(value: &Value, tails: &[&[Segment]]) -> Option<Value> {
+    if tails.iter().any(|tail| tail.is_empty()) {
+        return Some(value.clone());
+    }
+    let mut map = Item::new();
+    let mut list = Vec::new();
+    for group in tails.chunk_by(|one, two| one.first() == two.first()) {
+        let Some(step) = group.first().and_then(|tail| tail.first()) else {
+            continue;
+        };
+        let rest: Vec<&[Segment]> = group
+            .iter()
+            .filter_map(|tail| tail.split_first().map(|(_, rest)| rest))
+            .collect();
+        let Some(part) = step.step(value).and_then(|inner| pick(inner, &rest)) else {
+            continue;
+        };
+        match step {
+            Segment::Name(name) => {
+                map.insert(name.clone(), part);
+            }
+            Segment::Index(_) => list.push(part),
+        }
+    }
+    if !map.is_empty() {
+        return Some(Value::M(map));
+    }
+    (!list.is_empty()).then_some(Value::L(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> Item {
+        let line = |price: i32| Value::M(Item::new().with("price", price).with("name", "n"));
+        Item::new()
+            .with("id", "o-1")
+            .with("lines", vec![line(1), line(2), line(3), Value::from("x")])
+            .with(
+                "a",
+                Item::new().with("b", Item::new().with("c", 1).with("d", 2)),
+            )
+            .with("a.b", true)
+    }
+
+    #[track_caller]
+    fn check(paths: &[Path], expected: &Item) {
+        assert_eq!(Paths(paths.to_vec()).project(&document()), *expected);
+        let reversed = paths.iter().rev().cloned().collect();
+        assert_eq!(Paths(reversed).project(&document()), *expected);
+    }
+
+    fn lines() -> Path {
+        Path::attribute("lines")
+    }
+
+    fn a() -> Path {
+        Path::attribute("a")
+    }
+
+    #[test]
+    fn whole_attributes_are_kept_and_missing_ones_left_out() {
+        check(&[], &Item::new());
+        check(&["nope".into()], &Item::new());
+        check(
+            &["id".into(), "nope".into(), "a.b".into()],
+            &Item::new().with("id", "o-1").with("a.b", true),
+        );
+    }
+
+    #[test]
+    fn nested_parts_keep_what_is_around_them() {
+        check(
+            &[a().field("b").field("c")],
+            &Item::new().with("a", Item::new().with("b", Item::new().with("c", 1))),
+        );
+        check(
+            &[
+                a().field("b").field("c"),
+                a().field("b").field("d"),
+                a().field("x"),
+            ],
+            &Item::new().with(
+                "a",
+                Item::new().with("b", Item::new().with("c", 1).with("d", 2)),
+            ),
+        );
+        check(
+            &[a().field("x"), a().index(0), a().field("b").index(1)],
+            &Item::new(),
+        );
+    }
+
+    #[test]
+    fn elements_of_lists_move_together_in_their_order() {
+        let priced = |price: i32| Value::M(Item::new().with("price", price));
+        check(
+            &[
+                lines().index(2).field("price"),
+                lines().index(0).field("price"),
+            ],
+            &Item::new().with("lines", vec![priced(1), priced(3)]),
+        );
+        check(
+            &[
+                lines().index(3),
+                lines().index(1).field("price"),
+                lines().index(9),
+            ],
+            &Item::new().with("lines", vec![priced(2), Value::from("x")]),
+        );
+        check(
+            &[lines().index(3).field("x"), lines().field("price")],
+            &Item::new(),
+        );
+    }
+
+    #[test]
+    fn of_paths_that_were_never_checked_the_shorter_wins() {
+        let whole = document().get("a").cloned().unwrap();
+        check(&[a(), a().field("b"), a()], &Item::new().with("a", whole));
     }
 }

@@ -1,48 +1,357 @@
 //! Trees to text.
+//!
+//! Every name and every value becomes a placeholder, so reserved words and odd characters never
+//! matter. Parentheses stand only where the tree needs them, since DynamoDB refuses others; parsing
+//! the text again gives the same tree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::condition::Condition;
-use super::key::KeyCondition;
+use super::condition::{Condition, Operand};
+use super::key::{KeyCondition, KeyOp};
+use super::path::{Path, Segment};
 use super::projection::Paths;
-use super::update::Update;
-use crate::item::Name;
+use super::update::{SetOperand, SetValue, Update};
+use crate::text::Name;
 use crate::value::Value;
 
-/// Renders the expressions of one request.
-#[derive(Debug, Default)]
+#[cfg(test)]
+mod tests;
+
+/// Renders the expressions of one request, which share their placeholders.
+///
+/// ```
+/// use floe_store::{Name, Value, expr::{Condition, Path, Renderer, Update}};
+///
+/// let mut renderer = Renderer::new();
+/// let update = renderer.update(&Update::new().set("status", "done").remove("until"));
+/// let condition = renderer.condition(&Condition::eq(Path::attribute("status"), "open"));
+/// assert_eq!(update, "SET #n0 = :v0 REMOVE #n1");
+/// assert_eq!(condition, "#n0 = :v1");
+/// assert_eq!(renderer.names()["#n0"], Name::from("status"));
+/// assert_eq!(renderer.values()[":v1"], Value::from("open"));
+/// ```
+///
+/// Text can only say what passes the [check](super::check); what is rendered of another tree is
+/// refused where it is parsed.
+#[derive(Clone, Debug, Default)]
 pub struct Renderer {
     names: BTreeMap<String, Name>,
     values: BTreeMap<String, Value>,
+    placeholders: HashMap<Name, String>,
 }
 
 impl Renderer {
-    /// A renderer for a request.
+    /// A renderer without placeholders so far.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Condition or filter.
-    pub fn condition(&mut self, _condition: &Condition) -> String {
-        String::new()
+
+    /// A `ConditionExpression` or `FilterExpression`.
+    pub fn condition(&mut self, condition: &Condition) -> String {
+        self.text([Part::Condition(condition)])
     }
-    /// Update.
-    pub fn update(&mut self, _update: &Update) -> String {
-        String::new()
+
+    /// An `UpdateExpression`; of an update without a clause the empty text, which DynamoDB refuses:
+    /// leave the parameter out then.
+    pub fn update(&mut self, update: &Update) -> String {
+        let mut parts = Parts::default();
+        parts.section("SET", &update.set, |parts, (path, value)| {
+            parts.extend([Part::Path(path), Part::Text(" = ")]);
+            parts.set_value(value);
+        });
+        parts.section("REMOVE", &update.remove, |parts, path| {
+            parts.extend([Part::Path(path)]);
+        });
+        for (section, actions) in [("ADD", &update.add), ("DELETE", &update.delete)] {
+            parts.section(section, actions, |parts, (path, value)| {
+                parts.extend([Part::Path(path), Part::Text(" "), Part::Value(value)]);
+            });
+        }
+        self.text(parts.0)
     }
-    /// Projection.
-    pub fn projection(&mut self, _paths: &Paths) -> String {
-        String::new()
+
+    /// A `ProjectionExpression`.
+    pub fn projection(&mut self, paths: &Paths) -> String {
+        let mut parts = Parts::default();
+        for (n, path) in paths.0.iter().enumerate() {
+            parts.extend((n > 0).then_some(Part::Text(", ")));
+            parts.extend([Part::Path(path)]);
+        }
+        self.text(parts.0)
     }
-    /// Key condition.
-    pub fn key_condition(&mut self, _condition: &KeyCondition) -> String {
-        String::new()
+
+    /// A `KeyConditionExpression`.
+    pub fn key_condition(&mut self, condition: &KeyCondition) -> String {
+        let mut parts = Parts::default();
+        for (n, (name, op)) in condition.terms.iter().enumerate() {
+            parts.extend((n > 0).then_some(Part::Text(" AND ")));
+            parts.key_term(name, op);
+        }
+        self.text(parts.0)
     }
-    /// Names.
-    pub fn names(&self) -> &BTreeMap<String, Name> {
+
+    /// The `ExpressionAttributeNames` of what has been rendered; leave the parameter out if there is
+    /// none.
+    pub const fn names(&self) -> &BTreeMap<String, Name> {
         &self.names
     }
-    /// Values.
-    pub fn values(&self) -> &BTreeMap<String, Value> {
+
+    /// The `ExpressionAttributeValues` of what has been rendered; leave the parameter out if there is
+    /// none.
+    pub const fn values(&self) -> &BTreeMap<String, Value> {
         &self.values
+    }
+
+    /// The names and the values.
+    pub fn into_placeholders(self) -> (BTreeMap<String, Name>, BTreeMap<String, Value>) {
+        (self.names, self.values)
+    }
+
+    /// Writes parts one after the other. Parts that consist of others are replaced by these, instead
+    /// of being descended into, so that no tree is too deep.
+    fn text<'e>(&mut self, parts: impl IntoIterator<Item = Part<'e>>) -> String {
+        let mut text = String::new();
+        let mut pending: Vec<Part<'e>> = parts.into_iter().collect();
+        pending.reverse();
+        while let Some(part) = pending.pop() {
+            let mut inner = Parts::default();
+            match part {
+                Part::Text(literal) => text.push_str(literal),
+                Part::Name(name) => self.name(&mut text, name),
+                Part::Path(path) => self.path(&mut text, path),
+                Part::Value(value) => self.value(&mut text, value.clone()),
+                Part::TypeName(name) => self.value(&mut text, Value::from(name)),
+                Part::Condition(condition) => inner.condition(condition),
+                Part::Operand(operand) => inner.operand(operand),
+                Part::SetOperand(operand) => inner.set_operand(operand),
+            }
+            pending.extend(inner.0.into_iter().rev());
+        }
+        text
+    }
+
+    fn name(&mut self, text: &mut String, name: &Name) {
+        if let Some(placeholder) = self.placeholders.get(name) {
+            text.push_str(placeholder);
+            return;
+        }
+        let placeholder = format!("#n{}", self.names.len());
+        text.push_str(&placeholder);
+        self.names.insert(placeholder.clone(), name.clone());
+        self.placeholders.insert(name.clone(), placeholder);
+    }
+
+    fn path(&mut self, text: &mut String, path: &Path) {
+        self.name(text, path.root());
+        for segment in path.rest() {
+            match segment {
+                Segment::Name(name) => {
+                    text.push('.');
+                    self.name(text, name);
+                }
+                Segment::Index(at) => {
+                    text.push('[');
+                    text.push_str(&at.to_string());
+                    text.push(']');
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, text: &mut String, value: Value) {
+        let placeholder = format!(":v{}", self.values.len());
+        text.push_str(&placeholder);
+        self.values.insert(placeholder, value);
+    }
+}
+
+/// A piece of what is to be written.
+enum Part<'e> {
+    Text(&'static str),
+    Name(&'e Name),
+    Path(&'e Path),
+    Value(&'e Value),
+    TypeName(&'static str),
+    Condition(&'e Condition),
+    Operand(&'e Operand),
+    SetOperand(&'e SetOperand),
+}
+
+/// Pieces in the order in which they are written.
+#[derive(Default)]
+struct Parts<'e>(Vec<Part<'e>>);
+
+impl<'e> Parts<'e> {
+    fn extend(&mut self, parts: impl IntoIterator<Item = Part<'e>>) {
+        self.0.extend(parts);
+    }
+
+    fn condition(&mut self, condition: &'e Condition) {
+        use Part::{Operand, Path, Text, TypeName};
+
+        match condition {
+            Condition::Compare(left, comparator, right) => self.extend([
+                Operand(left),
+                Text(" "),
+                Text(comparator.as_str()),
+                Text(" "),
+                Operand(right),
+            ]),
+            Condition::Between(operand, low, high) => self.extend([
+                Operand(operand),
+                Text(" BETWEEN "),
+                Operand(low),
+                Text(" AND "),
+                Operand(high),
+            ]),
+            Condition::In(operand, choices) => {
+                self.extend([Operand(operand), Text(" IN (")]);
+                for (n, choice) in choices.iter().enumerate() {
+                    self.extend((n > 0).then_some(Text(", ")));
+                    self.extend([Operand(choice)]);
+                }
+                self.extend([Text(")")]);
+            }
+            // The operators associate to the left: an equal one on the right needs parentheses.
+            Condition::And(left, right) => {
+                self.grouped(left, matches!(**left, Condition::Or(..)));
+                self.extend([Text(" AND ")]);
+                self.grouped(
+                    right,
+                    matches!(**right, Condition::And(..) | Condition::Or(..)),
+                );
+            }
+            Condition::Or(left, right) => {
+                self.grouped(left, false);
+                self.extend([Text(" OR ")]);
+                self.grouped(right, matches!(**right, Condition::Or(..)));
+            }
+            Condition::Not(inner) => {
+                self.extend([Text("NOT ")]);
+                let joined = matches!(
+                    **inner,
+                    Condition::And(..) | Condition::Or(..) | Condition::Not(_)
+                );
+                self.grouped(inner, joined);
+            }
+            Condition::AttributeExists(path) => {
+                self.extend([Text("attribute_exists("), Path(path), Text(")")]);
+            }
+            Condition::AttributeNotExists(path) => {
+                self.extend([Text("attribute_not_exists("), Path(path), Text(")")]);
+            }
+            Condition::AttributeType(operand, value_type) => {
+                let name = TypeName(value_type.as_str());
+                self.call("attribute_type(", Operand(operand), name);
+            }
+            Condition::BeginsWith(operand, prefix) => {
+                self.call("begins_with(", Operand(operand), Operand(prefix));
+            }
+            Condition::Contains(operand, element) => {
+                self.call("contains(", Operand(operand), Operand(element));
+            }
+        }
+    }
+
+    fn grouped(&mut self, condition: &'e Condition, needed: bool) {
+        self.extend(needed.then_some(Part::Text("(")));
+        self.extend([Part::Condition(condition)]);
+        self.extend(needed.then_some(Part::Text(")")));
+    }
+
+    fn call(&mut self, opening: &'static str, first: Part<'e>, second: Part<'e>) {
+        self.extend([
+            Part::Text(opening),
+            first,
+            Part::Text(", "),
+            second,
+            Part::Text(")"),
+        ]);
+    }
+
+    fn operand(&mut self, operand: &'e Operand) {
+        match operand {
+            Operand::Path(path) => self.extend([Part::Path(path)]),
+            Operand::Value(value) => self.extend([Part::Value(value)]),
+            Operand::Size(path) => {
+                self.extend([Part::Text("size("), Part::Path(path), Part::Text(")")]);
+            }
+        }
+    }
+
+    /// A section of an update with its actions; nothing if there are none.
+    fn section<A>(
+        &mut self,
+        keyword: &'static str,
+        actions: &'e [A],
+        action: impl Fn(&mut Self, &'e A),
+    ) {
+        for (n, one) in actions.iter().enumerate() {
+            if n > 0 {
+                self.extend([Part::Text(", ")]);
+            } else {
+                self.extend((!self.0.is_empty()).then_some(Part::Text(" ")));
+                self.extend([Part::Text(keyword), Part::Text(" ")]);
+            }
+            action(self, one);
+        }
+    }
+
+    fn set_value(&mut self, value: &'e SetValue) {
+        let (left, operation) = match value {
+            SetValue::Operand(operand) => (operand, None),
+            SetValue::Sum(left, right) => (left, Some((" + ", right))),
+            SetValue::Difference(left, right) => (left, Some((" - ", right))),
+        };
+        self.extend([Part::SetOperand(left)]);
+        if let Some((operator, right)) = operation {
+            self.extend([Part::Text(operator), Part::SetOperand(right)]);
+        }
+    }
+
+    fn set_operand(&mut self, operand: &'e SetOperand) {
+        match operand {
+            SetOperand::Path(path) => self.extend([Part::Path(path)]),
+            SetOperand::Value(value) => self.extend([Part::Value(value)]),
+            SetOperand::IfNotExists(path, otherwise) => {
+                self.call(
+                    "if_not_exists(",
+                    Part::Path(path),
+                    Part::SetOperand(otherwise),
+                );
+            }
+            SetOperand::ListAppend(first, second) => {
+                self.call(
+                    "list_append(",
+                    Part::SetOperand(first),
+                    Part::SetOperand(second),
+                );
+            }
+        }
+    }
+
+    fn key_term(&mut self, name: &'e Name, op: &'e KeyOp) {
+        use Part::{Name, Text, Value};
+
+        let (comparator, value) = match op {
+            KeyOp::Eq(value) => (" = ", value),
+            KeyOp::Lt(value) => (" < ", value),
+            KeyOp::Le(value) => (" <= ", value),
+            KeyOp::Gt(value) => (" > ", value),
+            KeyOp::Ge(value) => (" >= ", value),
+            KeyOp::Between(low, high) => {
+                return self.extend([
+                    Name(name),
+                    Text(" BETWEEN "),
+                    Value(low),
+                    Text(" AND "),
+                    Value(high),
+                ]);
+            }
+            KeyOp::BeginsWith(prefix) => {
+                return self.call("begins_with(", Name(name), Value(prefix));
+            }
+        };
+        self.extend([Name(name), Text(comparator), Value(value)]);
     }
 }

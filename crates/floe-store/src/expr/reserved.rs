@@ -100,7 +100,9 @@ mod tests {
 
     #[test]
     fn other_words_are_free() {
-        for word in ["", "a", "titles", "ABOR", "ABORTS", "zones", "ttl_", "größe"] {
+        for word in [
+            "", "a", "titles", "ABOR", "ABORTS", "zones", "ttl_", "größe",
+        ] {
             assert!(!is_reserved(word), "word={word}");
         }
         for word in ["status", "Data", "tTL", "zone"] {

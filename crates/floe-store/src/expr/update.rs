@@ -254,7 +254,10 @@ mod tests {
         let update = Update::new()
             .set(
                 "x",
-                SetOperand::list_append(SetOperand::if_not_exists("a", Path::from("b")), Path::from("c")),
+                SetOperand::list_append(
+                    SetOperand::if_not_exists("a", Path::from("b")),
+                    Path::from("c"),
+                ),
             )
             .set_sum("y", Path::from("d"), SetOperand::if_not_exists("e", 1))
             .remove("z");
@@ -272,6 +275,9 @@ mod tests {
                 _ => SetOperand::list_append(Path::from("b"), operand),
             };
         }
-        assert_eq!(Update::new().set("x", operand).read_paths().count(), 200_000);
+        assert_eq!(
+            Update::new().set("x", operand).read_paths().count(),
+            200_000
+        );
     }
 }

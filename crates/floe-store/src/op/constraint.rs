@@ -225,9 +225,18 @@ mod tests {
         for (name, expected) in [
             ("abc", String::new()),
             ("A.b-c_9", String::new()),
-            ("", format!("Value at 'TableName' failed to satisfy constraint: {at_least} 1")),
-            ("ab", format!("Value 'ab' at 'tableName' failed to satisfy constraint: {at_least} 3")),
-            ("日本", format!("Value '日本' at 'tableName' failed to satisfy constraint: {at_least} 3")),
+            (
+                "",
+                format!("Value at 'TableName' failed to satisfy constraint: {at_least} 1"),
+            ),
+            (
+                "ab",
+                format!("Value 'ab' at 'tableName' failed to satisfy constraint: {at_least} 3"),
+            ),
+            (
+                "日本",
+                format!("Value '日本' at 'tableName' failed to satisfy constraint: {at_least} 3"),
+            ),
             (
                 "a b!",
                 "Value 'a b!' at 'tableName' failed to satisfy constraint: Member must satisfy \

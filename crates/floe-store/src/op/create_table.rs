@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::constraint::{Faults, table_name_faults_by_pattern};
 use super::{schema, tags};
 use crate::error::Result;
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
 use crate::table::{
     Billing, IndexDef, IndexKind, KeyKind, KeySchema, Projection, StreamView, TableClass, TableDef,
@@ -70,7 +70,12 @@ impl CreateTable {
         if let Billing::Provisioned(throughput) = self.billing {
             schema::throughput_faults(&mut faults, throughput, "provisionedThroughput");
         }
-        schema::key_faults(&mut faults, &self.key_schema, "keySchema", KEY_ATTRIBUTES_MAX);
+        schema::key_faults(
+            &mut faults,
+            &self.key_schema,
+            "keySchema",
+            KEY_ATTRIBUTES_MAX,
+        );
         for (at, (name, _)) in self.attribute_definitions.iter().enumerate() {
             let path = format_args!("attributeDefinitions.{}.member.attributeName", at + 1);
             faults.length(name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
@@ -207,7 +212,10 @@ fn elements(key: &KeySchema) -> Vec<KeySchemaElement> {
         name: name.clone(),
         role,
     };
-    let partition = key.partition.iter().map(|a| element(&a.name, KeyRole::Hash));
+    let partition = key
+        .partition
+        .iter()
+        .map(|a| element(&a.name, KeyRole::Hash));
     let sort = key.sort.iter().map(|a| element(&a.name, KeyRole::Range));
     partition.chain(sort).collect()
 }

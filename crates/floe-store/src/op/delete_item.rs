@@ -110,10 +110,6 @@ impl DeleteItem {
     ///
     /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
     /// hold.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a write is used up by applying it, whichever it is"
-    )]
     pub fn apply(self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
         check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
         Ok(Applied {

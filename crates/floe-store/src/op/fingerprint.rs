@@ -313,3 +313,22 @@ impl Write for Fingerprint {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv_1a_with_128_bits() {
+        // Test vectors of the algorithm's authors.
+        for (input, hash) in [
+            ("", 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d),
+            ("a", 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964),
+            ("foobar", 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18),
+        ] {
+            let mut fingerprint = Fingerprint::new();
+            fingerprint.bytes(input.as_bytes());
+            assert_eq!(fingerprint.finish(), hash, "{input}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use std::hash::{Hash, Hasher};
 
 use super::constraint::invalid;
 use crate::error::{Error, Result};
-use crate::item::{Item, Name};
+use crate::item::Item;
+use crate::text::Name;
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{IndexDef, KeyAttribute, KeyKind, KeySchema, TableDef};
 use crate::value::{Value, ValueType};
@@ -76,22 +77,22 @@ fn sort_too_long() -> Error {
 
 /// Checks a key: exactly the attributes of the schema, of their types, not empty, not too long.
 pub(super) fn check_key(schema: &KeySchema, key: &Item) -> Result<()> {
-    let fault = if key.len() == schema.attributes().count() {
-        key_fault(schema, key)
+    let result = if key.len() == schema.attributes().count() {
+        check_parts(schema, key)
     } else {
-        Some(KeyFault::Shape(None))
+        Err(KeyFault::Shape(None))
     };
-    fault.map_or(Ok(()), |fault| Err(fault.into_error(Wording::Key)))
+    result.map_err(|fault| fault.into_error(Wording::Key))
 }
 
 /// Checks the key inside an item that is put.
 pub(super) fn check_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    key_fault(schema, item).map_or(Ok(()), |fault| Err(fault.into_error(Wording::Item)))
+    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Item))
 }
 
 /// Checks the key inside an item that a batch puts, which has the words of the operations on keys.
 pub(super) fn check_batch_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    key_fault(schema, item).map_or(Ok(()), |fault| Err(fault.into_error(Wording::Key)))
+    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Key))
 }
 
 /// Checks only that no attribute of the key is empty: the one fault of a key that refuses a
@@ -106,26 +107,22 @@ pub(super) fn check_key_filled(schema: &KeySchema, item: &Item) -> Result<()> {
     })
 }
 
-fn key_fault<'a>(schema: &'a KeySchema, item: &Item) -> Option<KeyFault<'a>> {
-    let partition = part_fault(&schema.partition, item, PARTITION_KEY_BYTES_MAX);
-    match partition {
-        Err(fault) => return Some(fault),
-        Ok(false) => return Some(KeyFault::PartitionTooLong),
-        Ok(true) => {}
-    }
-    match part_fault(&schema.sort, item, SORT_KEY_BYTES_MAX) {
-        Err(fault) => Some(fault),
-        Ok(false) => Some(KeyFault::SortTooLong),
-        Ok(true) => None,
-    }
+fn check_parts<'a>(schema: &'a KeySchema, item: &Item) -> Result<(), KeyFault<'a>> {
+    let partition_max = (PARTITION_KEY_BYTES_MAX, KeyFault::PartitionTooLong);
+    check_part(&schema.partition, item, partition_max)?;
+    check_part(
+        &schema.sort,
+        item,
+        (SORT_KEY_BYTES_MAX, KeyFault::SortTooLong),
+    )
 }
 
-/// Whether the attributes together are short enough, or what is wrong with one of them.
-fn part_fault<'a>(
+/// Checks the attributes of one part of a key, and that they are short enough together.
+fn check_part<'a>(
     attributes: &'a [KeyAttribute],
     item: &Item,
-    bytes_max: usize,
-) -> Result<bool, KeyFault<'a>> {
+    (bytes_max, too_long): (usize, KeyFault<'a>),
+) -> Result<(), KeyFault<'a>> {
     let mut bytes = 0;
     for attribute in attributes {
         let value = item
@@ -139,7 +136,10 @@ fn part_fault<'a>(
         }
         bytes += key_bytes(value);
     }
-    Ok(bytes <= bytes_max)
+    if bytes > bytes_max {
+        return Err(too_long);
+    }
+    Ok(())
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -163,7 +163,9 @@ fn key_bytes(value: &Value) -> usize {
 /// there, it must be fit for the index.
 pub(super) fn check_index_keys(table: &TableDef, item: &Item) -> Result<()> {
     let fault = first_index_fault(table, |index| index_fault(table, index, item, |_| true));
-    fault.map_or(Ok(()), |(index, fault)| Err(fault.put_error(index)))
+    fault.map_or(Ok(()), |(index, fault)| {
+        Err(fault.into_error(index, Writer::Put))
+    })
 }
 
 /// Checks the keys of the indexes as far as an update has changed them.
@@ -171,7 +173,9 @@ pub(super) fn check_changed_index_keys(table: &TableDef, old: &Item, new: &Item)
     let fault = first_index_fault(table, |index| {
         index_fault(table, index, new, |name| old.get(name) != new.get(name))
     });
-    fault.map_or(Ok(()), |(index, fault)| Err(fault.update_error(index)))
+    fault.map_or(Ok(()), |(index, fault)| {
+        Err(fault.into_error(index, Writer::Update))
+    })
 }
 
 /// Checks a value that an update sets, whatever the item is.
@@ -180,7 +184,9 @@ pub(super) fn check_index_key_value(table: &TableDef, name: &Name, value: &Value
         let attribute = index.key.attributes().find(|a| a.name == *name)?;
         value_fault(attribute, value)
     });
-    fault.map_or(Ok(()), |(index, fault)| Err(fault.update_error(index)))
+    fault.map_or(Ok(()), |(index, fault)| {
+        Err(fault.into_error(index, Writer::Update))
+    })
 }
 
 /// The fault of the index that comes first by name, which is the one that DynamoDB names.
@@ -204,10 +210,23 @@ enum IndexFault<'t> {
     SortTooLong,
 }
 
+/// Which kind of write brought a value into the key of an index.
+#[derive(Clone, Copy)]
+enum Writer {
+    Put,
+    Update,
+}
+
 impl IndexFault<'_> {
-    fn put_error(self, index: &IndexDef) -> Error {
-        match self {
-            Self::Empty(attribute) => Error::Validation(format!(
+    fn into_error(self, index: &IndexDef, writer: Writer) -> Error {
+        match (self, writer) {
+            (Self::Type(attribute, actual), _) => invalid(format_args!(
+                "Type mismatch for Index Key {} Expected: {} Actual: {actual} IndexName: {}",
+                attribute.name,
+                attribute.kind.as_str(),
+                index.name
+            )),
+            (Self::Empty(attribute), Writer::Put) => Error::Validation(format!(
                 "One or more parameter values are not valid. A value specified for a secondary \
                  index key is not supported. The AttributeValue for a key attribute cannot contain \
                  an empty {} value. IndexName: {}, IndexKey: {}",
@@ -215,33 +234,14 @@ impl IndexFault<'_> {
                 index.name,
                 attribute.name
             )),
-            other => other.error(index),
-        }
-    }
-
-    fn update_error(self, index: &IndexDef) -> Error {
-        match self {
-            Self::Empty(attribute) => Error::Validation(format!(
+            (Self::Empty(attribute), Writer::Update) => Error::Validation(format!(
                 "One or more parameter values are not valid. The update expression attempted to \
                  update a secondary index key to a value that is not supported. The AttributeValue \
                  for a key attribute cannot contain an empty {} value.",
                 kind_word(attribute.kind)
             )),
-            other => other.error(index),
-        }
-    }
-
-    fn error(self, index: &IndexDef) -> Error {
-        match self {
-            Self::Type(attribute, actual) => invalid(format_args!(
-                "Type mismatch for Index Key {} Expected: {} Actual: {actual} IndexName: {}",
-                attribute.name,
-                attribute.kind.as_str(),
-                index.name
-            )),
-            Self::Empty(_) => self.put_error(index),
-            Self::PartitionTooLong => partition_too_long(),
-            Self::SortTooLong => sort_too_long(),
+            (Self::PartitionTooLong, _) => partition_too_long(),
+            (Self::SortTooLong, _) => sort_too_long(),
         }
     }
 }
@@ -254,7 +254,9 @@ pub(super) fn check_index_keys_filled(table: &TableDef, item: &Item) -> Result<(
             _ => None,
         }
     });
-    fault.map_or(Ok(()), |(index, fault)| Err(fault.put_error(index)))
+    fault.map_or(Ok(()), |(index, fault)| {
+        Err(fault.into_error(index, Writer::Put))
+    })
 }
 
 fn index_fault<'t>(
@@ -314,8 +316,8 @@ pub(super) struct KeyRef<'a> {
 impl<'a> KeyRef<'a> {
     /// The key of the item; `None` if the item has no sound key, which other checks report.
     pub(super) fn new(table: &'a TableDef, item: &'a Item) -> Option<Self> {
-        key_fault(&table.key, item)
-            .is_none()
+        check_parts(&table.key, item)
+            .is_ok()
             .then_some(Self { table, item })
     }
 

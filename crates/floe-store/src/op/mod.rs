@@ -1,7 +1,43 @@
 //! The operations, one file each: what it means, input, output, validation.
 //!
-//! An input is validated in two steps, as DynamoDB does: `validate` looks at the request alone, and
-//! the functions that take a [`TableDef`](crate::TableDef) look at it against the table.
+//! Nothing here does I/O. An engine takes each request through the same steps, in DynamoDB's order, so
+//! that a request with several faults is refused for the same one everywhere:
+//!
+//! 1. `validate` looks at the request alone.
+//! 2. The engine finds the table, or answers [`missing_table`].
+//! 3. `check` looks at the request against the table; for a query or scan `plan` does, and says what to
+//!    read ([`ReadPlan`]).
+//! 4. For a write, the engine reads the item under the `key` and calls `apply`, which evaluates the
+//!    condition and answers the item after the write ([`Applied`]).
+//!
+//! ```
+//! use floe_store::expr::{Condition, Path, Update};
+//! use floe_store::op::{UpdateItem, WriteItem};
+//! use floe_store::table::KeyKind;
+//! use floe_store::{Item, TableDef};
+//!
+//! let table = TableDef::builder("Counters", "id", KeyKind::S).build()?;
+//! let key = Item::new().with("id", "visits");
+//! let write: WriteItem = UpdateItem::new("Counters", key.clone(), Update::new().add("n", 1))
+//!     .condition(Condition::lt(Path::attribute("n"), 10))
+//!     .into();
+//!
+//! write.validate()?;
+//! write.check(&table)?;
+//! assert_eq!(write.key(&table)?, key);
+//! let old = key.clone().with("n", 9);
+//! let applied = write.clone().apply(&table, Some(&old))?;
+//! assert_eq!(applied.new, Some(key.with("n", 10)));
+//! assert!(write.apply(&table, applied.new.as_ref()).is_err());
+//! # Ok::<(), floe_store::Error>(())
+//! ```
+//!
+//! In a transaction, what is wrong with one action for its table or its item is not an error but a
+//! [reason](crate::CancellationReason) to cancel; see [`TransactWrite`].
+//!
+//! Messages are DynamoDB's, word for word. Where it wraps an error of a single write into
+//! `1 validation error detected: …`, so does this; where it repeats a whole list or map of the request
+//! in a message, the message leaves it out.
 
 mod batch_get_item;
 mod batch_write_item;

@@ -10,11 +10,12 @@
 //! 4. puts what [`answer`](ReadPlan::answer) makes of it on the page.
 
 use super::constraint::{enveloped, invalid};
-use super::{Select, keys, references};
+use super::{Segment, Select, keys, references};
 use crate::capacity::Consistency;
 use crate::error::{Error, Result};
 use crate::expr::{Condition, KeyOp, KeyRange, Path, Paths};
-use crate::item::{Item, Name};
+use crate::item::Item;
+use crate::text::Name;
 use crate::table::{IndexDef, IndexKind, KeySchema, Projection, TableDef};
 use crate::value::Value;
 
@@ -27,6 +28,8 @@ pub struct ReadPlan<'a> {
     pub index: Option<&'a IndexDef>,
     /// What to walk, for a query; a scan walks everything.
     pub range: Option<KeyRange>,
+    /// Which part to walk, for a parallel scan.
+    pub segment: Option<Segment>,
     /// Whether to walk in ascending order.
     pub forward: bool,
     /// After which entry to start: the key of the table and of the index together.
@@ -156,7 +159,7 @@ impl<'a> Read<'a> {
         references::check_projection(table, self.projection)
     }
 
-    /// A global index cannot return what it has not copied.
+    /// A global index that does not copy everything cannot answer everything.
     pub(super) fn check_select_all(&self, index: Option<&IndexDef>) -> Result<()> {
         match index {
             Some(index)
@@ -174,7 +177,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// Neither return nor compare what it has not copied.
+    /// A global index can neither answer nor compare what it has not copied.
     pub(super) fn check_projected(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
         let Some(index) = index.filter(|i| i.kind == IndexKind::Global) else {
             return Ok(());
@@ -198,14 +201,8 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// The plan, once everything has been checked.
-    pub(super) fn plan(
-        self,
-        table: &'a TableDef,
-        index: Option<&'a IndexDef>,
-        range: Option<KeyRange>,
-        forward: bool,
-    ) -> ReadPlan<'a> {
+    /// The plan to read everything, once everything has been checked.
+    pub(super) fn plan(self, table: &'a TableDef, index: Option<&'a IndexDef>) -> ReadPlan<'a> {
         let returned = match (self.select, self.projection) {
             (Some(Select::Count), _) => Returned::Count,
             (_, Some(paths)) => Returned::Paths(paths),
@@ -217,8 +214,9 @@ impl<'a> Read<'a> {
             fetches: index.is_some_and(|index| self.fetches(table, index, returned)),
             table,
             index,
-            range,
-            forward,
+            range: None,
+            segment: None,
+            forward: true,
             start_key: self.start_key,
             limit: self.limit,
             filter: self.filter,
@@ -245,7 +243,10 @@ fn projection_roots(projection: Option<&Paths>) -> impl Iterator<Item = &Name> {
 }
 
 fn filter_roots(filter: Option<&Condition>) -> impl Iterator<Item = &Name> {
-    filter.into_iter().flat_map(Condition::paths).map(Path::root)
+    filter
+        .into_iter()
+        .flat_map(Condition::paths)
+        .map(Path::root)
 }
 
 fn unprojected<'n>(
@@ -303,7 +304,10 @@ pub(super) fn check_start_in_range(
         return Err(Error::validation(ONE_ROW));
     }
     let mut prefix = key.sort.iter().zip(&range.sort_prefix);
-    let ranged = key.sort.get(range.sort_prefix.len()).zip(range.range.as_ref());
+    let ranged = key
+        .sort
+        .get(range.sort_prefix.len())
+        .zip(range.range.as_ref());
     let in_range = prefix.all(|(attribute, value)| holds(&attribute.name, value))
         && ranged.is_none_or(|(attribute, op)| {
             start_key

@@ -2,7 +2,7 @@
 
 use super::constraint::{enveloped, validate_table_name};
 use super::values::Survey;
-use super::write_item::{check_old_only, check_old, check_token};
+use super::write_item::{check_old, check_old_only, check_token};
 use super::{Applied, ReturnValues, keys, references};
 use crate::capacity::ReturnConsumedCapacity;
 use crate::error::Result;

@@ -5,7 +5,7 @@ use super::plan::{self, Read, ReadPlan};
 use super::references;
 use super::values::check_values;
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::{Condition, ExpressionKind, KeyCondition, Paths};
 use crate::item::Item;
 use crate::table::TableDef;
@@ -124,7 +124,14 @@ impl Query {
             filter.check_as(ExpressionKind::Filter)?;
         }
         self.projection.as_ref().map_or(Ok(()), Paths::check)?;
-        self.read().validate_select()
+        self.read().validate_select()?;
+        if self.key_condition.terms.is_empty() {
+            return Err(Error::validation(
+                "Either the KeyConditions or KeyConditionExpression parameter must be specified in \
+                 the request.",
+            ));
+        }
+        self.key_condition.check()
     }
 
     /// Settles a valid request against its table.
@@ -147,7 +154,11 @@ impl Query {
         read.check_references(table)?;
         read.check_select_all(index)?;
         read.check_projected(table, index)?;
-        Ok(read.plan(table, index, Some(range), self.forward))
+        Ok(ReadPlan {
+            range: Some(range),
+            forward: self.forward,
+            ..read.plan(table, index)
+        })
     }
 
     /// Checks a valid request against its table; see [`plan`](Query::plan), which does it too.

@@ -8,14 +8,19 @@ use crate::table::{KeySchema, TableDef};
 /// Checks that no path of a condition leads into a key attribute, where nothing can be.
 pub(super) fn check_condition(table: &TableDef, condition: Option<&Condition>) -> Result<()> {
     condition.map_or(Ok(()), |condition| {
-        condition.paths().try_for_each(|path| check_scalar(table, path))
+        condition
+            .paths()
+            .try_for_each(|path| check_scalar(table, path))
     })
 }
 
 /// Checks that no path of a projection leads into a key attribute.
 pub(super) fn check_projection(table: &TableDef, projection: Option<&Paths>) -> Result<()> {
     projection.map_or(Ok(()), |paths| {
-        paths.0.iter().try_for_each(|path| check_scalar(table, path))
+        paths
+            .0
+            .iter()
+            .try_for_each(|path| check_scalar(table, path))
     })
 }
 
@@ -37,7 +42,10 @@ pub(super) fn check_update(table: &TableDef, update: &Update) -> Result<()> {
 
 /// Checks that the filter of a query asks nothing of the key that the query already asks about.
 pub(super) fn check_query_filter(queried: &KeySchema, filter: Option<&Condition>) -> Result<()> {
-    let mut roots = filter.into_iter().flat_map(Condition::paths).map(Path::root);
+    let mut roots = filter
+        .into_iter()
+        .flat_map(Condition::paths)
+        .map(Path::root);
     match roots.find(|name| queried.contains(name)) {
         Some(name) => Err(Error::Validation(format!(
             "Filter Expression can only contain non-primary key attributes: Primary key attribute: \

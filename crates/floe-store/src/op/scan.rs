@@ -127,14 +127,18 @@ impl Scan {
     pub fn validate(&self) -> Result<()> {
         validate_table_name(&self.table_name)?;
         limit_faults(self.limit).into_result()?;
-        self.segment.as_ref().map_or(Ok(()), Segment::validate_range)?;
+        self.segment
+            .as_ref()
+            .map_or(Ok(()), Segment::validate_range)?;
         self.validate_start_key()?;
         if let Some(filter) = &self.filter {
             filter.check_as(ExpressionKind::Filter)?;
         }
         self.projection.as_ref().map_or(Ok(()), Paths::check)?;
         self.read().validate_select()?;
-        self.segment.as_ref().map_or(Ok(()), Segment::validate_order)
+        self.segment
+            .as_ref()
+            .map_or(Ok(()), Segment::validate_order)
     }
 
     fn validate_start_key(&self) -> Result<()> {
@@ -164,7 +168,10 @@ impl Scan {
         }
         read.check_references(table)?;
         read.check_projected(table, index)?;
-        Ok(read.plan(table, index, None, true))
+        Ok(ReadPlan {
+            segment: self.segment,
+            ..read.plan(table, index)
+        })
     }
 
     /// Checks a valid request against its table; see [`plan`](Scan::plan), which does it too.
@@ -226,7 +233,10 @@ fn check_start_types(table: &TableDef, index: Option<&IndexDef>, start_key: &Ite
     let Some(told) = index.or_else(first) else {
         return Ok(());
     };
-    let keys = table.indexes.iter().flat_map(|index| index.key.attributes());
+    let keys = table
+        .indexes
+        .iter()
+        .flat_map(|index| index.key.attributes());
     for attribute in table.key.attributes().chain(keys) {
         if let Some(value) = start_key.get(&attribute.name)
             && !attribute.kind.matches(value)

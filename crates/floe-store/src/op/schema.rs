@@ -6,7 +6,7 @@ use std::fmt;
 use super::constraint::{Faults, invalid, length_at_least, length_at_most};
 use super::{CreateIndex, KeyRole, KeySchemaElement};
 use crate::error::{Error, Result};
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits::{
     GLOBAL_INDEXES_MAX, INCLUDED_ATTRIBUTES_MAX, INCLUDED_ATTRIBUTES_TOTAL_MAX, INDEX_NAME_CHARS,
     INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX,
@@ -32,8 +32,8 @@ pub(super) fn throughput_faults(faults: &mut Faults, throughput: Throughput, pat
     faults.value(throughput.read, read, at_least_one);
 }
 
-/// The elements of a key. `path` is where they stand, `length_path` where DynamoDB says that they do
-/// when there are too many.
+/// The elements of a key, at this path of the request. Of too many, DynamoDB always says that they stand
+/// at `keySchema`.
 pub(super) fn key_faults(
     faults: &mut Faults,
     elements: &[KeySchemaElement],
@@ -91,11 +91,7 @@ pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str)
         }
     }
     if let Some(throughput) = index.throughput {
-        throughput_faults(
-            faults,
-            throughput,
-            &format!("{path}.provisionedThroughput"),
-        );
+        throughput_faults(faults, throughput, &format!("{path}.provisionedThroughput"));
     }
 }
 
@@ -280,7 +276,10 @@ pub(super) fn check_definitions_used(
         .chain(index_elements)
         .map(|element| element.name.as_str())
         .collect();
-    if definitions.iter().all(|(name, _)| used.contains(&name.as_str())) {
+    if definitions
+        .iter()
+        .all(|(name, _)| used.contains(&name.as_str()))
+    {
         return Ok(());
     }
     if indexes.is_empty() {
@@ -505,9 +504,7 @@ fn hash_order<'a>(names: &[&'a str], buckets: Buckets) -> Vec<&'a str> {
     // A stable sort keeps the order of arrival within a bucket.
     distinct.sort_by_key(|name| {
         let units = name.encode_utf16().map(u32::from);
-        let hash = units.fold(0u32, |hash, unit| {
-            hash.wrapping_mul(31).wrapping_add(unit)
-        });
+        let hash = units.fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit));
         (hash ^ (hash >> 16)) as usize & (capacity - 1)
     });
     distinct

@@ -8,8 +8,8 @@ use crate::env::Timestamp;
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::limits::{
-    DESCRIBE_STREAM_SHARDS_MAX, GET_RECORDS_MAX, LIST_STREAMS_MAX, SEQUENCE_NUMBER_CHARS,
-    SHARD_ID_CHARS, SHARD_ITERATOR_CHARS, STREAM_ARN_CHARS,
+    CONSUMER_NAME_BYTES, DESCRIBE_STREAM_SHARDS_MAX, GET_RECORDS_MAX, LIST_STREAMS_MAX,
+    SEQUENCE_NUMBER_CHARS, SHARD_ID_CHARS, SHARD_ITERATOR_CHARS, STREAM_ARN_CHARS,
 };
 use crate::size::item_size;
 use crate::table::{KeySchema, StreamView};
@@ -315,4 +315,26 @@ pub struct HoldChanges {
     /// The last record that the consumer is done with; records after it are kept. `Some` of the trim
     /// horizon's `"0"` keeps everything. `None` gives the hold up.
     pub after_sequence: Option<String>,
+}
+
+impl HoldChanges {
+    /// Checks the request.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) when the consumer has no name that can be kept, or the stream
+    /// none that a stream can have.
+    pub fn validate(&self) -> Result<()> {
+        if !CONSUMER_NAME_BYTES.contains(&self.consumer.len()) {
+            return Err(Error::Validation(format!(
+                "the name of a consumer must have {} to {} bytes: length={}",
+                CONSUMER_NAME_BYTES.start(),
+                CONSUMER_NAME_BYTES.end(),
+                self.consumer.len()
+            )));
+        }
+        let mut faults = Faults::new();
+        faults.length(&self.stream_arn, "streamArn", STREAM_ARN_CHARS);
+        faults.into_result()
+    }
 }

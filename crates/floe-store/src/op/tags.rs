@@ -44,7 +44,10 @@ impl UpdateTags {
     /// [`Validation`](Error::Validation) when the table would have too many tags.
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
-        let add = self.add.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let add = self
+            .add
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone()));
         table.tags.extend(add);
         for key in &self.remove {
             table.tags.remove(key);

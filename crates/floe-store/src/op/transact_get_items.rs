@@ -60,23 +60,19 @@ impl TransactGetItems {
     /// [`TransactionCanceled`](Error::TransactionCanceled) when a key is none of its table,
     /// [`Validation`](Error::Validation) when an item is read twice.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
-        let mut reasons = Vec::with_capacity(self.gets.len());
+        let mut faults = Vec::new();
         let mut seen = HashSet::with_capacity(self.gets.len());
         let mut repeated = false;
-        for get in &self.gets {
+        for (at, get) in self.gets.iter().enumerate() {
             let table = tables(&get.table_name).ok_or_else(missing_table)?;
-            reasons.push(match get.check(table) {
-                Ok(()) => CancellationReason::none(),
-                Err(error) => {
-                    CancellationReason::new(CancellationCode::ValidationError, error.to_string())
-                }
-            });
-            if let Some(key) = keys::KeyRef::new(table, &get.key) {
+            if let Err(error) = get.check(table) {
+                faults.push((at, error));
+            } else if let Some(key) = keys::KeyRef::new(table, &get.key) {
                 repeated |= !seen.insert(key);
             }
         }
-        if reasons.iter().any(|r| r.code != CancellationCode::None) {
-            return Err(Error::TransactionCanceled { reasons });
+        if !faults.is_empty() {
+            return Err(canceled(self.gets.len(), faults));
         }
         if repeated {
             return Err(repeated_item());
@@ -92,6 +88,17 @@ impl TransactGetItems {
     pub fn check_bytes(bytes: usize) -> Result<()> {
         check_bytes(bytes)
     }
+}
+
+/// Cancels a transaction of so many reads for the faults at these places.
+fn canceled(count: usize, faults: Vec<(usize, Error)>) -> Error {
+    let mut reasons = vec![CancellationReason::none(); count];
+    for (at, error) in faults {
+        if let Some(reason) = reasons.get_mut(at) {
+            *reason = CancellationReason::new(CancellationCode::ValidationError, error.to_string());
+        }
+    }
+    Error::TransactionCanceled { reasons }
 }
 
 /// One item that [`TransactGetItems`] reads.

@@ -6,7 +6,9 @@ use super::constraint::{Faults, length_at_least, length_at_most, table_name_faul
 use super::fingerprint::Fingerprint;
 use super::values::check_values;
 use super::write_item::{check_old, key_of};
-use super::{DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, keys, missing_table, references};
+use super::{
+    DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, keys, missing_table, references,
+};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::error::{CancellationCode, CancellationReason, Error, Result};
 use crate::expr::Condition;

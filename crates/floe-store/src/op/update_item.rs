@@ -181,9 +181,10 @@ fn request_bytes(update: &Update) -> usize {
     const STATEMENT: usize = 3;
     const WRITES_A_VALUE: usize = 19;
     const CLEARS: usize = 1;
-    let set = update.set.iter().map(|(path, value)| {
-        WRITES_A_VALUE + target_bytes(path) + set_value_bytes(value)
-    });
+    let set = update
+        .set
+        .iter()
+        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + set_value_bytes(value));
     let add = update
         .add
         .iter()
@@ -198,14 +199,20 @@ fn request_bytes(update: &Update) -> usize {
 
 fn target_bytes(path: &Path) -> usize {
     const STEP: usize = 4;
-    let rest = path.rest().iter().map(|segment| STEP + segment_bytes(segment));
+    let rest = path
+        .rest()
+        .iter()
+        .map(|segment| STEP + segment_bytes(segment));
     path.root().len() + rest.sum::<usize>()
 }
 
 fn path_operand_bytes(path: &Path) -> usize {
     const OPERAND: usize = 1;
     const STEP: usize = 14;
-    let rest = path.rest().iter().map(|segment| STEP + segment_bytes(segment));
+    let rest = path
+        .rest()
+        .iter()
+        .map(|segment| STEP + segment_bytes(segment));
     OPERAND + STEP + path.root().len() + rest.sum::<usize>()
 }
 

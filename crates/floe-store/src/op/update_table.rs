@@ -5,11 +5,9 @@ use std::collections::HashSet;
 use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
 use super::{CreateIndex, CreateTable, missing_table, schema};
 use crate::error::{Error, Result};
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits::{INDEX_CHANGES_MAX, INDEX_NAME_CHARS, KEY_ATTRIBUTE_NAME_BYTES_MAX};
-use crate::table::{
-    Billing, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput,
-};
+use crate::table::{Billing, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput};
 
 /// Changes a table. What is absent stays as it is.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -127,7 +125,9 @@ impl UpdateTable {
             self.apply_index(update, current, &mut table)?;
         }
         self.check_index_throughput(current, &table)?;
-        table.deletion_protection = self.deletion_protection.unwrap_or(table.deletion_protection);
+        table.deletion_protection = self
+            .deletion_protection
+            .unwrap_or(table.deletion_protection);
         table.class = self.class.unwrap_or(table.class);
         Ok(table)
     }

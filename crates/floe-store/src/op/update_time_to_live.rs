@@ -2,7 +2,7 @@
 
 use super::constraint::{Faults, table_name_faults_by_pattern};
 use crate::error::{Error, Result};
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits::TTL_ATTRIBUTE_NAME_BYTES;
 use crate::table::TableDef;
 

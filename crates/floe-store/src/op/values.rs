@@ -169,7 +169,10 @@ mod tests {
     fn the_survey_weighs_as_size_does() {
         let item = Item::new()
             .with("text", "abc")
-            .with("map", Item::new().with("a", lists(3)).with("b", Value::Null))
+            .with(
+                "map",
+                Item::new().with("a", lists(3)).with("b", Value::Null),
+            )
             .with("list", Value::L(vec![Value::from(true), lists(2)]));
         assert_eq!(Survey::of(&item).bytes(), item_size(&item));
     }

@@ -176,9 +176,11 @@ pub(super) fn check_old(
 pub(super) fn check_old_only(return_values: ReturnValues) -> Result<()> {
     match return_values {
         ReturnValues::None | ReturnValues::AllOld => Ok(()),
-        ReturnValues::UpdatedOld | ReturnValues::AllNew | ReturnValues::UpdatedNew => Err(
-            enveloped(Error::validation("ReturnValues can only be ALL_OLD or NONE")),
-        ),
+        ReturnValues::UpdatedOld | ReturnValues::AllNew | ReturnValues::UpdatedNew => {
+            Err(enveloped(Error::validation(
+                "ReturnValues can only be ALL_OLD or NONE",
+            )))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use floe_store::op::{
     BatchGetItem, BatchWriteItem, GetItem, PutItem, Query, Scan, TransactWriteItems, UpdateItem,
 };
 use floe_store::expr::KeyCondition;
-use floe_store::{Error, Item, Result, Set, SetError, Value};
+use floe_store::{Error, Item, Result, Set, SetError, Text, Value};
 
 use super::fixture::*;
 
@@ -96,7 +96,7 @@ pub(super) async fn numbers_must_be_numbers(_: &mut Fixture) {
 }
 
 pub(super) async fn sets_hold_each_element_once(_: &mut Fixture) {
-    let text = |elements: &[&str]| Set::new(elements.iter().map(|e| (*e).to_owned()));
+    let text = |elements: &[&str]| Set::new(elements.iter().map(|text| Text::from(*text)));
     assert_eq!(text(&["a", "b", "a"]), Err(SetError::Duplicate));
     assert_eq!(text(&[]), Err(SetError::Empty));
     assert_eq!(Set::new([number("1"), number("1.0")]), Err(SetError::Duplicate), "by value");

@@ -40,7 +40,7 @@ pub(super) async fn get_projects_by_table(t: &mut Fixture) {
     t.create(plain()).await;
     t.fill("Plain", [item("a").with("v", 1).with("w", 2)]).await;
     let mut batch = BatchGetItem::new().keys("Plain", [item("a")]);
-    batch.requests.get_mut("Plain").unwrap().projection = Some(projection("w, missing"));
+    batch.requests.get_mut("Plain").unwrap().projection = Some(projection("w, absent"));
     let output = get(t, batch).await.unwrap();
     assert_eq!(output.items["Plain"], [Item::new().with("w", 2)]);
 }

@@ -21,9 +21,9 @@ fn subject() -> Item {
         .with("ns", numbers([1, 2, 3]))
         .with("bs", binaries([b"p", b"qr"]))
         .with("l", Value::L(vec![1.into(), "one".into(), list([1])]))
-        .with("m", map([("k", 1.into()), ("inner", map([("deep", "d")]))]))
+        .with("m", map([("k", 1.into()), ("inside", map([("deep", "d")]))]))
         .with("uni", "é\u{1F9CA}")
-        .with("empty", "")
+        .with("blank", "")
 }
 
 /// Every value that the conditions name.
@@ -35,7 +35,7 @@ fn all_values() -> Values {
         "false" => false, "null" => Value::Null, "ss" => strings(["y", "x"]), "x" => "x",
         "ns" => numbers([3, 2, 1]), "one" => 1, "two" => 2, "three" => 3, "p" => vec![b'p'],
         "l" => Value::L(vec![1.into(), "one".into(), list([1])]), "l1" => list([1]),
-        "m" => map([("inner", map([("deep", "d")])), ("k", 1.into())]), "word" => "one",
+        "m" => map([("inside", map([("deep", "d")])), ("k", 1.into())]), "word" => "one",
         "S" => "S", "N" => "N", "B" => "B", "BOOL" => "BOOL", "NULL" => "NULL", "SS" => "SS",
         "NS" => "NS", "BS" => "BS", "L" => "L", "M" => "M",
     }
@@ -72,8 +72,8 @@ pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
     ready(t).await;
     check(t, true, &[
         "s = :banana", "n = :five", "n = n2", "b = :b", "yes = :true", "nil = :null", "ss = :ss",
-        "ns = :ns", "l = :l", "m = :m", "m.inner.deep <> :c", "l[0] = :one", "l[2] = :l1",
-        "l[2][0] = :one", "m.k = l[0]", "empty = :none", ":five = :five", ":five = n",
+        "ns = :ns", "l = :l", "m = :m", "m.inside.deep <> :c", "l[0] = :one", "l[2] = :l1",
+        "l[2][0] = :one", "m.k = l[0]", "blank = :none", ":five = :five", ":five = n",
     ]).await;
     check(t, false, &[
         "s = :apple", "n = :four", "n = :text5", "s = n", "b = :b12", "yes = :false", "nil = :false",
@@ -84,8 +84,8 @@ pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
 pub(super) async fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
     ready(t).await;
     check(t, true, &[
-        "s <> :apple", "n <> :text5", "s <> n", "missing <> :one", ":one <> missing", "q <> z",
-        "m.missing <> :one", "l[9] <> :one", "s[0] <> :one",
+        "s <> :apple", "n <> :text5", "s <> n", "absent <> :one", ":one <> absent", "q <> z",
+        "m.absent <> :one", "l[9] <> :one", "s[0] <> :one",
     ]).await;
     check(t, false, &["s <> :banana", "n <> n2", "ss <> :ss", "nil <> :null"]).await;
 }
@@ -94,12 +94,12 @@ pub(super) async fn order_is_within_a_type(t: &mut Fixture) {
     ready(t).await;
     check(t, true, &[
         "s < :c", "s <= :banana", "s > :apple", "s >= :banana", "s2 < s", "n < :six", "n <= :five",
-        "n > :four", "n >= :five", "n < n7", "b > :b12", "b < :b23", "empty < s", ":four < n",
+        "n > :four", "n >= :five", "n < n7", "b > :b12", "b < :b23", "blank < s", ":four < n",
     ]).await;
     check(t, false, &[
         "s < :apple", "s < :banana", "s > :banana", "n < :five", "n > :five", "n < :text5",
-        "n > :text5", "n < :c", "s > n", "b < :b12", "missing < :one", "missing > :one",
-        "missing >= :one", "yes < :one", "l > :one", "n <= missing",
+        "n > :text5", "n < :c", "s > n", "b < :b12", "absent < :one", "absent > :one",
+        "absent >= :one", "yes < :one", "l > :one", "n <= absent",
     ]).await;
 }
 
@@ -111,9 +111,9 @@ pub(super) async fn between_includes_both_ends(t: &mut Fixture) {
         "n BETWEEN n2 AND n7",
     ]).await;
     check(t, false, &[
-        "n BETWEEN :six AND :seven", "s BETWEEN :c AND :x", "missing BETWEEN :four AND :six",
+        "n BETWEEN :six AND :seven", "s BETWEEN :c AND :x", "absent BETWEEN :four AND :six",
         "yes BETWEEN :four AND :six", "n BETWEEN s AND n7", "n BETWEEN n7 AND n2",
-        "n BETWEEN :four AND missing", "s BETWEEN :four AND :six",
+        "n BETWEEN :four AND absent", "s BETWEEN :four AND :six",
     ]).await;
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn in_is_any_equality(t: &mut Fixture) {
         "n IN (:four, :five)", "n IN (:five)", "s IN (:banana, :five, :null)", "nil IN (:null)",
         "ss IN (:one, :ss)", "n IN (:four, n2)", "l IN (:l)", ":one IN (l[0], l[1])",
     ]).await;
-    check(t, false, &["n IN (:four, :six)", "n IN (:text5)", "missing IN (:one, :two)", "s IN (:x, n)"])
+    check(t, false, &["n IN (:four, :six)", "n IN (:text5)", "absent IN (:one, :two)", "s IN (:x, n)"])
         .await;
 }
 
@@ -150,12 +150,12 @@ pub(super) async fn logic_nests(t: &mut Fixture) {
 pub(super) async fn existence_is_about_the_path(t: &mut Fixture) {
     ready(t).await;
     check(t, true, &[
-        "attribute_exists(pk)", "attribute_exists(nil)", "attribute_exists(m.inner.deep)",
-        "attribute_exists(l[2][0])", "attribute_exists(empty)", "attribute_not_exists(missing)",
-        "attribute_not_exists(m.missing)", "attribute_not_exists(l[3])",
+        "attribute_exists(pk)", "attribute_exists(nil)", "attribute_exists(m.inside.deep)",
+        "attribute_exists(l[2][0])", "attribute_exists(blank)", "attribute_not_exists(absent)",
+        "attribute_not_exists(m.absent)", "attribute_not_exists(l[3])",
         "attribute_not_exists(s.x)", "attribute_not_exists(m[0])", "attribute_not_exists(l.k)",
     ]).await;
-    check(t, false, &["attribute_exists(missing)", "attribute_not_exists(nil)", "attribute_exists(l[3])"])
+    check(t, false, &["attribute_exists(absent)", "attribute_not_exists(nil)", "attribute_exists(l[3])"])
         .await;
 }
 
@@ -171,9 +171,9 @@ pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
             assert_eq!(holds(t, &tree).await, own == other, "{attribute} is {other}");
         }
     }
-    let missing = Condition::attribute_type("missing", ValueType::S);
-    assert!(!holds(t, &missing).await);
-    let nested = Condition::attribute_type(Path::attribute("m").field("inner"), ValueType::M);
+    let absent = Condition::attribute_type("absent", ValueType::S);
+    assert!(!holds(t, &absent).await);
+    let nested = Condition::attribute_type(Path::attribute("m").field("inside"), ValueType::M);
     assert!(holds(t, &nested).await);
 }
 
@@ -181,11 +181,11 @@ pub(super) async fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
     ready(t).await;
     check(t, true, &[
         "begins_with(s, :ban)", "begins_with(s, :banana)", "begins_with(s, :none)",
-        "begins_with(b, :b12)", "begins_with(:banana, empty)", "begins_with(m.inner.deep, :none)",
+        "begins_with(b, :b12)", "begins_with(:banana, blank)", "begins_with(m.inside.deep, :none)",
     ]).await;
     check(t, false, &[
         "begins_with(s, :nan)", "begins_with(s, :b12)", "begins_with(b, :ban)", "begins_with(n, :text5)",
-        "begins_with(missing, :ban)", "begins_with(b, :b23)", "begins_with(s, missing)",
+        "begins_with(absent, :ban)", "begins_with(b, :b23)", "begins_with(s, absent)",
         "begins_with(ss, :x)", "begins_with(s, n)",
     ]).await;
 }
@@ -199,8 +199,8 @@ pub(super) async fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
     ]).await;
     check(t, false, &[
         "contains(s, :c)", "contains(s, :five)", "contains(ss, :c)", "contains(ns, :word)",
-        "contains(l, :two)", "contains(m, :one)", "contains(n, :five)", "contains(missing, :one)",
-        "contains(b, :nan)", "contains(s, missing)",
+        "contains(l, :two)", "contains(m, :one)", "contains(n, :five)", "contains(absent, :one)",
+        "contains(b, :nan)", "contains(s, absent)",
     ]).await;
 }
 
@@ -209,13 +209,13 @@ pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
     check(t, true, &[
         "size(s) = :six", "size(b) = :three", "size(ss) = :two", "size(ns) = :three",
         "size(bs) = :two", "size(l) = :three", "size(m) = :two", "size(s) > size(s2)",
-        "size(m.inner) = :one", "size(empty) < :one", "size(s) BETWEEN :five AND :seven",
+        "size(m.inside) = :one", "size(blank) < :one", "size(s) BETWEEN :five AND :seven",
         "size(l) IN (:two, :three)", "size(s) <> :five",
         // Counted in UTF-16 units, as DynamoDB does: 1 for é and 2 for the ice cube.
         "size(uni) = :three",
     ]).await;
     check(t, false, &[
-        "size(n) = :one", "size(yes) = :one", "size(missing) = :one", "size(s) = :banana",
+        "size(n) = :one", "size(yes) = :one", "size(absent) = :one", "size(s) = :banana",
         "size(s) < :six", "size(n) > :one",
     ]).await;
 }

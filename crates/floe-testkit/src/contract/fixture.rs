@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_store::expr::{Condition, KeyCondition, Parser, Paths, Update};
+use floe_store::expr::{Condition, Parser, Paths, Update};
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetItem, GetRecords, GetShardIterator, IteratorKind, Page,
     PutItem, Query, Scan, StreamDescription, TransactWrite, TransactWriteItems,
@@ -14,7 +14,7 @@ use floe_store::op::{
 };
 use floe_store::table::{KeyKind, TableBuilder, TableDescription};
 use floe_store::{
-    CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef,
+    CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef, Text,
     Value,
 };
 
@@ -142,11 +142,12 @@ impl Fixture {
     }
 
     pub(super) async fn describe_stream(&self, arn: &str) -> StreamDescription {
-        let description = self.engine().describe_stream(DescribeStream {
+        let input = DescribeStream {
             stream_arn: arn.to_owned(),
             ..DescribeStream::default()
-        });
-        description.await.expect("the stream is there")
+        };
+        let description = self.engine().describe_stream(input).await;
+        description.expect("the stream is there")
     }
 
     /// An iterator into a shard of a stream.
@@ -255,7 +256,7 @@ pub(super) fn number(text: &str) -> Number {
 
 #[track_caller]
 pub(super) fn strings<const LEN: usize>(elements: [&str; LEN]) -> Value {
-    Value::Ss(Set::new(elements.map(str::to_owned)).expect("a good set"))
+    Value::Ss(Set::new(elements.map(Text::from)).expect("a good set"))
 }
 
 #[track_caller]
@@ -344,11 +345,6 @@ pub(super) fn condition(text: &str, values: &Values) -> Condition {
 #[track_caller]
 pub(super) fn update(text: &str, values: &Values) -> Update {
     parse(text, values, |parser, text| parser.update(text))
-}
-
-#[track_caller]
-pub(super) fn key_condition(text: &str, values: &Values) -> KeyCondition {
-    parse(text, values, |parser, text| parser.key_condition(text))
 }
 
 #[track_caller]

@@ -1,11 +1,11 @@
 //! Every limit on items and keys, from both sides.
 
-use floe_store::expr::{Condition, KeyCondition, Path, Paths, Update};
+use floe_store::expr::{Condition, Path, Paths, Update};
 use floe_store::limits::{
     EXPRESSION_OPERATORS_MAX, IN_OPERANDS_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX,
     PARTITION_KEY_BYTES_MAX, PATH_STEPS_MAX, SORT_KEY_BYTES_MAX,
 };
-use floe_store::op::{DeleteItem, GetItem, PutItem, Query, UpdateItem};
+use floe_store::op::{DeleteItem, GetItem, PutItem, UpdateItem};
 use floe_store::size::item_size;
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{Item, TableDef, Value};
@@ -193,15 +193,5 @@ pub(super) async fn paths_have_32_steps(t: &mut Fixture) {
     refused(
         t.engine().get_item(get(PATH_STEPS_MAX + 1)).await,
         "The document path has too many nesting levels; nesting levels: 33",
-    );
-}
-
-pub(super) async fn query_keys_have_the_same_limits(t: &mut Fixture) {
-    t.create(sorted()).await;
-    let query = |bytes: usize| Query::new("Sorted", KeyCondition::partition("pk", text(bytes)));
-    assert!(t.query(query(PARTITION_KEY_BYTES_MAX)).await.is_ok());
-    refused(
-        t.query(query(PARTITION_KEY_BYTES_MAX + 1)).await,
-        "Size of hashkey has exceeded the maximum size limit of2048 bytes",
     );
 }

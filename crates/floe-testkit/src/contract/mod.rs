@@ -121,6 +121,7 @@ suite! { $
         the_request_is_checked_before_the_table_is_looked_up,
         the_item_carries_its_key,
         with_a_token_it_applies_once,
+        with_a_token_it_is_answered_as_before,
         a_token_is_forgotten_after_ten_minutes,
         a_failed_write_does_not_use_up_its_token,
     }
@@ -244,7 +245,7 @@ suite! { $
         a_page_holds_up_to_a_megabyte,
         the_megabyte_is_counted_before_filter_and_projection,
         large_tables_scan_by_megabytes,
-        a_query_of_one_row_cannot_go_on,
+        a_query_of_one_row_ends_with_it,
         pages_go_on_after_reopening,
     }
     indexes {
@@ -394,7 +395,6 @@ suite! { $
         in_takes_100_values,
         expressions_have_300_operators,
         paths_have_32_steps,
-        query_keys_have_the_same_limits,
     }
     bad_input {
         malformed_expressions_are_refused,

@@ -185,14 +185,17 @@ pub(super) async fn large_tables_scan_by_megabytes(t: &mut Fixture) {
     assert_eq!(read, [vec![5, 4], vec![3, 2], vec![1]]);
 }
 
-pub(super) async fn a_query_of_one_row_cannot_go_on(t: &mut Fixture) {
+pub(super) async fn a_query_of_one_row_ends_with_it(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", [1])).await;
     let one = KeyCondition::partition("pk", "a").and("sk", KeyOp::Eq(Value::from(1)));
-    let page = t.query(Query::new("Sorted", one.clone()).limit(1)).await.unwrap();
+    let query = Query::new("Sorted", one);
+    let page = t.query(query.clone().limit(1)).await.unwrap();
     assert_eq!(sks(&page.items), [1]);
+    let rest = t.query(query.clone().start_key(page.last_key)).await.unwrap();
+    assert_eq!((rest.count, rest.last_key), (0, None));
     refused(
-        t.query(Query::new("Sorted", one).start_key(Some(row("a", 1)))).await,
+        t.query(query.start_key(Some(row("b", 1)))).await,
         "The query can return at most one row and cannot be restarted",
     );
 }

@@ -110,7 +110,7 @@ pub(super) async fn writes_only_if_the_condition_holds(t: &mut Fixture) {
 pub(super) async fn a_failed_condition_returns_the_item_when_asked(t: &mut Fixture) {
     t.create(plain()).await;
     let put = PutItem::new("Plain", item("a").with("v", 2))
-        .condition(condition("attribute_exists(missing)", &values! {}))
+        .condition(condition("attribute_exists(absent)", &values! {}))
         .return_old_on_failure();
     assert_eq!(condition_failed(t.write(put.clone()).await), None, "there is no item yet");
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
@@ -158,6 +158,22 @@ pub(super) async fn with_a_token_it_applies_once(t: &mut Fixture) {
 
     assert_eq!(t.write(put(3)).await, Err(Error::IdempotentParameterMismatch));
     assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 2)));
+}
+
+pub(super) async fn with_a_token_it_is_answered_as_before(t: &mut Fixture) {
+    if !t.can().write_tokens {
+        return;
+    }
+    t.create(plain()).await;
+    t.put("Plain", item("a").with("v", 1)).await.unwrap();
+    let put = PutItem::new("Plain", item("a").with("v", 2))
+        .return_values(ReturnValues::AllOld)
+        .token("token-1");
+    for _ in 0..2 {
+        let old = t.write(put.clone()).await.unwrap().attributes;
+        assert_eq!(old, Some(item("a").with("v", 1)));
+        t.reopen().await;
+    }
 }
 
 pub(super) async fn a_token_is_forgotten_after_ten_minutes(t: &mut Fixture) {

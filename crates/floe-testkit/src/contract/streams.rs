@@ -37,6 +37,9 @@ pub(super) async fn records_tell_what_happened(t: &mut Fixture) {
     }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
+    if t.owns_time() {
+        t.advance(Duration::from_millis(1234));
+    }
     t.write(set("a", 2)).await.unwrap();
     t.put("Plain", item("a").with("w", 3)).await.unwrap();
     t.write(DeleteItem::new("Plain", item("a"))).await.unwrap();

@@ -175,6 +175,7 @@ pub(super) async fn an_index_added_later_is_filled(t: &mut Fixture) {
     add.attribute_definitions = vec![("g".into(), KeyKind::S)];
     add.indexes = vec![IndexUpdate::Create(global("by_g", "g"))];
     t.engine().update_table(add).await.unwrap();
+    t.sweep().await;
     let described = t.describe("Plain").await;
     assert_eq!(described.definition.indexes.len(), 1);
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
@@ -194,6 +195,7 @@ pub(super) async fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
     let mut remove = UpdateTable::new("Plain");
     remove.indexes = vec![IndexUpdate::Delete("by_g".to_owned())];
     t.engine().update_table(remove).await.unwrap();
+    t.sweep().await;
     refused(
         t.scan(Scan::new("Plain").index("by_g")).await,
         "The table does not have the specified index: by_g",
@@ -205,6 +207,7 @@ pub(super) async fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
     add.attribute_definitions = vec![("g".into(), KeyKind::S)];
     add.indexes = vec![IndexUpdate::Create(global("by_g", "g"))];
     t.engine().update_table(add).await.unwrap();
+    t.sweep().await;
     let index = t.scan_all(Scan::new("Plain").index("by_g")).await;
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
 }
@@ -447,6 +450,7 @@ pub(super) async fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
     add.attribute_definitions = vec![("g".into(), KeyKind::N)];
     add.indexes = vec![IndexUpdate::Create(global("by_g", "g"))];
     t.engine().update_table(add).await.unwrap();
+    t.sweep().await;
     let query = Query::new("Sorted", KeyCondition::partition("g", 3)).index("by_g");
     let mut found = sks(&t.query_all(query).await);
     found.sort_unstable();

@@ -17,12 +17,12 @@ pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
     if !t.can().expiry || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("until")).await;
+    t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
     t.fill("Plain", [
-        item("past").with("until", now - 10),
-        item("soon").with("until", now + 60),
-        item("later").with("until", now + 3600),
+        item("past").with("expires", now - 10),
+        item("soon").with("expires", now + 60),
+        item("later").with("expires", now + 3600),
         item("never"),
     ]).await;
     t.sweep().await;
@@ -39,19 +39,19 @@ pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) 
     if !t.can().expiry || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("until")).await;
+    t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
     let kept = [
-        item("text").with("until", now.to_string()),
-        item("null").with("until", Value::Null),
-        item("negative").with("until", -1),
-        item("zero").with("until", 0),
-        item("ancient").with("until", now - FIVE_YEARS_SECS - 1),
-        item("list").with("until", list([now - 1])),
-        item("huge").with("until", number("1E100")),
+        item("text").with("expires", now.to_string()),
+        item("null").with("expires", Value::Null),
+        item("negative").with("expires", -1),
+        item("zero").with("expires", 0),
+        item("ancient").with("expires", now - FIVE_YEARS_SECS - 1),
+        item("list").with("expires", list([now - 1])),
+        item("huge").with("expires", number("1E100")),
     ];
     t.fill("Plain", kept.clone()).await;
-    t.fill("Plain", [item("old").with("until", now - FIVE_YEARS_SECS + 60)]).await;
+    t.fill("Plain", [item("old").with("expires", now - FIVE_YEARS_SECS + 60)]).await;
     t.sweep().await;
     let left = texts(&t.scan_all(Scan::new("Plain")).await, "pk");
     assert_eq!(left, texts(&kept, "pk"));
@@ -61,14 +61,14 @@ pub(super) async fn expiry_follows_the_item(t: &mut Fixture) {
     if !t.can().expiry || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("until")).await;
+    t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
-    t.fill("Plain", ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("until", now + 60))).await;
+    t.fill("Plain", ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60))).await;
     let change = |pk: &str, text: &str, v: u64| {
         UpdateItem::new("Plain", item(pk), update(text, &values! {"v" => v}))
     };
-    t.write(change("moved", "SET until = :v", now + 600)).await.unwrap();
-    let kept = UpdateItem::new("Plain", item("kept"), update("REMOVE until", &values! {}));
+    t.write(change("moved", "SET expires = :v", now + 600)).await.unwrap();
+    let kept = UpdateItem::new("Plain", item("kept"), update("REMOVE expires", &values! {}));
     t.write(kept).await.unwrap();
     t.put("Plain", item("replaced")).await.unwrap();
     t.advance(Duration::from_secs(120));
@@ -85,9 +85,9 @@ pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
         return;
     }
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly).ttl("until")).await;
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly).ttl("expires")).await;
     let now = t.now_secs();
-    t.fill("Plain", [item("a").with("g", "x").with("until", now - 1), item("b").with("g", "x")]).await;
+    t.fill("Plain", [item("a").with("g", "x").with("expires", now - 1), item("b").with("g", "x")]).await;
     t.sweep().await;
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
     assert_eq!(texts(&t.query_all(query).await, "pk"), ["b"]);
@@ -98,8 +98,8 @@ pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
     if !t.can().expiry || !t.can().streams || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("until").stream(StreamView::OldImage)).await;
-    let expired = item("a").with("until", t.now_secs() - 1);
+    t.create(plain().ttl("expires").stream(StreamView::OldImage)).await;
+    let expired = item("a").with("expires", t.now_secs() - 1);
     t.put("Plain", expired.clone()).await.unwrap();
     t.sweep().await;
     let records = t.changes("Plain").await;
@@ -116,11 +116,11 @@ pub(super) async fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixtu
     }
     t.create(plain()).await;
     let now = t.now_secs();
-    t.fill("Plain", [item("a").with("until", now - 1), item("b").with("until", now + 60)]).await;
+    t.fill("Plain", [item("a").with("expires", now - 1), item("b").with("expires", now + 60)]).await;
     t.sweep().await;
     assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), 2, "expiry is off");
-    let described = t.engine().update_time_to_live(switch("until", true)).await.unwrap();
-    assert_eq!(described.definition.ttl_attribute, Some("until".into()));
+    let described = t.engine().update_time_to_live(switch("expires", true)).await.unwrap();
+    assert_eq!(described.definition.ttl_attribute, Some("expires".into()));
     t.sweep().await;
     assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["b"]);
 }
@@ -129,10 +129,10 @@ pub(super) async fn switched_off_nothing_expires(t: &mut Fixture) {
     if !t.can().expiry || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("until")).await;
-    t.fill("Plain", [item("a").with("until", t.now_secs() - 1)]).await;
+    t.create(plain().ttl("expires")).await;
+    t.fill("Plain", [item("a").with("expires", t.now_secs() - 1)]).await;
     t.advance(Duration::from_secs(3600));
-    let described = t.engine().update_time_to_live(switch("until", false)).await.unwrap();
+    let described = t.engine().update_time_to_live(switch("expires", false)).await.unwrap();
     assert_eq!(described.definition.ttl_attribute, None);
     t.sweep().await;
     assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), 1);
@@ -145,21 +145,21 @@ pub(super) async fn switching_must_change_something(t: &mut Fixture) {
     t.create(plain()).await;
     let engine = t.engine();
     refused(
-        engine.update_time_to_live(switch("until", false)).await,
+        engine.update_time_to_live(switch("expires", false)).await,
         "TimeToLive is already disabled",
     );
-    engine.update_time_to_live(switch("until", true)).await.unwrap();
+    engine.update_time_to_live(switch("expires", true)).await.unwrap();
     if t.owns_time() {
         t.advance(Duration::from_secs(2 * 3600));
     }
-    refused(engine.update_time_to_live(switch("until", true)).await, "TimeToLive is already enabled");
+    refused(engine.update_time_to_live(switch("expires", true)).await, "TimeToLive is already enabled");
     for enabled in [true, false] {
         refused(
             engine.update_time_to_live(switch("other", enabled)).await,
-            "TimeToLive is active on a different AttributeName: current AttributeName is until",
+            "TimeToLive is active on a different AttributeName: current AttributeName is expires",
         );
     }
-    let elsewhere = UpdateTimeToLive { table_name: "Nowhere".to_owned(), ..switch("until", true) };
+    let elsewhere = UpdateTimeToLive { table_name: "Nowhere".to_owned(), ..switch("expires", true) };
     not_found(
         engine.update_time_to_live(elsewhere).await,
         "Requested resource not found: Table: Nowhere not found",
@@ -170,12 +170,12 @@ pub(super) async fn sweeping_takes_many_items(t: &mut Fixture) {
     if !t.can().expiry || !t.owns_time() {
         return;
     }
-    t.create(sorted().ttl("until")).await;
+    t.create(sorted().ttl("expires")).await;
     let now = t.now_secs();
     for start in (0..200).step_by(25) {
         let batch = (start..start + 25).fold(floe_store::op::BatchWriteItem::new(), |batch, n| {
             let until = if n % 2 == 0 { now - 1 } else { now + 100 };
-            batch.put("Sorted", row("a", n).with("until", until))
+            batch.put("Sorted", row("a", n).with("expires", until))
         });
         t.engine().batch_write_item(batch).await.unwrap();
     }

@@ -79,7 +79,7 @@ pub(super) async fn set_copies_other_attributes_as_they_were(t: &mut Fixture) {
         none().with("m", map([("k", 7)])), "SET y = m.k", {}
             => Ok(none().with("m", map([("k", 7)])).with("y", 7));
         none(), "SET y = x", {} => Err(NO_ATTRIBUTE);
-        none().with("m", map([("k", 7)])), "SET y = m.other", {} => Err(NO_ATTRIBUTE);
+        none().with("m", map([("k", 7)])), "SET y = m.another", {} => Err(NO_ATTRIBUTE);
         none().with("l", list([1])), "SET y = l[1]", {} => Err(NO_ATTRIBUTE);
     }
 }

@@ -28,6 +28,7 @@ mod counter;
 mod record;
 mod register;
 mod search;
+mod supply;
 mod window;
 
 use std::collections::BTreeMap;
@@ -58,6 +59,12 @@ pub trait Operation: Clone + PartialEq + Display {
 
     /// How the operation depends on the state. The search takes short cuts by it.
     fn effect(&self) -> Effect;
+
+    /// The only known state in which the operation can happen, if there is just one.
+    fn needs(&self) -> Option<Self::State>;
+
+    /// The state that the operation leaves, if it is always the same. Not asked of one that observes.
+    fn makes(&self) -> Option<Self::State>;
 }
 
 /// How an operation depends on the state in which it happens.

@@ -18,7 +18,7 @@ use crate::disk::{DirModel, Disk, Loss, Trace};
 use crate::shim::{Counts, Fault, FaultKind, SHIM_EXIT, Shim};
 
 /// A process that says nothing for so long hangs.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// The directory that the process finds, and what is known of it.
 pub(super) struct Base {
@@ -239,8 +239,11 @@ impl Outcome {
                 self.findings.note(format!("acknowledged after a failure: stamp={stamp}"));
             }
             Record::Failed(_, why) | Record::ReadFailed(why) => {
+                // The operation that the failure hit may have been applied; all later ones were not.
+                let is_clear = why.starts_with("Storage(")
+                    || !self.is_refused && why.starts_with("OutcomeUnknown(");
                 self.is_refused = true;
-                if !why.contains("Storage(") {
+                if !is_clear {
                     self.faults.unclear += 1;
                     self.findings.note(format!("not a failure of the storage: {why}"));
                 }

@@ -11,7 +11,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-pub(super) use condition::{check_distinct, check_leaf};
+pub(super) use condition::{check_bound_values, check_distinct, check_leaf};
 pub(super) use paths::{check_apart, check_path};
 pub(super) use update::{check_action, check_set_types};
 
@@ -52,7 +52,7 @@ impl Condition {
     ///
     /// As [`check`](Condition::check).
     pub fn check_as(&self, kind: ExpressionKind) -> Result<()> {
-        condition::check_tree(self).map_err(|fault| kind.refuse(fault))?;
+        condition::check_tree(self).map_err(|fault| kind.refuse(&fault))?;
         check_nesting(condition::literals(self))
     }
 }
@@ -77,7 +77,7 @@ impl Update {
     /// );
     /// ```
     pub fn check(&self) -> Result<()> {
-        update::check_tree(self).map_err(|fault| ExpressionKind::Update.refuse(fault))?;
+        update::check_tree(self).map_err(|fault| ExpressionKind::Update.refuse(&fault))?;
         check_nesting(update::literals(self))
     }
 }
@@ -90,7 +90,7 @@ impl Paths {
     /// With DynamoDB's message, when there is none, one is too long, or two cannot be answered
     /// together.
     pub fn check(&self) -> Result<()> {
-        paths::check_projection(self).map_err(|fault| ExpressionKind::Projection.refuse(fault))
+        paths::check_projection(self).map_err(|fault| ExpressionKind::Projection.refuse(&fault))
     }
 }
 

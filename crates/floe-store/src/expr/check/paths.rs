@@ -60,9 +60,7 @@ impl Clash {
 
 /// Refuses paths that overlap or conflict, named in the order in which they are written. Overlaps are
 /// found before conflicts.
-pub(in crate::expr) fn check_apart<'a>(
-    paths: impl Iterator<Item = &'a Path>,
-) -> Result<(), Fault> {
+pub(in crate::expr) fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Fault> {
     let written: Vec<&Path> = paths.collect();
     let mut sorted = written.clone();
     sorted.sort_unstable();

@@ -46,12 +46,15 @@ fn count_operators(update: &Update) -> usize {
         .iter()
         .flat_map(|(_, value)| {
             let sums = !matches!(value, SetValue::Operand(_));
-            let functions = value.operands().flat_map(SetOperand::nested).filter(|operand| {
-                matches!(
-                    operand,
-                    SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
-                )
-            });
+            let functions = value
+                .operands()
+                .flat_map(SetOperand::nested)
+                .filter(|operand| {
+                    matches!(
+                        operand,
+                        SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
+                    )
+                });
             functions.map(|_| ()).chain(sums.then_some(()))
         })
         .take(limits::EXPRESSION_OPERATORS_MAX + 1)

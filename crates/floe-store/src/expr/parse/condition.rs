@@ -6,6 +6,7 @@ use crate::expr::check::{check_distinct, check_leaf, check_operators};
 use crate::expr::condition::{Condition, Operand};
 use crate::expr::eval::size;
 use crate::expr::fault::Fault;
+use crate::expr::path::Path;
 use crate::value::{Value, ValueType};
 
 /// Parses a condition.
@@ -25,7 +26,7 @@ pub(super) fn build(
         conditions: Vec::new(),
     };
     nodes.iter().try_for_each(|node| builder.apply(node))?;
-    Ok(builder.condition())
+    builder.condition()
 }
 
 /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
@@ -49,11 +50,13 @@ fn check_text(nodes: &[Node<'_>]) -> Result<(), Fault> {
 
 fn check_function(function: &str) -> Result<(), Fault> {
     match function {
-        "attribute_exists" | "attribute_not_exists" | "attribute_type" | "begins_with"
-        | "contains" | "size" => Ok(()),
-        "if_not_exists" | "list_append" => {
-            Err(Fault::FunctionOutsideUpdate(function.to_owned()))
-        }
+        "attribute_exists"
+        | "attribute_not_exists"
+        | "attribute_type"
+        | "begins_with"
+        | "contains"
+        | "size" => Ok(()),
+        "if_not_exists" | "list_append" => Err(Fault::FunctionOutsideUpdate(function.to_owned())),
         _ => Err(Fault::UnknownFunction(function.to_owned())),
     }
 }
@@ -92,8 +95,7 @@ fn check_place(function: &str, is_operand: bool) -> Result<(), Fault> {
     Err(Fault::MisplacedFunction(function.to_owned()))
 }
 
-/// Builds a tree from the postfix form. The grammar has seen to it that there are as many operands
-/// and conditions as each node takes, and that exactly one condition is left.
+/// Builds a tree from the postfix form.
 struct Builder<'p, 'a> {
     placeholders: &'p mut Placeholders<'a>,
     operands: Vec<Operand>,
@@ -115,32 +117,32 @@ impl Builder<'_, '_> {
             }
             Node::Call { function, count } => self.call(function, *count),
             Node::Compare(comparator) => {
-                let (left, right) = self.two_operands();
+                let (left, right) = self.two_operands()?;
                 self.leaf(Condition::Compare(left, *comparator, right))
             }
             Node::Between => {
-                let (low, high) = self.two_operands();
-                let operand = self.operand();
+                let (low, high) = self.two_operands()?;
+                let operand = self.operand()?;
                 self.leaf(Condition::Between(operand, low, high))
             }
             Node::In { count } => {
                 let first = self.operands.len().saturating_sub(*count);
                 let choices = self.operands.split_off(first);
-                let operand = self.operand();
+                let operand = self.operand()?;
                 self.leaf(Condition::In(operand, choices))
             }
             Node::Not => {
-                let inner = self.condition();
+                let inner = self.condition()?;
                 self.conditions.push(inner.not());
                 Ok(())
             }
             Node::And => {
-                let (left, right) = self.two_conditions();
+                let (left, right) = self.two_conditions()?;
                 self.conditions.push(left.and(right));
                 Ok(())
             }
             Node::Or => {
-                let (left, right) = self.two_conditions();
+                let (left, right) = self.two_conditions()?;
                 self.conditions.push(left.or(right));
                 Ok(())
             }
@@ -158,30 +160,30 @@ impl Builder<'_, '_> {
         }
         match function {
             "attribute_exists" => {
-                let operand = self.operand();
+                let operand = self.operand()?;
                 let path = document_path("attribute_exists", operand)?;
                 self.leaf(Condition::AttributeExists(path))
             }
             "attribute_not_exists" => {
-                let operand = self.operand();
+                let operand = self.operand()?;
                 let path = document_path("attribute_not_exists", operand)?;
                 self.leaf(Condition::AttributeNotExists(path))
             }
             "attribute_type" => {
-                let (operand, name) = self.two_operands();
+                let (operand, name) = self.two_operands()?;
                 check_distinct("attribute_type", &operand, [&name])?;
                 self.leaf(Condition::AttributeType(operand, type_of_name(&name)?))
             }
             "begins_with" => {
-                let (operand, prefix) = self.two_operands();
+                let (operand, prefix) = self.two_operands()?;
                 self.leaf(Condition::BeginsWith(operand, prefix))
             }
             "contains" => {
-                let (operand, element) = self.two_operands();
+                let (operand, element) = self.two_operands()?;
                 self.leaf(Condition::Contains(operand, element))
             }
             _ => {
-                let operand = self.operand();
+                let operand = self.operand()?;
                 self.operands.push(size_of(operand)?);
                 Ok(())
             }
@@ -194,33 +196,26 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn operand(&mut self) -> Operand {
-        self.operands
-            .pop()
-            .unwrap_or_else(|| unreachable!("the grammar counts operands"))
+    fn operand(&mut self) -> Result<Operand, Fault> {
+        self.operands.pop().ok_or(Fault::Unbalanced)
     }
 
-    fn two_operands(&mut self) -> (Operand, Operand) {
-        let right = self.operand();
-        (self.operand(), right)
+    fn two_operands(&mut self) -> Result<(Operand, Operand), Fault> {
+        let right = self.operand()?;
+        Ok((self.operand()?, right))
     }
 
-    fn condition(&mut self) -> Condition {
-        self.conditions
-            .pop()
-            .unwrap_or_else(|| unreachable!("the grammar counts conditions"))
+    fn condition(&mut self) -> Result<Condition, Fault> {
+        self.conditions.pop().ok_or(Fault::Unbalanced)
     }
 
-    fn two_conditions(&mut self) -> (Condition, Condition) {
-        let right = self.condition();
-        (self.condition(), right)
+    fn two_conditions(&mut self) -> Result<(Condition, Condition), Fault> {
+        let right = self.condition()?;
+        Ok((self.condition()?, right))
     }
 }
 
-fn document_path(
-    function: &'static str,
-    operand: Operand,
-) -> Result<crate::expr::path::Path, Fault> {
+fn document_path(function: &'static str, operand: Operand) -> Result<Path, Fault> {
     match operand {
         Operand::Path(path) => Ok(path),
         Operand::Value(_) | Operand::Size(_) => Err(Fault::NeedsPath(function)),
@@ -231,7 +226,7 @@ fn document_path(
 fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
     match operand {
         Operand::Value(Value::S(name)) => {
-            ValueType::from_name(name).ok_or_else(|| Fault::UnknownTypeName(name.clone()))
+            ValueType::from_name(name).ok_or_else(|| Fault::UnknownTypeName(name.to_string()))
         }
         _ => Err(Fault::OperandType {
             operator: "attribute_type",

@@ -57,11 +57,18 @@ pub(super) fn read(text: &str) -> Result<Vec<Node<'_>>, Fault> {
 #[derive(Clone, Copy, Debug)]
 enum Open<'t> {
     /// `(`, and whether a condition may be inside.
-    Group { of_conditions: bool },
+    Group {
+        of_conditions: bool,
+    },
     /// `function(`, and how many operands it has so far.
-    Call { function: &'t str, count: usize },
+    Call {
+        function: &'t str,
+        count: usize,
+    },
     /// `operand IN (`, and how many operands it has so far.
-    In { count: usize },
+    In {
+        count: usize,
+    },
     /// `operand =`
     Compare(Comparator),
     /// `operand BETWEEN`

@@ -6,7 +6,7 @@ use crate::expr::condition::{Comparator, Condition, Operand};
 use crate::expr::fault::Fault;
 use crate::expr::key::{KeyCondition, KeyOp};
 use crate::expr::path::Path;
-use crate::item::Name;
+use crate::text::Name;
 use crate::value::Value;
 
 /// Parses a key condition.
@@ -18,7 +18,15 @@ pub(super) fn parse(
     let condition = super::condition::build(&nodes, placeholders)?;
     let key_condition = from_condition(&condition)?;
     // The size of a literal is a literal in the tree, but was an operation in the text.
-    let nested = |node: &Node<'_>| matches!(node, Node::Call { function: "size", .. });
+    let nested = |node: &Node<'_>| {
+        matches!(
+            node,
+            Node::Call {
+                function: "size",
+                ..
+            }
+        )
+    };
     if nodes.iter().any(nested) {
         return Err(Fault::KeyNesting);
     }

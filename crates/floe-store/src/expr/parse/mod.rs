@@ -1,8 +1,8 @@
 //! Text to trees.
 //!
 //! A [`Parser`] reads all expressions of one request, since they share their placeholders. Each text
-//! passes through the same steps: tokens ([`lex`](super::lex)), postfix form ([`grammar`],
-//! [`update`]), and then the tree, on the way to which faults are found in DynamoDB's order:
+//! passes through the same steps: tokens (`lex.rs`), postfix form (`grammar.rs` for conditions,
+//! `update/` for updates), and then the tree, on the way to which faults are found in DynamoDB's order:
 //! what concerns the text alone first, then what placeholders stand for, then what the
 //! [rules](super::check) say of the tree.
 //!
@@ -28,7 +28,7 @@ use super::lex::TokenKind;
 use super::projection::Paths;
 use super::update::Update;
 use crate::error::{Error, Result};
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits;
 use crate::value::Value;
 use cursor::Cursor;
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
             len if len > limits::EXPRESSION_BYTES_MAX => Err(Fault::TooLong),
             _ => read(text, &mut self.placeholders),
         };
-        tree.map_err(|fault| kind.refuse(fault))
+        tree.map_err(|fault| kind.refuse(&fault))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::expr::fault::Fault;
 use crate::expr::lex::is_placeholder;
 use crate::expr::path::Path;
 use crate::expr::reserved::is_reserved;
-use crate::item::Name;
+use crate::text::Name;
 use crate::limits;
 use crate::value::Value;
 

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use super::explain::{Listed, Told};
-use super::{Anomaly, AnomalyKind, Status, Step, Transaction};
+use super::{Anomaly, AnomalyKind, Step, Transaction};
 
 /// The position of a transaction in the history.
 pub(super) type TransactionId = usize;
@@ -24,7 +24,7 @@ pub(super) struct Element<'a, V> {
     pub(super) last: bool,
 }
 
-/// The first read of a list by a transaction that was not aborted: what others wrote of it.
+/// The first read of a list by a transaction: what others wrote of it.
 pub(super) struct Read<'a, V> {
     pub(super) transaction: TransactionId,
     pub(super) key: KeyId,
@@ -148,15 +148,13 @@ where
             Some(_) => {}
             None => {
                 known.seen = Some(others);
-                if (self.history.get(transaction)).is_some_and(|t| t.status != Status::Aborted) {
-                    known.read_at = Some(self.reads.len());
-                    self.reads.push(Read {
-                        transaction,
-                        key,
-                        values: others,
-                        then_appended: false,
-                    });
-                }
+                known.read_at = Some(self.reads.len());
+                self.reads.push(Read {
+                    transaction,
+                    key,
+                    values: others,
+                    then_appended: false,
+                });
             }
         }
     }

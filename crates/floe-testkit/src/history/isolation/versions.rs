@@ -13,7 +13,6 @@ use super::index::{Element, ElementId, Index, KeyId, Read, TransactionId};
 use super::{Anomaly, AnomalyKind, Status, Transaction};
 
 /// What is known of one list.
-#[derive(Default)]
 pub(super) struct List {
     /// The values of its longest read.
     pub(super) order: Vec<ElementId>,
@@ -75,8 +74,13 @@ where
             reads: Vec::new(),
         };
         versions.find_orders(&index.reads);
+        // What is not committed may have read anything.
+        let counts = |a: &Anomaly| a.transactions.iter().all(|&t| versions.is_committed(t));
+        findings.anomalies.retain(|a| a.kind != AnomalyKind::Internal || counts(a));
         for read in &index.reads {
-            versions.place(read, &mut findings);
+            if versions.is_committed(read.transaction) {
+                versions.place(read, &mut findings);
+            }
         }
         versions.find_unread();
         versions.find_aborted(&mut findings);
@@ -122,29 +126,43 @@ where
         self.lists.get(key).map_or(&[], |list| &list.order)
     }
 
+    /// Finds the longest read of each list. Only committed transactions count, and whoever wrote what they
+    /// read has committed, too, so that its reads count in the next round.
     fn find_orders(&mut self, reads: &[Read<'a, V>]) {
-        let mut longest: Vec<Option<&Read<'a, V>>> = vec![None; self.keys.len()];
-        for read in reads {
-            if let Some(slot) = longest.get_mut(read.key)
-                && slot.is_none_or(|other| other.values.len() < read.values.len())
-            {
-                *slot = Some(read);
-            }
-        }
-        for read in longest {
-            let mut list = List::default();
-            let mut seen = HashSet::new();
-            for value in read.map_or(&[][..], |read| read.values) {
-                let key = self.lists.len();
-                if let Some(&id) = self.by_value.get(&(key, value))
-                    && seen.insert(id)
+        let mut longest: Vec<&'a [V]> = vec![&[]; self.keys.len()];
+        let mut fresh: HashSet<TransactionId> =
+            (0..self.history.len()).filter(|&t| self.is_committed(t)).collect();
+        while !fresh.is_empty() {
+            let mut seen: Vec<(KeyId, &'a V)> = Vec::new();
+            for read in reads.iter().filter(|read| fresh.contains(&read.transaction)) {
+                if let Some(longest) = longest.get_mut(read.key)
+                    && longest.len() < read.values.len()
                 {
-                    list.order.push(id);
-                    let writer = self.element(id).transaction;
-                    self.mark_committed(writer);
+                    let more = read.values.iter().skip(longest.len());
+                    seen.extend(more.map(|value| (read.key, value)));
+                    *longest = read.values;
                 }
             }
-            self.lists.push(list);
+            fresh.clear();
+            for seen in seen {
+                let writer = self.by_value.get(&seen).map(|&id| self.element(id).transaction);
+                if let Some(writer) = writer.filter(|&writer| !self.is_committed(writer)) {
+                    self.mark_committed(writer);
+                    fresh.insert(writer);
+                }
+            }
+        }
+        self.lists = (0..).zip(longest).map(|(key, values)| self.list(key, values)).collect();
+    }
+
+    fn list(&self, key: KeyId, longest: &'a [V]) -> List {
+        let mut known = HashSet::new();
+        let order = (longest.iter())
+            .filter_map(|value| self.by_value.get(&(key, value)).copied())
+            .filter(|&id| known.insert(id));
+        List {
+            order: order.collect(),
+            unread: Vec::new(),
         }
     }
 
@@ -161,7 +179,7 @@ where
             && (order.iter().zip(read.values)).all(|(&e, value)| self.element(e).value == value);
         if !fits {
             self.judge(read, findings);
-        } else if self.is_committed(read.transaction) {
+        } else {
             self.reads.push(PlacedRead {
                 transaction: read.transaction,
                 key: read.key,

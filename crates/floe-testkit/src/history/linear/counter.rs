@@ -48,6 +48,21 @@ impl Operation for CounterOp {
             Self::Add(_) | Self::AddReturning { .. } => Effect::Depends,
         }
     }
+
+    fn needs(&self) -> Option<Self::State> {
+        match *self {
+            Self::Read(found) => Some(Some(found)),
+            Self::Add(_) => None,
+            Self::AddReturning { by, sum } => Some(Some(sum.wrapping_sub(by))),
+        }
+    }
+
+    fn makes(&self) -> Option<Self::State> {
+        match *self {
+            Self::AddReturning { sum, .. } => Some(Some(sum)),
+            Self::Read(_) | Self::Add(_) => None,
+        }
+    }
 }
 
 impl Display for CounterOp {

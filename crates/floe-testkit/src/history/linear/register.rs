@@ -82,6 +82,24 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Swap { .. } => Effect::Depends,
         }
     }
+
+    fn needs(&self) -> Option<Self::State> {
+        match self {
+            Self::Read(held)
+            | Self::Swap { expected: held, .. }
+            | Self::RefusedBy { found: held, .. } => Some(RegisterState::Holds(held.clone())),
+            Self::Write(_) | Self::Delete | Self::Refused { .. } => None,
+        }
+    }
+
+    fn makes(&self) -> Option<Self::State> {
+        match self {
+            Self::Write(value) => Some(RegisterState::Holds(Some(value.clone()))),
+            Self::Delete => Some(RegisterState::Holds(None)),
+            Self::Swap { new, .. } => Some(RegisterState::Holds(new.clone())),
+            Self::Read(_) | Self::Refused { .. } | Self::RefusedBy { .. } => None,
+        }
+    }
 }
 
 impl<V: Debug> Display for RegisterOp<V> {

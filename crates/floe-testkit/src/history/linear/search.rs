@@ -3,17 +3,21 @@
 //! The search of Wing and Gong: choose one of the operations that may come next (those invoked before
 //! every answer still to come), see whether it can happen in the state, go on, go back when stuck. With
 //! Lowe's memory of configurations (which operations are done, and the state), so that two ways to the
-//! same place are walked once. Three short cuts keep it fast; none of them loses an order that explains:
+//! same place are walked once. Four short cuts keep it fast; none of them loses an order that explains:
 //!
 //! - An operation that only observes, and whose answer fits the state, is taken at once. It changes
 //!   nothing and takes nothing away.
+//! - A state is not left while an operation still to come needs it and none can bring it back. Where every
+//!   value is written once, this leaves hardly any choice.
 //! - An operation of unknown outcome is optional, so of two configurations that differ only in optional
 //!   operations, the one that used fewer can do all that the other can.
 //! - An optional operation is taken only if something that depends on the state follows at once; without
 //!   that, the same order without it explains as much. Of equal ones, the earliest is taken first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
+use super::supply::Supply;
 use super::{Effect, Event, Operation};
 use crate::history::Stamp;
 
@@ -162,6 +166,8 @@ struct Search<'p, 'a, O: Operation> {
     first: usize,
     /// Which optional operations were used.
     used: Bits,
+    /// Which states are still needed, and which can still be made.
+    supply: Supply<O::State>,
     /// For each place, the smallest sets of optional operations with which it was come to.
     seen: HashMap<Place<O::State>, Vec<Box<[u64]>>>,
     configurations: u64,
@@ -175,6 +181,10 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             done: Bits::zeros(problem.required.len()),
             first: 0,
             used: Bits::zeros(problem.optional.len()),
+            supply: Supply::of(
+                problem.required.iter().map(|r| r.operation),
+                problem.optional.iter().map(|o| o.operation),
+            ),
             seen: HashMap::new(),
             configurations: 0,
         }
@@ -189,6 +199,9 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
     }
 
     fn search(&mut self, configurations_max: u64) -> Outcome {
+        if self.start_is_hopeless() {
+            return Outcome::Contradicted;
+        }
         self.absorb();
         let mut stack = vec![self.frame(None, false)];
         while let Some(mut frame) = stack.pop() {
@@ -208,6 +221,10 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             if self.configurations == configurations_max {
                 return Outcome::Undecided;
             }
+            if step.state_before != self.state && self.supply.lacks(&step.state_before) {
+                self.undo(step);
+                continue;
+            }
             let dangling = matches!(choice, Choice::Optional(_)) && step.absorbed.is_empty();
             if self.is_new(dangling) {
                 stack.push(self.frame(Some(step), dangling));
@@ -216,6 +233,11 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             }
         }
         Outcome::Contradicted
+    }
+
+    /// Whether an operation needs a state that none makes. From an unknown state, anything can be needed.
+    fn start_is_hopeless(&self) -> bool {
+        self.state != O::unknown() && self.supply.lacks_any_but(&self.state)
     }
 
     fn frame(&self, step: Option<Step<O::State>>, dangling: bool) -> Frame<O::State> {
@@ -277,45 +299,27 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             .filter(|(at, o)| !self.used.has(*at) && o.twin.is_none_or(|t| self.used.has(t)))
             .map(|(at, o)| (at, o.operation))
             .collect();
+        let followers = Followers::of(&ready);
         ready
             .iter()
             .filter(|(_, o)| !dangling || o.effect() == Effect::Depends)
             .filter(|(at, o)| {
-                o.step(&self.state)
-                    .is_some_and(|next| next != self.state && self.matters(&next, *at, &candidates, &ready))
+                o.step(&self.state).is_some_and(|next| {
+                    let required = |&c: &usize| self.required(c).depends_on(&next);
+                    next != self.state
+                        && (candidates.iter().any(required)
+                            || followers.depend_on(&next, *at)
+                            || self.twin_follows(*at))
+                })
             })
             .map(|(at, _)| Choice::Optional(*at))
             .collect()
     }
 
-    /// Whether something that depends on `state` can follow the optional operation that leaves it.
-    fn matters(
-        &self,
-        state: &O::State,
-        chosen: usize,
-        candidates: &[usize],
-        ready: &[(usize, &O)],
-    ) -> bool {
-        let required = candidates
-            .iter()
-            .map(|&c| self.required(c))
-            .filter(|o| o.effect() != Effect::Overwrites);
-        // The twin of the chosen one becomes ready by the choice.
-        let optional = ready
-            .iter()
-            .filter(|(at, o)| *at != chosen && o.effect() == Effect::Depends)
-            .map(|(_, o)| *o);
-        let twin = self
-            .problem
-            .optional
-            .iter()
-            .skip(chosen)
-            .find(|o| o.twin == Some(chosen) && o.operation.effect() == Effect::Depends)
-            .map(|o| o.operation);
-        required
-            .chain(optional)
-            .chain(twin)
-            .any(|o| o.step(state).is_some())
+    /// Whether the equal operation that becomes ready by the choice can follow in any state.
+    fn twin_follows(&self, chosen: usize) -> bool {
+        (self.problem.optional.iter().skip(chosen))
+            .any(|o| o.twin == Some(chosen) && o.operation.follows_any())
     }
 
     /// Gives the operation the next place, if it can happen in the state.
@@ -327,8 +331,11 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         let state = operation.step(&self.state)?;
         let first_before = self.first;
         match choice {
-            Choice::Required(at) => self.done.set(at),
-            Choice::Optional(at) => self.used.set(at),
+            Choice::Required(at) => self.settle(at),
+            Choice::Optional(at) => {
+                self.used.set(at);
+                self.supply.take_optional(at);
+            }
         }
         let state_before = std::mem::replace(&mut self.state, state);
         Some(Step {
@@ -352,7 +359,7 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
                 if operation.effect() == Effect::Observes
                     && operation.step(&self.state).as_ref() == Some(&self.state)
                 {
-                    self.done.set(at);
+                    self.settle(at);
                     absorbed.push(at);
                 }
             }
@@ -364,14 +371,27 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
 
     fn undo(&mut self, step: Step<O::State>) {
         for at in step.absorbed {
-            self.done.clear(at);
+            self.unsettle(at);
         }
         match step.choice {
-            Choice::Required(at) => self.done.clear(at),
-            Choice::Optional(at) => self.used.clear(at),
+            Choice::Required(at) => self.unsettle(at),
+            Choice::Optional(at) => {
+                self.used.clear(at);
+                self.supply.give_optional(at);
+            }
         }
         self.state = step.state_before;
         self.first = step.first_before;
+    }
+
+    fn settle(&mut self, required: usize) {
+        self.done.set(required);
+        self.supply.take_required(required);
+    }
+
+    fn unsettle(&mut self, required: usize) {
+        self.done.clear(required);
+        self.supply.give_required(required);
     }
 
     /// Whether the configuration was not come to before, with the same optional operations or fewer.
@@ -406,6 +426,47 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
     #[expect(clippy::indexing_slicing, reason = "choices are made from the indices of this vector")]
     fn optional(&self, at: usize) -> &'a O {
         self.problem.optional[at].operation
+    }
+}
+
+/// How an operation can follow another.
+trait Follow: Operation {
+    /// Whether it can happen in the state, and not in every other.
+    fn depends_on(&self, state: &Self::State) -> bool {
+        self.effect() != Effect::Overwrites && self.step(state).is_some()
+    }
+
+    /// Whether it can happen in any state, and what it leaves depends on it.
+    fn follows_any(&self) -> bool {
+        self.effect() == Effect::Depends && self.needs().is_none()
+    }
+}
+
+impl<O: Operation> Follow for O {}
+
+/// The optional operations that are ready and depend on the state before them.
+struct Followers<S> {
+    /// The states on which some depend.
+    needed: HashSet<S>,
+    /// Those that can happen in any state.
+    of_any: Vec<usize>,
+}
+
+impl<S: Clone + Eq + Hash> Followers<S> {
+    fn of<O: Operation<State = S>>(ready: &[(usize, &O)]) -> Self {
+        let depends = || ready.iter().filter(|(_, o)| o.effect() == Effect::Depends);
+        Self {
+            needed: depends().filter_map(|(_, o)| o.needs()).collect(),
+            of_any: depends()
+                .filter(|(_, o)| o.follows_any())
+                .map(|(at, _)| *at)
+                .collect(),
+        }
+    }
+
+    /// Whether one other than `chosen` can happen in the state that it leaves.
+    fn depend_on(&self, state: &S, chosen: usize) -> bool {
+        self.needed.contains(state) || self.of_any.iter().any(|&at| at != chosen)
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Action, Written};
 use crate::expr::check::{check_action, check_apart, check_set_types};
 use crate::expr::fault::Fault;
 use crate::expr::parse::placeholders::Placeholders;
+use crate::expr::path::Path;
 use crate::expr::update::{SetOperand, SetValue, Update};
 
 impl Written<'_> {
@@ -45,10 +46,7 @@ impl Written<'_> {
     }
 
     /// The targets, after every placeholder has been found to be defined: names before values.
-    fn define(
-        &self,
-        placeholders: &mut Placeholders<'_>,
-    ) -> Result<Vec<crate::expr::path::Path>, Fault> {
+    fn define(&self, placeholders: &mut Placeholders<'_>) -> Result<Vec<Path>, Fault> {
         let mut targets = Vec::with_capacity(self.actions.len());
         for (target, action) in &self.actions {
             targets.push(placeholders.path(target)?);
@@ -96,8 +94,7 @@ fn build_value(
     })
 }
 
-/// The operand of a postfix form. The grammar has seen to it that there are as many operands as each
-/// call takes, and that exactly one is left.
+/// The operand of a postfix form.
 fn build_operand(
     nodes: &[Node<'_>],
     placeholders: &mut Placeholders<'_>,
@@ -114,24 +111,16 @@ fn build_operand(
                         count: *count,
                     });
                 }
-                let second = pop(&mut operands);
-                let first = pop(&mut operands);
+                let second = operands.pop().ok_or(Fault::Unbalanced)?;
+                let first = operands.pop().ok_or(Fault::Unbalanced)?;
                 match (*function, &first) {
                     ("list_append", _) => SetOperand::list_append(first, second),
-                    (_, SetOperand::Path(path)) => {
-                        SetOperand::if_not_exists(path.clone(), second)
-                    }
+                    (_, SetOperand::Path(path)) => SetOperand::if_not_exists(path.clone(), second),
                     _ => return Err(Fault::NeedsPath("if_not_exists")),
                 }
             }
         };
         operands.push(operand);
     }
-    Ok(pop(&mut operands))
-}
-
-fn pop(operands: &mut Vec<SetOperand>) -> SetOperand {
-    operands
-        .pop()
-        .unwrap_or_else(|| unreachable!("the grammar counts operands"))
+    operands.pop().ok_or(Fault::Unbalanced)
 }

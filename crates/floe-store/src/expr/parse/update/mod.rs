@@ -127,7 +127,12 @@ impl<'t> Written<'t> {
 
     fn check_sections(&self) -> Result<(), Fault> {
         for (n, section) in self.sections.iter().enumerate() {
-            if self.sections.iter().take(n).any(|earlier| earlier == section) {
+            if self
+                .sections
+                .iter()
+                .take(n)
+                .any(|earlier| earlier == section)
+            {
                 return Err(Fault::SectionTwice(section));
             }
         }
@@ -138,8 +143,12 @@ impl<'t> Written<'t> {
 fn check_function(function: &str) -> Result<(), Fault> {
     match function {
         "if_not_exists" | "list_append" => Ok(()),
-        "attribute_exists" | "attribute_not_exists" | "attribute_type" | "begins_with"
-        | "contains" | "size" => Err(Fault::FunctionOutsideCondition(function.to_owned())),
+        "attribute_exists"
+        | "attribute_not_exists"
+        | "attribute_type"
+        | "begins_with"
+        | "contains"
+        | "size" => Err(Fault::FunctionOutsideCondition(function.to_owned())),
         _ => Err(Fault::UnknownFunction(function.to_owned())),
     }
 }

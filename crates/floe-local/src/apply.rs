@@ -1,0 +1,297 @@
+//! What a change of one item writes: the item, its index entries, its expiry entry, a change record,
+//! and the counters.
+//!
+//! It is done in two steps. [`ItemChange::prepare`] works everything out and may fail;
+//! [`ItemChange::write`] puts it into the group and cannot. So a request that changes several items
+//! prepares all of them before it writes the first.
+
+use std::sync::Arc;
+
+use floe_store::limits::ITEM_COLLECTION_BYTES_MAX;
+use floe_store::op::{ChangeKind, ServiceIdentity};
+use floe_store::size::item_size;
+use floe_store::table::IndexKind;
+use floe_store::{Error, Item, Result};
+
+use crate::catalog::Table;
+use crate::commit::Group;
+use crate::indexes::{EntryChange, Version, entry_changes};
+use crate::kv::Bytes;
+use crate::layout::item::{decode_sized, encode_sized};
+use crate::layout::key::{collection_key, expiry_key};
+use crate::layout::record::Count;
+use crate::layout::{change, damaged, item};
+
+/// An item as the table stores it.
+pub(crate) struct StoredItem {
+    /// The item.
+    pub(crate) item: Item,
+    /// Its bytes.
+    pub(crate) bytes: Bytes,
+    /// Its size as DynamoDB counts it.
+    pub(crate) size: usize,
+}
+
+impl StoredItem {
+    /// The item of these bytes.
+    pub(crate) fn decode(bytes: Bytes) -> Result<Self> {
+        let (size, item) = decode_sized(&bytes)?;
+        Ok(Self { item, bytes, size })
+    }
+
+    /// The item, encoded.
+    pub(crate) fn encode(item: Item) -> Self {
+        let size = item_size(&item);
+        let bytes = encode_sized(&item, size).into();
+        Self { item, bytes, size }
+    }
+
+    const fn version(&self) -> Version<'_> {
+        Version {
+            item: &self.item,
+            bytes: &self.bytes,
+            size: self.size,
+        }
+    }
+}
+
+/// A change of an item that has been worked out and can be written.
+pub(crate) struct ItemChange {
+    table: Arc<Table>,
+    key: Vec<u8>,
+    value: Option<Bytes>,
+    items: i64,
+    bytes: i64,
+    entries: Vec<EntryChange>,
+    expiry: ExpiryChange,
+    record: Option<RecordChange>,
+    collection: Option<(Bytes, i64)>,
+    identity: Option<ServiceIdentity>,
+}
+
+#[derive(Default)]
+struct ExpiryChange {
+    remove: Option<Vec<u8>>,
+    put: Option<Vec<u8>>,
+}
+
+/// What a change record needs; the stream is looked up when it is written.
+struct RecordChange {
+    stream: u32,
+    kind: ChangeKind,
+    keys: Item,
+    old: Option<Bytes>,
+}
+
+impl ItemChange {
+    /// Works out the change of an item from one state to the other. `None` if nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ItemCollectionSizeLimitExceeded`] when the items under the partition key would weigh
+    /// too much, [`Error::Storage`] when what is stored cannot be read.
+    pub(crate) fn prepare(
+        group: &mut Group<'_>,
+        table: &Arc<Table>,
+        key: Vec<u8>,
+        old: Option<&StoredItem>,
+        new: Option<&StoredItem>,
+        identity: Option<ServiceIdentity>,
+    ) -> Result<Option<Self>> {
+        let same = match (old, new) {
+            (None, None) => true,
+            (Some(old), Some(new)) => old.bytes == new.bytes,
+            _ => false,
+        };
+        if same {
+            return Ok(None);
+        }
+        let (before, after) = (old.map(StoredItem::version), new.map(StoredItem::version));
+        let is_stored = |key: &[u8]| Ok(group.get(&table.space, key)?.is_some());
+        let entries = entry_changes(table, &key, before, after, is_stored)?;
+        let mut change = Self {
+            items: i64::from(new.is_some()) - i64::from(old.is_some()),
+            bytes: signed(new.map_or(0, |new| new.size)) - signed(old.map_or(0, |old| old.size)),
+            entries,
+            expiry: expiry_change(table, &key, old, new),
+            record: record_change(table, old, new)?,
+            collection: None,
+            value: new.map(|new| new.bytes.clone()),
+            table: table.clone(),
+            key,
+            identity,
+        };
+        change.prepare_collection(group, old.or(new))?;
+        Ok(Some(change))
+    }
+
+    /// A change of a table without indexes, stream or expiry, which needs nothing of the old item but
+    /// its size.
+    pub(crate) fn plain(
+        table: &Arc<Table>,
+        key: Vec<u8>,
+        old: Option<&Bytes>,
+        new: Option<(Bytes, usize)>,
+    ) -> Result<Option<Self>> {
+        let same = match (old, &new) {
+            (None, None) => true,
+            (Some(old), Some((new, _))) => old == new,
+            _ => false,
+        };
+        if same {
+            return Ok(None);
+        }
+        let old_size = old.map_or(Ok(0), |bytes| item::decode_size(bytes))?;
+        Ok(Some(Self {
+            table: table.clone(),
+            key,
+            items: i64::from(new.is_some()) - i64::from(old.is_some()),
+            bytes: signed(new.as_ref().map_or(0, |(_, size)| *size)) - signed(old_size),
+            value: new.map(|(bytes, _)| bytes),
+            entries: Vec::new(),
+            expiry: ExpiryChange::default(),
+            record: None,
+            collection: None,
+            identity: None,
+        }))
+    }
+
+    /// The items under one partition key are weighed in tables that have local indexes.
+    fn prepare_collection(
+        &mut self,
+        group: &mut Group<'_>,
+        any: Option<&StoredItem>,
+    ) -> Result<()> {
+        let mut bytes = self.bytes;
+        let mut has_local = false;
+        for (index, record) in self.table.indexes() {
+            if index.kind == IndexKind::Local {
+                has_local = true;
+                let entries = self.entries.iter().filter(|entry| entry.index == record.id);
+                bytes += entries.map(|entry| entry.bytes).sum::<i64>();
+            }
+        }
+        if let (true, Some(any)) = (has_local, any) {
+            let key = collection_key(&self.table.definition().key, &any.item)
+                .ok_or_else(|| damaged("item without its key"))?;
+            let key = Bytes::from(key);
+            let weight = group.load_collection(&self.table, &key)?;
+            if bytes > 0 && weight.saturating_add_signed(bytes) > ITEM_COLLECTION_BYTES_MAX {
+                return Err(Error::ItemCollectionSizeLimitExceeded);
+            }
+            self.collection = Some((key, bytes));
+        }
+        Ok(())
+    }
+
+    /// Puts the change into the group.
+    pub(crate) fn write(self, group: &mut Group<'_>) {
+        let space = &self.table.space;
+        if let Some(record) = self.record {
+            write_record(group, &record, self.identity, self.value.as_ref());
+        }
+        let counts = group.counts(&self.table);
+        grow(&mut counts.table, self.items, self.bytes);
+        for entry in &self.entries {
+            let count = counts.indexes.entry(entry.index).or_default();
+            grow(count, entry.items, entry.bytes);
+        }
+        for entry in self.entries {
+            if let Some(key) = entry.remove {
+                group.remove(space, key);
+            }
+            if let Some((key, value)) = entry.put {
+                group.put(space, key, value);
+            }
+        }
+        if let Some(key) = self.expiry.remove {
+            group.remove(space, key);
+        }
+        if let Some(key) = self.expiry.put {
+            group.put(space, key, Bytes::from(&[][..]));
+        }
+        if let Some((key, bytes)) = self.collection {
+            group.grow_collection(&self.table, key, bytes);
+        }
+        match self.value {
+            Some(value) => group.put(space, self.key, value),
+            None => group.remove(space, self.key),
+        }
+    }
+}
+
+fn expiry_change(
+    table: &Table,
+    key: &[u8],
+    old: Option<&StoredItem>,
+    new: Option<&StoredItem>,
+) -> ExpiryChange {
+    let Some(generation) = table.record.expiry else {
+        return ExpiryChange::default();
+    };
+    let secs = |stored: Option<&StoredItem>| table.definition().expiry(&stored?.item);
+    let entry = |secs| expiry_key(generation, secs, key);
+    match (secs(old), secs(new)) {
+        (old, new) if old == new => ExpiryChange::default(),
+        (old, new) => ExpiryChange {
+            remove: old.map(entry),
+            put: new.map(entry),
+        },
+    }
+}
+
+fn record_change(
+    table: &Table,
+    old: Option<&StoredItem>,
+    new: Option<&StoredItem>,
+) -> Result<Option<RecordChange>> {
+    let (Some(stream), Some(any)) = (table.stream(), new.or(old)) else {
+        return Ok(None);
+    };
+    let keys = table.definition().key.key_of(&any.item);
+    Ok(Some(RecordChange {
+        stream,
+        kind: match (old, new) {
+            (None, _) => ChangeKind::Insert,
+            (_, None) => ChangeKind::Remove,
+            _ => ChangeKind::Modify,
+        },
+        keys: keys.ok_or_else(|| damaged("item without its key"))?,
+        old: old.map(|old| old.bytes.clone()),
+    }))
+}
+
+fn write_record(
+    group: &mut Group<'_>,
+    record: &RecordChange,
+    identity: Option<ServiceIdentity>,
+    new: Option<&Bytes>,
+) {
+    let (shared, created) = (group.shared(), group.now());
+    let Some((sequence, view, writes)) = group.position().next(record.stream, created) else {
+        return;
+    };
+    for (key, value) in writes {
+        group.put(&shared.meta, key, value);
+    }
+    let value = change::encode(&change::Change {
+        kind: record.kind,
+        identity,
+        created,
+        view,
+        keys: &record.keys,
+        old: record.old.as_deref(),
+        new: new.map(|new| &**new),
+    });
+    let key = change::key(record.stream, sequence);
+    group.put_once(&shared.changes, key, value);
+}
+
+fn signed(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+fn grow(count: &mut Count, items: i64, bytes: i64) {
+    count.items = count.items.saturating_add_signed(items);
+    count.bytes = count.bytes.saturating_add_signed(bytes);
+}

@@ -1,0 +1,43 @@
+//! What the engine does on its own: jobs on tables, forgetting tokens, trimming change records,
+//! removing expired items.
+//!
+//! Everything is done in bounded steps through the committer, so that writes never wait long for it.
+
+use std::time::Duration;
+
+use floe_store::Result;
+
+use crate::engine::Shared;
+use crate::{changes, expire, jobs, tokens};
+
+/// How long the thread sleeps when there is nothing to do.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs until the engine is closed. To be called on a thread of its own.
+pub(crate) fn run(shared: &Shared) {
+    while !shared.background.is_stopped() {
+        let busy = match step(shared) {
+            Ok(busy) => {
+                shared.set_background_error(None);
+                busy
+            }
+            // It is tried again; until then it can be asked for.
+            Err(error) => {
+                shared.set_background_error(Some(error));
+                false
+            }
+        };
+        if !busy {
+            shared.background.sleep(PAUSE);
+        }
+    }
+}
+
+/// Does one step of each kind of work. `true` if there may be more to do at once.
+pub(crate) fn step(shared: &Shared) -> Result<bool> {
+    let mut busy = jobs::step(shared)?;
+    busy |= tokens::expire_tokens(shared)? > 0;
+    busy |= changes::trim_changes(shared)? > 0;
+    busy |= expire::sweep_expired(shared)? > 0;
+    Ok(busy)
+}

@@ -1,0 +1,259 @@
+//! How long change records are kept: as long as the [settings](crate::Options::stream_retention) say,
+//! and longer where a consumer holds them.
+//!
+//! Records leave a stream oldest first, and the last that left is noted ([`record::trimmed_key`]), so
+//! that a reader who comes too late is told instead of skipping what is gone. A closed shard leaves when
+//! it is empty and was closed as long ago as records are kept; a stream that was switched off leaves
+//! with its last shard.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use floe_store::op::{HoldChanges, missing_stream};
+use floe_store::{Error, Result, Timestamp};
+
+use crate::answer::Answer;
+use crate::commit::Group;
+use crate::engine::Shared;
+use crate::kv::{Direction, Snapshot};
+use crate::layout::change;
+use crate::layout::record::{self, ShardRecord, StreamRecord};
+
+use super::{check_kept, find_stream, last_sequence, read_sequence, shards, trimmed_sequence};
+
+/// The most records that one step removes.
+const STEP_RECORDS_MAX: usize = 1000;
+
+/// The most shards that one step removes.
+const STEP_SHARDS_MAX: usize = 100;
+
+/// The name of a consumer has at most so many bytes.
+const CONSUMER_BYTES_MAX: usize = 255;
+
+/// Registers how far a consumer has come, or gives its hold up.
+///
+/// # Errors
+///
+/// [`Error::TrimmedDataAccess`] if records after the given one are gone already: the consumer has missed
+/// something, and only it can say what to do about that.
+pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answer<()>> {
+    let consumer = &input.consumer;
+    if consumer.is_empty() || consumer.len() > CONSUMER_BYTES_MAX {
+        return Err(Error::validation(format!(
+            "the name of a consumer must have 1 to {CONSUMER_BYTES_MAX} bytes: length={}",
+            consumer.len()
+        )));
+    }
+    let stream = find_stream(shared, &input.stream_arn)?;
+    let after = match &input.after_sequence {
+        Some(text) => Some(change::parse_sequence(text).ok_or_else(|| unknown_sequence(text))?),
+        None => None,
+    };
+    let key = record::hold_key(stream.id, consumer);
+    let arn = input.stream_arn.clone();
+    Ok(shared.run(move |group| {
+        let shared = group.shared();
+        let Some(after) = after else {
+            group.remove(&shared.meta, key);
+            return Ok(());
+        };
+        // The stream may have gone with its last record since it was looked up.
+        shared
+            .streams
+            .get(stream.id)
+            .ok_or_else(|| missing_stream(&arn))?;
+        let snapshot = shared.kv.snapshot();
+        if after > last_sequence(shared, &snapshot)? {
+            return Err(unknown_sequence(&change::sequence_text(after)));
+        }
+        if after > 0 {
+            let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
+            check_kept(after.saturating_add(1), trimmed)?;
+        }
+        group.put(&shared.meta, key, record::encode_sequence(after));
+        Ok(())
+    }))
+}
+
+fn unknown_sequence(text: &str) -> Error {
+    Error::validation(format!(
+        "no change record has this sequence number: sequence={text}"
+    ))
+}
+
+/// Removes a bounded number of records that are too old, shards that are empty and streams that are
+/// gone. Answers how much it removed; when that is nothing, there is nothing to do for now.
+pub(crate) fn trim_changes(shared: &Shared) -> Result<usize> {
+    let snapshot = shared.kv.snapshot();
+    let now = shared.options.env.now();
+    let mut removed = 0;
+    for stream in shared.streams.list() {
+        removed += trim_stream(shared, &snapshot, &stream, now)?;
+        if removed >= STEP_RECORDS_MAX {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
+fn trim_stream(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: &Arc<StreamRecord>,
+    now: Timestamp,
+) -> Result<usize> {
+    let old = old_records(shared, snapshot, stream.id, now)?;
+    if !old.is_empty() {
+        let stream = stream.id;
+        return shared
+            .run(move |group| remove_records(group, stream, &old))
+            .wait();
+    }
+    if old_shards(shared, snapshot, stream, now)?.is_empty() {
+        return Ok(0);
+    }
+    let stream = stream.clone();
+    shared
+        .run(move |group| remove_shards(group, &stream, now))
+        .wait()
+}
+
+/// The sequence numbers of the oldest records, as far as they are too old and not held.
+fn old_records(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: u32,
+    now: Timestamp,
+) -> Result<Vec<u64>> {
+    // Beginning behind what was trimmed skips the traces of what was removed there.
+    let first = trimmed_sequence(shared, snapshot, stream)?.saturating_add(1);
+    let held = held_after(shared, snapshot, stream)?;
+    let bounds = (
+        Bound::Included(change::key(stream, first)),
+        Bound::Included(change::key(stream, held)),
+    );
+    let mut old = Vec::new();
+    for entry in snapshot
+        .range(&shared.changes, bounds, Direction::Forward)
+        .take(STEP_RECORDS_MAX)
+    {
+        let (key, value) = entry?;
+        if now.since(change::decode_created(&value)?) < shared.options.stream_retention {
+            break;
+        }
+        old.push(change::decode_key(&key)?.1);
+    }
+    Ok(old)
+}
+
+/// The sequence number after which a consumer holds the records of a stream; the last there can be if
+/// there is none.
+fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
+    let mut held = u64::MAX;
+    for entry in snapshot.prefix(
+        &shared.meta,
+        &record::holds_prefix(stream),
+        Direction::Forward,
+    ) {
+        held = held.min(record::decode_sequence(&entry?.1)?);
+    }
+    Ok(held)
+}
+
+fn remove_records(group: &mut Group<'_>, stream: u32, old: &[u64]) -> Result<usize> {
+    let shared = group.shared();
+    // A group of its own begins with what was committed last, which is what the snapshot shows. A
+    // consumer may have registered since the records were looked for.
+    let snapshot = shared.kv.snapshot();
+    let held = held_after(shared, &snapshot, stream)?;
+    let of_any = read_sequence(shared, &snapshot, record::TRIMMED_KEY)?;
+    let free = old.iter().take_while(|sequence| **sequence <= held);
+    let mut removed = 0;
+    for sequence in free.clone() {
+        group.remove(&shared.changes, change::key(stream, *sequence));
+        removed += 1;
+    }
+    if let Some(last) = free.last() {
+        let of_any = record::encode_sequence(of_any.max(*last));
+        group.put(
+            &shared.meta,
+            record::trimmed_key(stream),
+            record::encode_sequence(*last),
+        );
+        group.put(&shared.meta, record::TRIMMED_KEY, of_any);
+    }
+    Ok(removed)
+}
+
+/// The oldest shards, as far as they are closed long enough ago and hold no record.
+fn old_shards(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: &StreamRecord,
+    now: Timestamp,
+) -> Result<Vec<ShardRecord>> {
+    let first_record = first_record(shared, snapshot, stream.id)?;
+    let shards = shards(shared, snapshot, stream.id, None, STEP_SHARDS_MAX)?;
+    let mut old = Vec::new();
+    for (n, shard) in shards.iter().enumerate() {
+        // A shard is closed when its child is opened, and the last when the stream is switched off.
+        let closed = shards
+            .get(n + 1)
+            .map(|child| child.created)
+            .or(stream.disabled);
+        let is_old = closed.is_some_and(|at| now.since(at) >= shared.options.stream_retention);
+        let is_empty = shard
+            .end
+            .is_some_and(|end| first_record.is_none_or(|first| first > end));
+        if !is_old || !is_empty {
+            break;
+        }
+        old.push(*shard);
+    }
+    Ok(old)
+}
+
+fn first_record(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<Option<u64>> {
+    let first = trimmed_sequence(shared, snapshot, stream)?.saturating_add(1);
+    let bounds = (
+        Bound::Included(change::key(stream, first)),
+        Bound::Included(change::key(stream, u64::MAX)),
+    );
+    match snapshot
+        .range(&shared.changes, bounds, Direction::Forward)
+        .next()
+    {
+        Some(entry) => Ok(Some(change::decode_key(&entry?.0)?.1)),
+        None => Ok(None),
+    }
+}
+
+fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -> Result<usize> {
+    let shared = group.shared();
+    let snapshot = shared.kv.snapshot();
+    let old = old_shards(shared, &snapshot, stream, now)?;
+    for shard in &old {
+        group.remove(&shared.meta, record::shard_key(stream.id, shard.start));
+    }
+    // A stream that is switched on keeps its open shard, so only one that is off loses its last.
+    let all = shards(shared, &snapshot, stream.id, None, old.len() + 1)?.len() == old.len();
+    if all && stream.disabled.is_some() {
+        remove_stream(group, &snapshot, stream.id)?;
+    }
+    Ok(old.len())
+}
+
+fn remove_stream(group: &mut Group<'_>, snapshot: &Snapshot, stream: u32) -> Result<()> {
+    let shared = group.shared();
+    for entry in snapshot.prefix(
+        &shared.meta,
+        &record::holds_prefix(stream),
+        Direction::Forward,
+    ) {
+        group.remove(&shared.meta, entry?.0);
+    }
+    group.remove(&shared.meta, record::trimmed_key(stream));
+    group.remove(&shared.meta, record::stream_key(stream));
+    group.on_commit(move |shared| shared.streams.remove(stream));
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What requests see of each other in one group, and what becomes of them when a commit fails.
+
+use std::sync::mpsc;
+
+use floe_store::expr::{Condition, Update};
+use floe_store::op::{
+    CreateTable, GetItem, PutItem, TransactWriteItems, UpdateItem, WriteItemOutput,
+};
+use floe_store::table::{KeyKind, Projection, StreamView};
+use floe_store::{Error, Item, Result, TableDef};
+
+use crate::answer::Answer;
+use crate::commit::Group;
+use crate::engine::Running;
+use crate::kv::{CommitError, Direction};
+use crate::layout::change;
+use crate::options::Options;
+use crate::{items, tables, transact};
+
+struct Fixture {
+    running: Running,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let running = Running::memory(Options::new().background(false)).unwrap();
+        let table = TableDef::builder("Tab", "id", KeyKind::N)
+            .global_index("by_n", [("n", KeyKind::N)], [("id", KeyKind::N)], Projection::All)
+            .stream(StreamView::NewAndOldImages)
+            .build()
+            .unwrap();
+        let create = CreateTable::from(table);
+        tables::create_table(&running.shared, &create).unwrap().wait().unwrap();
+        Self { running }
+    }
+
+    /// Keeps the committer busy, so that what is given to it meanwhile becomes one group.
+    fn hold(&self) -> mpsc::Sender<()> {
+        let (release, held) = mpsc::channel();
+        let (begun, has_begun) = mpsc::channel();
+        drop(self.running.shared.run(move |_| {
+            begun.send(()).unwrap();
+            let _ = held.recv();
+            Ok(())
+        }));
+        has_begun.recv().unwrap();
+        release
+    }
+
+    fn put(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
+        let new = Condition::attribute_not_exists("id");
+        let put = PutItem::new("Tab", item(id, n)).condition(new);
+        items::write_item(&self.running.shared, put.into()).unwrap()
+    }
+
+    fn add(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
+        let update = UpdateItem::new("Tab", key(id), Update::new().add("n", n));
+        items::write_item(&self.running.shared, update.into()).unwrap()
+    }
+
+    fn get(&self, id: i64) -> Option<Item> {
+        let get = GetItem::new("Tab", key(id));
+        items::get_item(&self.running.shared, &get).unwrap().item
+    }
+
+    fn fail_next_commit(&self, error: CommitError) {
+        *self.running.shared.kv.next_failure.lock().unwrap() = Some(error);
+    }
+}
+
+fn key(id: i64) -> Item {
+    Item::new().with("id", id)
+}
+
+fn item(id: i64, n: i64) -> Item {
+    key(id).with("n", n)
+}
+
+#[test]
+fn a_request_sees_the_ones_before_it_in_its_group() {
+    let fixture = Fixture::new();
+    let release = fixture.hold();
+    let first = fixture.put(1, 1);
+    let second = fixture.put(1, 2);
+    let sum = [fixture.add(1, 10), fixture.add(1, 100), fixture.add(2, 1)];
+    let check = Condition::eq(floe_store::expr::Path::attribute("n"), 111);
+    let update = UpdateItem::new("Tab", key(1), Update::new().set("seen", true)).condition(check);
+    let transaction = TransactWriteItems::new([update.into(), PutItem::new("Tab", item(3, 3)).into()]);
+    let shared = &fixture.running.shared;
+    let transaction = transact::transact_write_items(shared, transaction).unwrap();
+    assert_eq!(fixture.get(1), None);
+    release.send(()).unwrap();
+
+    assert_eq!(first.wait(), Ok(WriteItemOutput::default()));
+    assert_eq!(second.wait(), Err(Error::ConditionalCheckFailed { item: None }));
+    for answer in sum {
+        answer.wait().unwrap();
+    }
+    transaction.wait().unwrap();
+    assert_eq!(fixture.get(1), Some(item(1, 111).with("seen", true)));
+    assert_eq!(fixture.get(2), Some(item(2, 1)));
+
+    // Of the index entries of the states in between, none is left; each change has its record.
+    let table = shared.catalog.get("Tab").unwrap();
+    assert_eq!(table.counts().table.items, 3);
+    let index = table.record.indexes[0].id;
+    assert_eq!(table.counts().indexes[&index].items, 3);
+    let bounds = crate::layout::key::Entries::Index(index).bounds();
+    let entries = shared.kv.snapshot().range(&table.space, bounds, Direction::Forward);
+    assert_eq!(entries.count(), 3);
+    let records = shared.kv.snapshot().prefix(&shared.changes, &[], Direction::Forward);
+    let sequences = records.map(|record| change::decode_key(&record.unwrap().0).unwrap().1);
+    assert_eq!(sequences.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
+    let fixture = Fixture::new();
+    fixture.put(1, 1).wait().unwrap();
+    let release = fixture.hold();
+    let (written, refused) = (fixture.put(2, 2), fixture.put(1, 1));
+    fixture.fail_next_commit(CommitError::Unknown("the disk is full".to_owned()));
+    release.send(()).unwrap();
+
+    let unknown = Error::OutcomeUnknown("the disk is full".to_owned());
+    assert_eq!(written.wait(), Err(unknown));
+    // A request that was refused anyway knows that it wrote nothing.
+    assert_eq!(refused.wait(), Err(Error::ConditionalCheckFailed { item: None }));
+
+    let refused = |result: Result<()>| match result {
+        Err(Error::Storage(message)) => assert!(message.contains("the disk is full"), "{message}"),
+        other => panic!("{other:?}"),
+    };
+    refused(fixture.put(3, 3).wait().map(drop));
+    refused(fixture.running.shared.run(|_| Ok(())).wait());
+    assert_eq!(fixture.get(1), Some(item(1, 1)));
+    assert_eq!(fixture.get(2), None);
+    refused(fixture.running.close());
+}
+
+#[test]
+fn a_commit_that_was_refused_is_known_not_to_have_happened() {
+    let fixture = Fixture::new();
+    fixture.fail_next_commit(CommitError::Refused("failed before".to_owned()));
+    let error = fixture.put(1, 1).wait().unwrap_err();
+    assert!(!error.may_have_applied(), "{error:?}");
+}
+
+#[test]
+fn an_exclusive_request_that_fails_leaves_nothing_behind() {
+    let fixture = Fixture::new();
+    let shared = &fixture.running.shared;
+    let fail = |group: &mut Group<'_>| {
+        group.new_id();
+        let stream = group.shared().catalog.get("Tab").unwrap().stream().unwrap();
+        let now = group.now();
+        group.position().next(stream, now).unwrap();
+        group.put(&group.shared().meta, &b"Z"[..], &b"1"[..]);
+        group.on_commit(|shared| shared.catalog.remove("Tab"));
+        Err::<(), _>(Error::validation("no"))
+    };
+    assert_eq!(shared.run(fail).wait(), Err(Error::validation("no")));
+    assert_eq!(shared.kv.snapshot().get(&shared.meta, b"Z").unwrap(), None);
+    assert!(shared.catalog.get("Tab").is_some());
+    let (id, sequence) = shared.run(|group| Ok((group.new_id(), group.position().sequence))).wait().unwrap();
+    let (next, _) = shared.run(|group| Ok((group.new_id(), 0))).wait().unwrap();
+    assert_eq!((next, sequence), (id + 1, 0));
+}
+
+#[test]
+fn nobody_waits_in_vain_for_a_committer_that_panicked() {
+    let fixture = Fixture::new();
+    let release = fixture.hold();
+    let panics = fixture.running.shared.run(|_| -> Result<()> { panic!("a bug") });
+    let waiting = fixture.put(1, 1);
+    release.send(()).unwrap();
+    assert!(matches!(panics.wait(), Err(Error::OutcomeUnknown(_))));
+    assert!(matches!(waiting.wait(), Err(Error::OutcomeUnknown(_))));
+    assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
+    assert!(matches!(fixture.put(2, 2).wait(), Err(Error::Storage(_))));
+}
+
+#[test]
+fn a_group_takes_only_so_much() {
+    let fixture = Fixture::new();
+    let release = fixture.hold();
+    let answers: Vec<_> = (0..3000).map(|id| fixture.put(id, id)).collect();
+    release.send(()).unwrap();
+    for answer in answers {
+        answer.wait().unwrap();
+    }
+    let table = fixture.running.shared.catalog.get("Tab").unwrap();
+    assert_eq!(table.counts().table.items, 3000);
+}

@@ -1,0 +1,379 @@
+//! A table: its items, and everything that follows from them.
+//!
+//! All that is in the table's space is read once, in order. From each item follow the entries that it
+//! should have; their sum is compared with the sum of those that are there. A sum does not depend on the
+//! order, so a table in which nothing is wrong needs no lookups and no memory. Only where the sums differ
+//! are entries and items compared [one by one](super::compare).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use floe_store::size::item_size;
+use floe_store::table::IndexKind;
+use floe_store::{Item, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::catalog::Catalog;
+use super::repair::{CountChange, Doubt};
+use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
+use crate::apply::StoredItem;
+use crate::catalog::Table;
+use crate::indexes::{Version, entry};
+use crate::kv::Bytes;
+use crate::layout::item;
+use crate::layout::item::encode_sized;
+use crate::layout::key::{EntryKind, collection_key, expiry_key, item_key};
+use crate::layout::record::{Count, Counts, Work, encode_weight};
+
+/// An entry that follows from an item.
+pub(super) struct Derived {
+    pub(super) kind: EntryKind,
+    pub(super) key: Vec<u8>,
+    pub(super) value: Bytes,
+    /// Its size as DynamoDB counts it.
+    size: usize,
+}
+
+/// The item of these bytes, if they are what the table would have stored under this key.
+pub(super) fn read_item(table: &Table, key: &[u8], bytes: &Bytes) -> Result<StoredItem, String> {
+    let stored = StoredItem::decode(bytes.clone()).map_err(|e| e.to_string())?;
+    if item_key(&table.definition().key, &stored.item).as_deref() != Some(key) {
+        return Err("an item stands under the key of another".to_owned());
+    }
+    let size = item_size(&stored.item);
+    if size != stored.size || encode_sized(&stored.item, size) != **bytes {
+        return Err("an item is stored in another form than it should be".to_owned());
+    }
+    Ok(stored)
+}
+
+/// The index and expiry entries that follow from an item.
+pub(super) fn derived(table: &Table, key: &[u8], stored: &StoredItem) -> Vec<Derived> {
+    let version = Version {
+        item: &stored.item,
+        bytes: &stored.bytes,
+        size: stored.size,
+    };
+    let of_index = |(index, record): (_, crate::layout::record::IndexRecord)| {
+        let entry = entry(table, index, record.id, key, version)?;
+        Some(Derived {
+            kind: EntryKind::Index(record.id),
+            key: entry.key,
+            value: entry.value,
+            size: entry.size,
+        })
+    };
+    let mut entries: Vec<_> = table.indexes().filter_map(of_index).collect();
+    let moment = table.definition().expiry(&stored.item);
+    if let (Some(generation), Some(moment)) = (table.record.expiry, moment) {
+        entries.push(Derived {
+            kind: EntryKind::Expiry(generation),
+            key: expiry_key(generation, moment, key),
+            value: Bytes::from(&[][..]),
+            size: 0,
+        });
+    }
+    entries
+}
+
+/// The entries of a kind, summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    entries: u64,
+    /// Their size as DynamoDB counts it.
+    bytes: u64,
+    /// The sum of their hashes.
+    hashes: u128,
+}
+
+impl Sum {
+    fn add(&mut self, key: &[u8], value: &[u8], size: usize) {
+        let mut hasher = Xxh3Default::new();
+        hasher.update(&(key.len() as u64).to_le_bytes());
+        hasher.update(key);
+        hasher.update(value);
+        self.hashes = self.hashes.wrapping_add(hasher.digest128());
+        self.entries += 1;
+        self.bytes += size as u64;
+    }
+
+    const fn count(&self) -> Count {
+        Count {
+            items: self.entries,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// What a walk through a table adds up to.
+#[derive(Default)]
+struct Sums {
+    items: Sum,
+    expected: BTreeMap<EntryKind, Sum>,
+    found: BTreeMap<EntryKind, Sum>,
+    /// The collection of the last item, and its weight so far.
+    collection: Option<(Vec<u8>, u64)>,
+    /// Whether there are items that say nothing about what follows from them.
+    unknown: bool,
+}
+
+/// A table under examination.
+pub(super) struct Subject {
+    pub(super) table: Arc<Table>,
+    pub(super) name: String,
+    /// The kinds that may lack entries, because a job is about to make them.
+    pub(super) filling: BTreeSet<EntryKind>,
+    /// The kinds that may be there, because a job is about to remove them.
+    removing: BTreeSet<EntryKind>,
+    pub(super) has_collections: bool,
+}
+
+impl Subject {
+    fn new(table: Table, catalog: &Catalog) -> Self {
+        let (mut filling, mut removing) = (BTreeSet::new(), BTreeSet::new());
+        for job in catalog.jobs.iter().filter(|job| job.table == table.id()) {
+            match job.work {
+                Work::FillIndex(id) => filling.insert(EntryKind::Index(id)),
+                Work::FillExpiry(generation) => filling.insert(EntryKind::Expiry(generation)),
+                Work::RemoveIndex(id) => removing.insert(EntryKind::Index(id)),
+                Work::RemoveExpiry(generation) => removing.insert(EntryKind::Expiry(generation)),
+            };
+        }
+        let definition = table.definition();
+        let has_collections = definition.local_indexes().next().is_some();
+        Self {
+            name: definition.name.clone(),
+            has_collections,
+            table: Arc::new(table),
+            filling,
+            removing,
+        }
+    }
+
+    /// The name of the index that a kind belongs to.
+    pub(super) fn index_name(&self, kind: EntryKind) -> Option<&str> {
+        let EntryKind::Index(id) = kind else {
+            return None;
+        };
+        let mut indexes = self.table.indexes();
+        indexes.find_map(|(index, record)| (record.id == id).then_some(&*index.name))
+    }
+
+    /// Whether the table has entries of this kind.
+    pub(super) fn knows(&self, kind: EntryKind) -> bool {
+        match kind {
+            EntryKind::Item => true,
+            EntryKind::Index(_) => self.index_name(kind).is_some(),
+            EntryKind::Expiry(generation) => self.table.record.expiry == Some(generation),
+            EntryKind::Collection => self.has_collections,
+        }
+    }
+
+    fn kinds(&self) -> Vec<EntryKind> {
+        let indexes = self.table.record.indexes.iter();
+        let mut kinds: Vec<_> = indexes.map(|index| EntryKind::Index(index.id)).collect();
+        kinds.extend(self.table.record.expiry.map(EntryKind::Expiry));
+        kinds.extend(self.has_collections.then_some(EntryKind::Collection));
+        kinds
+    }
+
+    /// The weight of an item and its entries in local indexes.
+    pub(super) fn weight(&self, stored: &StoredItem, entries: &[Derived]) -> u64 {
+        let local = self
+            .table
+            .indexes()
+            .filter(|(index, _)| index.kind == IndexKind::Local);
+        let local: Vec<_> = local
+            .map(|(_, record)| EntryKind::Index(record.id))
+            .collect();
+        let entries = entries.iter().filter(|entry| local.contains(&entry.kind));
+        stored.size as u64 + entries.map(|entry| entry.size as u64).sum::<u64>()
+    }
+
+    /// The text of an item's key.
+    pub(super) fn key_text(&self, item: &Item) -> String {
+        format!(
+            "{:?}",
+            self.table.definition().key.key_of(item).unwrap_or_default()
+        )
+    }
+}
+
+impl Examiner<'_> {
+    /// Examines the table of this number.
+    pub(super) fn examine_table(&mut self, at: usize, catalog: &Catalog) -> Result<()> {
+        let Some(table) = self.moment.tables.get(at) else {
+            return Ok(());
+        };
+        let table = Table::new(table.record.clone(), table.space.clone(), Counts::default());
+        let subject = Subject::new(table, catalog);
+        self.begin(Stage::Table, Some(subject.name.clone()));
+        self.report.checked.tables += 1;
+        let mut sums = Sums::default();
+        let space = subject.table.space.clone();
+        let complete = self.walk(&space, walk::everything(), |examiner, key, value| {
+            examiner.take_entry(&subject, &mut sums, &key, &value);
+            Ok(())
+        })?;
+        sums.end_collection();
+        self.find_strays(&subject, &sums)?;
+        let differs = |kind: &EntryKind| {
+            subject.filling.contains(kind) || sums.expected.get(kind) != sums.found.get(kind)
+        };
+        let mut doubtful: BTreeSet<_> = subject.kinds().into_iter().filter(differs).collect();
+        // Weights and counters cannot be worked out from a part of the items.
+        let known = complete && !sums.unknown;
+        if !known {
+            doubtful.remove(&EntryKind::Collection);
+        }
+        if !doubtful.is_empty() {
+            self.begin(Stage::Compare, Some(subject.name.clone()));
+            self.compare(&subject, &doubtful)?;
+        }
+        if known {
+            let recorded = catalog
+                .counts
+                .get(&subject.table.id())
+                .cloned()
+                .unwrap_or_default();
+            self.compare_counts(&subject, &sums, &recorded)?;
+        }
+        Ok(())
+    }
+
+    fn take_entry(&mut self, subject: &Subject, sums: &mut Sums, key: &Bytes, value: &Bytes) {
+        let checked = &mut self.report.checked;
+        checked.entries += 1;
+        match EntryKind::of(key) {
+            Some(EntryKind::Item) => {
+                checked.items += 1;
+                self.take_item(subject, sums, key, value);
+                return;
+            }
+            Some(kind) => {
+                let size = match kind {
+                    EntryKind::Index(_) => item::decode_size(value).unwrap_or(0),
+                    _ => 0,
+                };
+                sums.found.entry(kind).or_default().add(key, value, size);
+                match kind {
+                    EntryKind::Index(_) => checked.index_entries += 1,
+                    EntryKind::Expiry(_) => checked.expiry_entries += 1,
+                    _ => {}
+                }
+            }
+            None => {
+                let finding =
+                    Finding::new(FindingKind::Undecodable, "an entry has a key of no kind");
+                self.find(finding.table(&subject.name).key(hex(key)));
+            }
+        }
+    }
+
+    fn take_item(&mut self, subject: &Subject, sums: &mut Sums, key: &Bytes, value: &Bytes) {
+        let stored = match read_item(&subject.table, key, value) {
+            Ok(stored) => stored,
+            Err(fault) => {
+                sums.unknown = true;
+                let finding = Finding::new(FindingKind::Undecodable, fault);
+                self.find(finding.table(&subject.name).key(hex(key)));
+                return;
+            }
+        };
+        sums.items.entries += 1;
+        sums.items.bytes += stored.size as u64;
+        let entries = derived(&subject.table, key, &stored);
+        if subject.has_collections {
+            let weight = subject.weight(&stored, &entries);
+            let collection = collection_key(&subject.table.definition().key, &stored.item);
+            sums.add_to_collection(collection.unwrap_or_default(), weight);
+        }
+        for entry in entries {
+            let sum = sums.expected.entry(entry.kind).or_default();
+            sum.add(&entry.key, &entry.value, entry.size);
+        }
+    }
+
+    /// Entries of indexes and generations that the table does not have.
+    fn find_strays(&mut self, subject: &Subject, sums: &Sums) -> Result<()> {
+        for (kind, sum) in &sums.found {
+            if subject.knows(*kind) || subject.removing.contains(kind) {
+                continue;
+            }
+            let what = match kind {
+                EntryKind::Index(id) => {
+                    format!("entries of an index that is not there: index={id}")
+                }
+                EntryKind::Expiry(id) => {
+                    format!("expiry entries of a generation that is not there: generation={id}")
+                }
+                EntryKind::Item | EntryKind::Collection => {
+                    "weights of collections that nothing needs".to_owned()
+                }
+            };
+            let what = format!("{what} entries={}", sum.entries);
+            let finding = Finding::new(FindingKind::Extra, what).table(&subject.name);
+            let at = self.find(finding);
+            self.remove_strays(subject, *kind, at)?;
+        }
+        Ok(())
+    }
+
+    fn compare_counts(&mut self, subject: &Subject, sums: &Sums, recorded: &Counts) -> Result<()> {
+        let mut change = CountChange::default();
+        let mut wrong = Vec::new();
+        let mut compare = |index: Option<u32>, found: Count, expected: Count| {
+            if found != expected {
+                change.add(index, found, expected);
+                let Count { items, bytes } = expected;
+                wrong.push((index, format!(
+                    "a counter is wrong: items={} bytes={} items_expected={items} bytes_expected={bytes}",
+                    found.items, found.bytes
+                )));
+            }
+        };
+        compare(None, recorded.table, sums.items.count());
+        for index in &subject.table.record.indexes {
+            let kind = EntryKind::Index(index.id);
+            // While an index is being filled, it counts what it has so far.
+            let sums = if subject.filling.contains(&kind) {
+                &sums.found
+            } else {
+                &sums.expected
+            };
+            let expected = sums.get(&kind).copied().unwrap_or_default().count();
+            let found = recorded.indexes.get(&index.id).copied().unwrap_or_default();
+            compare(Some(index.id), found, expected);
+        }
+        let mut numbers = Vec::new();
+        for (index, what) in wrong {
+            let name = index.and_then(|id| subject.index_name(EntryKind::Index(id)));
+            let finding = Finding::new(FindingKind::WrongCount, what).table(&subject.name);
+            numbers.push(self.find(finding.index(name)));
+        }
+        if !numbers.is_empty() {
+            self.repair_doubts(subject, vec![(numbers, Doubt::Counts(change))])?;
+        }
+        Ok(())
+    }
+}
+
+impl Sums {
+    fn add_to_collection(&mut self, key: Vec<u8>, weight: u64) {
+        // The items of a collection follow each other.
+        match &mut self.collection {
+            Some((last, sum)) if *last == key => *sum += weight,
+            _ => {
+                self.end_collection();
+                self.collection = Some((key, weight));
+            }
+        }
+    }
+
+    fn end_collection(&mut self) {
+        if let Some((key, weight)) = self.collection.take() {
+            let sum = self.expected.entry(EntryKind::Collection).or_default();
+            sum.add(&key, &encode_weight(weight), 0);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Imports: reads the lines of an export, or of DynamoDB's, and puts the items.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, Read};
+
+use floe_store::op::{PutItem, WriteItem, WriteItemOutput};
+use floe_store::{Error, Item, Result};
+use serde_json::{Map, Value as Json};
+
+use super::json::{Fault, wrong};
+use super::{ImportOptions, ImportReport, PROGRESS_LINES, VERSION, definition, json};
+use crate::answer::Answer;
+use crate::engine::Shared;
+use crate::{items, tables};
+
+/// The longest line. The largest item takes less, however it is written.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// The most puts that are under way.
+const PUTS_MAX: usize = 512;
+
+/// Reads a text and puts its items.
+pub(super) fn import(
+    shared: &Shared,
+    options: ImportOptions,
+    mut input: impl BufRead,
+    mut progress: impl FnMut(&ImportReport),
+) -> Result<ImportReport> {
+    let mut import = Import {
+        shared,
+        section: options.table_name.clone().map(Section::of_items),
+        options,
+        named: false,
+        report: ImportReport::default(),
+        puts: VecDeque::new(),
+    };
+    let mut line = Vec::new();
+    while import.read_line(&mut input, &mut line)? {
+        import.take_line(&line)?;
+        if import.report.lines.is_multiple_of(PROGRESS_LINES) {
+            progress(&import.report);
+        }
+    }
+    import.check_ended()?;
+    import.wait_for_puts(0)?;
+    progress(&import.report);
+    Ok(import.report)
+}
+
+struct Import<'a> {
+    shared: &'a Shared,
+    options: ImportOptions,
+    /// The table that items go into.
+    section: Option<Section>,
+    /// Whether a definition has been read.
+    named: bool,
+    report: ImportReport,
+    /// The puts under way, with their lines.
+    puts: VecDeque<(u64, Answer<WriteItemOutput>)>,
+}
+
+/// The lines of one table.
+struct Section {
+    table_name: String,
+    items: u64,
+    /// Whether a last line must come.
+    must_end: bool,
+}
+
+impl Section {
+    const fn of_items(table_name: String) -> Self {
+        Self {
+            table_name,
+            items: 0,
+            must_end: false,
+        }
+    }
+}
+
+impl Import<'_> {
+    /// Reads the next line; `false` at the end of the text.
+    fn read_line(&mut self, input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
+        line.clear();
+        let read = input
+            .take(LINE_BYTES_MAX as u64 + 1)
+            .read_until(b'\n', line);
+        let read = read.map_err(|e| Error::Storage(format!("the text could not be read: {e}")))?;
+        self.report.lines += u64::from(read > 0);
+        self.report.bytes += read as u64;
+        if read > LINE_BYTES_MAX {
+            return Err(self.fault(format!("the line is too long: bytes_max={LINE_BYTES_MAX}")));
+        }
+        Ok(read > 0)
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Result<()> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let json = serde_json::from_slice(line);
+        let json = json.map_err(|e| self.fault(format!("the line is not JSON: {e}")))?;
+        let Json::Object(mut fields) = json else {
+            return Err(self.fault(wrong("an object", &json)));
+        };
+        if let Some(item) = fields.remove("Item") {
+            let item = json::read_item(item).map_err(|fault| self.fault(fault.under("Item")))?;
+            self.put(item)
+        } else if let Some(table) = fields.get("Table") {
+            self.begin(table, &fields)
+        } else if let Some(end) = fields.get("End") {
+            self.end(end)
+        } else {
+            Err(self.fault("the line has neither Item nor Table nor End"))
+        }
+    }
+
+    fn begin(&mut self, json: &Json, line: &Map<String, Json>) -> Result<()> {
+        self.check_ended()?;
+        let version = line
+            .get("FloeExport")
+            .map(|version| version.as_u64().unwrap_or(u64::MAX));
+        if version.is_some_and(|version| version > VERSION) {
+            return Err(self.fault("the text was written by a newer version of floe"));
+        }
+        let definition = definition::read(json);
+        let mut table = definition.map_err(|fault: Fault| self.fault(fault.under("Table")))?;
+        if let Some(name) = &self.options.table_name {
+            if self.named {
+                return Err(self.fault(format!(
+                    "the text holds several tables, which cannot all go into one: table={name}"
+                )));
+            }
+            table.table_name.clone_from(name);
+        }
+        self.named = true;
+        let wanted = table.definition().map_err(|e| self.at_line(e))?;
+        match self.shared.catalog.get(&wanted.name) {
+            None => {
+                let made = tables::create_table(self.shared, &table).and_then(Answer::wait);
+                made.map_err(|e| self.at_line(e))?;
+                self.report.tables_created.push(wanted.name.clone());
+            }
+            Some(there) if there.definition().key == wanted.key => {}
+            Some(_) => {
+                return Err(self.fault(format!(
+                    "the table is there with another key: table={}",
+                    wanted.name
+                )));
+            }
+        }
+        self.section = Some(Section {
+            table_name: wanted.name,
+            items: 0,
+            must_end: version.is_some(),
+        });
+        Ok(())
+    }
+
+    fn put(&mut self, item: Item) -> Result<()> {
+        let Some(section) = &mut self.section else {
+            return Err(
+                self.fault("the item belongs to no table: name one, or begin with a Table line")
+            );
+        };
+        section.items += 1;
+        let put = WriteItem::Put(PutItem::new(section.table_name.as_str(), item));
+        let answer = items::write_item(self.shared, put).map_err(|e| self.at_line(e))?;
+        self.puts.push_back((self.report.lines, answer));
+        self.wait_for_puts(PUTS_MAX)
+    }
+
+    /// Waits until no more than so many puts are under way.
+    fn wait_for_puts(&mut self, most: usize) -> Result<()> {
+        while self.puts.len() > most
+            && let Some((line, answer)) = self.puts.pop_front()
+        {
+            answer.wait().map_err(|e| at_line(e, line))?;
+            self.report.items += 1;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, json: &Json) -> Result<()> {
+        let expected = json.get("ItemCount").and_then(Json::as_u64);
+        let Some(section) = self.section.take() else {
+            return Err(self.fault("the end of a table that has not begun"));
+        };
+        if expected != Some(section.items) {
+            return Err(self.fault(format!(
+                "the text does not hold all items of the table: table={} found={} expected={}",
+                section.table_name,
+                section.items,
+                expected.map_or("unknown".to_owned(), |count| count.to_string()),
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that the table before has ended, if it must.
+    fn check_ended(&self) -> Result<()> {
+        match &self.section {
+            Some(section) if section.must_end => Err(self.fault(format!(
+                "the text of the table was cut off, its last line is missing: table={}",
+                section.table_name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn fault(&self, what: impl ToString) -> Error {
+        self.at_line(Error::Validation(what.to_string()))
+    }
+
+    fn at_line(&self, error: Error) -> Error {
+        at_line(error, self.report.lines)
+    }
+}
+
+/// The error with the line that it is about, where the text is at fault.
+fn at_line(error: Error, line: u64) -> Error {
+    match error {
+        Error::Validation(what) => Error::Validation(format!("{what}: line={line}")),
+        error => error,
+    }
+}

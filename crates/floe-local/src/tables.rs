@@ -1,0 +1,301 @@
+//! Table administration: makes, changes, describes and removes tables.
+//!
+//! Each change runs on the committer in a group of its own and is published when it is durable.
+//! Indexes that are added to a table with items, or removed from it, are worked on by [jobs](crate::jobs)
+//! afterwards.
+
+use std::sync::Arc;
+
+use floe_store::op::{
+    CreateTable, ListTables, ListTablesOutput, UpdateTable, UpdateTags, UpdateTimeToLive,
+    missing_table_named,
+};
+use floe_store::table::{TableDescription, TableStatus};
+use floe_store::{Error, Result, TableDef};
+
+use crate::answer::Answer;
+use crate::catalog::Table;
+use crate::commit::Group;
+use crate::engine::Shared;
+use crate::kv::Direction;
+use crate::layout::record::{
+    self, Counts, IndexRecord, JobRecord, StreamRecord, TableRecord, Work,
+};
+use crate::layout::table_space_name;
+
+/// Describes a table.
+pub(crate) fn describe_table(shared: &Shared, name: &str) -> Result<TableDescription> {
+    let table = shared.named_table(name)?;
+    Ok(shared.describe(&table))
+}
+
+/// Lists the names of tables.
+pub(crate) fn list_tables(shared: &Shared, list: &ListTables) -> Result<ListTablesOutput> {
+    list.validate()?;
+    Ok(list.page(shared.catalog.names()))
+}
+
+/// Makes a table.
+pub(crate) fn create_table(shared: &Shared, create: &CreateTable) -> Result<Answer<TableDescription>> {
+    create.validate()?;
+    let definition = create.definition()?;
+    Ok(shared.run(move |group| group.create_table(definition)))
+}
+
+/// Changes a table.
+pub(crate) fn update_table(shared: &Shared, update: UpdateTable) -> Result<Answer<TableDescription>> {
+    update.validate()?;
+    Ok(shared.run(move |group| {
+        let table = group.idle_table(&update.table_name)?;
+        let definition = update.apply(table.definition())?;
+        group.change_table(&table, definition)
+    }))
+}
+
+/// Switches expiry on or off.
+pub(crate) fn update_time_to_live(
+    shared: &Shared,
+    update: UpdateTimeToLive,
+) -> Result<Answer<TableDescription>> {
+    update.validate()?;
+    Ok(shared.run(move |group| {
+        let table = group.shared().named_table(&update.table_name)?;
+        let definition = update.apply(table.definition())?;
+        group.change_table(&table, definition)
+    }))
+}
+
+/// Adds and removes tags.
+pub(crate) fn update_tags(shared: &Shared, update: UpdateTags) -> Result<Answer<()>> {
+    update.validate()?;
+    Ok(shared.run(move |group| {
+        let table = group.shared().named_table(&update.table_name)?;
+        let definition = update.apply(table.definition())?;
+        group.change_table(&table, definition).map(drop)
+    }))
+}
+
+/// Removes a table with all its data.
+pub(crate) fn delete_table(shared: &Shared, name: String) -> Answer<TableDescription> {
+    shared.run(move |group| group.delete_table(&name))
+}
+
+impl Shared {
+    fn named_table(&self, name: &str) -> Result<Arc<Table>> {
+        let table = self.catalog.get(name);
+        table.ok_or_else(|| missing_table_named(name))
+    }
+
+    fn describe(&self, table: &Table) -> TableDescription {
+        let stream = table.record.latest_stream.and_then(|id| self.streams.get(id));
+        table.describe(&self.options, stream.as_deref())
+    }
+}
+
+impl Group<'_> {
+    /// A table of which no index is being filled or removed.
+    fn idle_table(&self, name: &str) -> Result<Arc<Table>> {
+        let table = self.shared().named_table(name)?;
+        if table.is_updating() {
+            return Err(Error::ResourceInUse(format!(
+                "Attempt to change a resource which is still in use: Table is being updated: {name}"
+            )));
+        }
+        Ok(table)
+    }
+
+    fn create_table(&mut self, definition: TableDef) -> Result<TableDescription> {
+        let shared = self.shared();
+        let name = definition.name.clone();
+        if shared.catalog.get(&name).is_some() {
+            return Err(Error::ResourceInUse(format!("Table already exists: {name}")));
+        }
+        let id = self.new_id();
+        let indexes = definition.indexes.iter().map(|_| IndexRecord {
+            id: self.new_id(),
+            filling: false,
+        });
+        let indexes = indexes.collect();
+        let mut record = TableRecord {
+            id,
+            uuid: shared.options.env.uuid(),
+            created: self.now(),
+            indexes,
+            removing: Vec::new(),
+            expiry: definition.ttl_attribute.as_ref().map(|_| self.new_id()),
+            latest_stream: None,
+            definition,
+        };
+        let stream = self.switch_stream(None, &mut record);
+        let space = shared.kv.space(&table_space_name(id))?;
+        let table = Table::new(record, space, Counts::default());
+        Ok(self.publish(table, stream))
+    }
+
+    /// Brings a table to another definition: streams, indexes and expiry follow.
+    fn change_table(&mut self, table: &Table, definition: TableDef) -> Result<TableDescription> {
+        let before = table.record.clone();
+        let mut record = TableRecord {
+            definition,
+            ..before.clone()
+        };
+        let is_empty = table.counts().table.items == 0;
+        self.change_indexes(&before, &mut record, is_empty);
+        self.change_expiry(&before, &mut record, is_empty);
+        let stream = match before.definition.stream == record.definition.stream {
+            true => None,
+            false => self.switch_stream(before.definition.stream.and(before.latest_stream), &mut record),
+        };
+        Ok(self.publish(table.with_record(record), stream))
+    }
+
+    /// Gives ids to new indexes, which are filled from the items that are there, and has the entries of
+    /// removed ones removed.
+    fn change_indexes(&mut self, before: &TableRecord, record: &mut TableRecord, is_empty: bool) {
+        let known = |name: &str| {
+            let mut indexes = before.definition.indexes.iter().zip(&before.indexes);
+            indexes.find_map(|(index, known)| (index.name == name).then_some(*known))
+        };
+        let mut indexes = Vec::with_capacity(record.definition.indexes.len());
+        for index in &record.definition.indexes {
+            indexes.push(known(&index.name).unwrap_or_else(|| {
+                let id = self.new_id();
+                if !is_empty {
+                    self.add_job(record.id, Work::FillIndex(id));
+                }
+                IndexRecord {
+                    id,
+                    filling: !is_empty,
+                }
+            }));
+        }
+        record.indexes = indexes;
+        for (index, known) in before.definition.indexes.iter().zip(&before.indexes) {
+            if record.definition.index(&index.name).is_none() {
+                record.removing.push((known.id, index.clone()));
+                self.add_job(record.id, Work::RemoveIndex(known.id));
+            }
+        }
+    }
+
+    /// A new attribute of expiry has a new generation of expiry entries.
+    fn change_expiry(&mut self, before: &TableRecord, record: &mut TableRecord, is_empty: bool) {
+        if before.definition.ttl_attribute == record.definition.ttl_attribute {
+            return;
+        }
+        if let Some(generation) = before.expiry {
+            self.add_job(record.id, Work::RemoveExpiry(generation));
+        }
+        record.expiry = record.definition.ttl_attribute.as_ref().map(|_| {
+            let generation = self.new_id();
+            if !is_empty {
+                self.add_job(record.id, Work::FillExpiry(generation));
+            }
+            generation
+        });
+    }
+
+    /// Closes the stream that was on and opens one as the definition says. Returns the new one.
+    fn switch_stream(&mut self, on: Option<u32>, record: &mut TableRecord) -> Option<StreamRecord> {
+        if let Some(stream) = on {
+            self.close_stream(stream);
+        }
+        let view = record.definition.stream?;
+        let name = &record.definition.name;
+        let stream = StreamRecord {
+            id: self.new_id(),
+            table: record.id,
+            table_name: name.clone(),
+            key: record.definition.key.clone(),
+            view,
+            created: self.shared().streams.free_moment(name, self.now()),
+            disabled: None,
+        };
+        record.latest_stream = Some(stream.id);
+        let now = self.now();
+        let (key, value) = self.position().open(&stream, now);
+        self.put(&self.shared().meta, key, value);
+        self.write_stream(stream.clone());
+        Some(stream)
+    }
+
+    fn close_stream(&mut self, id: u32) {
+        if let Some((key, value)) = self.position().close(id) {
+            self.put(&self.shared().meta, key, value);
+        }
+        if let Some(stream) = self.shared().streams.get(id) {
+            self.write_stream(StreamRecord {
+                disabled: Some(self.now()),
+                ..(*stream).clone()
+            });
+        }
+    }
+
+    fn write_stream(&mut self, stream: StreamRecord) {
+        let key = record::stream_key(stream.id);
+        self.put(&self.shared().meta, key, stream.encode());
+        self.on_commit(|shared| shared.streams.insert(stream));
+    }
+
+    /// Writes a table to the catalog, and publishes it when that is durable.
+    pub(crate) fn publish(
+        &mut self,
+        table: Table,
+        new_stream: Option<StreamRecord>,
+    ) -> TableDescription {
+        let shared = self.shared();
+        let key = record::table_key(&table.definition().name);
+        self.put(&shared.meta, key, table.record.encode());
+        let description = match new_stream {
+            Some(stream) => table.describe(&shared.options, Some(&stream)),
+            None => shared.describe(&table),
+        };
+        self.on_commit(|shared| {
+            shared.catalog.insert(Arc::new(table));
+            shared.background.ring();
+        });
+        description
+    }
+
+    fn add_job(&mut self, table: u32, work: Work) {
+        let job = JobRecord {
+            id: self.new_id(),
+            table,
+            work,
+            cursor: Vec::new(),
+        };
+        self.put(&self.shared().meta, record::job_key(job.id), job.encode());
+    }
+
+    fn delete_table(&mut self, name: &str) -> Result<TableDescription> {
+        let table = self.idle_table(name)?;
+        if table.definition().deletion_protection {
+            return Err(Error::validation(
+                "Resource cannot be deleted as it is currently protected against deletion. Disable \
+                 deletion protection first.",
+            ));
+        }
+        let shared = self.shared();
+        let jobs = shared.kv.snapshot();
+        for entry in jobs.prefix(&shared.meta, record::JOBS_PREFIX, Direction::Forward) {
+            let (key, value) = entry?;
+            if JobRecord::decode(&value)?.table == table.id() {
+                self.remove(&shared.meta, key);
+            }
+        }
+        if let Some(stream) = table.stream() {
+            self.close_stream(stream);
+        }
+        self.remove(&shared.meta, record::table_key(name));
+        self.remove(&shared.meta, record::counts_key(table.id()));
+        let mut description = shared.describe(&table);
+        description.status = TableStatus::Deleting;
+        let (name, space) = (name.to_owned(), table_space_name(table.id()));
+        self.on_commit(move |shared| {
+            shared.catalog.remove(&name);
+            // The catalog no longer knows the table: what cannot be removed now, is when opening.
+            let _ = shared.kv.drop_space(&space);
+        });
+        Ok(description)
+    }
+}

@@ -1,0 +1,109 @@
+//! Idempotency tokens: a request that was answered with success is answered the same way again, and
+//! applied once, for ten minutes, also after a restart.
+//!
+//! Tokens are filed by the slot of time in which they were used, so that a token is found by looking
+//! into the few slots that can still be remembered, and expired ones are at the front of the space.
+//! Requests that fail are not remembered.
+
+use floe_store::limits::TOKEN_RETENTION;
+use floe_store::{Error, Item, Result, Timestamp};
+
+use crate::commit::Group;
+use crate::engine::Shared;
+use crate::kv::Direction;
+use crate::layout::record::{TokenRecord, TokenScope, decode_token_expiry, token_key};
+
+const SLOT_SECS: u64 = 300;
+
+/// Tokens that one step removes.
+const EXPIRE_STEP: usize = 1000;
+
+/// What tells a request with a token from others.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    /// The operation.
+    pub(crate) scope: TokenScope,
+    /// The token.
+    pub(crate) text: String,
+    /// What the request does.
+    pub(crate) fingerprint: u128,
+}
+
+impl Token {
+    /// What was answered to the request with this token, if it was applied before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
+    pub(crate) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
+        let now = group.now();
+        let slots_kept = TOKEN_RETENTION.as_secs().div_ceil(SLOT_SECS);
+        // One slot ahead, for a clock that was set back a little.
+        let newest = slot(now).saturating_add(1);
+        for slot in (0..slots_kept + 2).filter_map(|back| newest.checked_sub(back as u32)) {
+            let key = token_key(slot, self.scope, &self.text);
+            let Some(bytes) = group.get(&group.shared().tokens, &key)? else {
+                continue;
+            };
+            let record = TokenRecord::decode(&bytes)?;
+            if record.expires <= now {
+                continue;
+            }
+            if record.fingerprint != self.fingerprint {
+                return Err(Error::IdempotentParameterMismatch);
+            }
+            return Ok(Some(record));
+        }
+        Ok(None)
+    }
+
+    /// Remembers that the request was applied.
+    pub(crate) fn remember(
+        &self,
+        group: &mut Group<'_>,
+        sizes: Vec<usize>,
+        returned: Option<Item>,
+    ) {
+        let record = TokenRecord {
+            expires: group.now().plus(TOKEN_RETENTION),
+            fingerprint: self.fingerprint,
+            sizes,
+            returned,
+        };
+        let key = token_key(slot(group.now()), self.scope, &self.text);
+        group.put(&group.shared().tokens, key, record.encode());
+    }
+}
+
+fn slot(moment: Timestamp) -> u32 {
+    u32::try_from(moment.as_secs() / SLOT_SECS).unwrap_or(u32::MAX)
+}
+
+/// Removes tokens that have expired, up to so many at once. Returns how many.
+pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
+    let due = |now: Timestamp| {
+        let walk = shared.kv.snapshot().prefix(&shared.tokens, &[], Direction::Forward);
+        let mut keys = Vec::new();
+        for entry in walk.take(EXPIRE_STEP) {
+            let (key, value) = entry?;
+            if decode_token_expiry(&value)? > now {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok::<_, Error>(keys)
+    };
+    let keys = due(shared.options.env.now())?;
+    if keys.is_empty() {
+        return Ok(0);
+    }
+    // A token in the store is never written again after it has expired: its slot has passed.
+    let removed = keys.len();
+    let remove = move |group: &mut Group<'_>| {
+        for key in keys {
+            group.remove(&group.shared().tokens, key);
+        }
+        Ok(removed)
+    };
+    shared.run(remove).wait()
+}

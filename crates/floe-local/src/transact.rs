@@ -1,0 +1,317 @@
+//! Transactions: many items checked, written or read as of one moment.
+//!
+//! The committer runs a transaction between two others, so that none can conflict with another: every
+//! action is evaluated on the state that all earlier requests left, and either all are written or none.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use floe_store::capacity::{
+    Consistency, ConsumedCapacity, ReturnConsumedCapacity, WriteKind, check_cost, read_cost,
+    replay_cost, write_cost,
+};
+use floe_store::error::CancellationCode;
+use floe_store::op::{
+    TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
+    TransactWriteItemsOutput, missing_table,
+};
+use floe_store::{CancellationReason, Error, Result};
+
+use crate::answer::{Answer, Promise, promise};
+use crate::apply::{ItemChange, StoredItem};
+use crate::catalog::Table;
+use crate::commit::{Group, Pending, PendingAnswer, SharedRequest};
+use crate::engine::Shared;
+use crate::items::{Collection, collection_metrics, definitions, key_of, read};
+use crate::layout::record::TokenScope;
+use crate::tokens::Token;
+
+/// Reads many items as of one moment.
+pub(crate) fn transact_get_items(
+    shared: &Shared,
+    transaction: &TransactGetItems,
+) -> Result<TransactGetItemsOutput> {
+    transaction.validate()?;
+    let names = transaction.gets.iter().map(|get| get.table_name.as_str());
+    let tables = shared.tables(names);
+    transaction.check(definitions(&tables))?;
+    let snapshot = shared.kv.snapshot();
+    let detail = transaction.return_capacity;
+    let mut costs = Costs::new(detail);
+    let mut items = Vec::with_capacity(transaction.gets.len());
+    let mut bytes = 0;
+    for get in &transaction.gets {
+        let table = tables.get(&get.table_name).ok_or_else(missing_table)?;
+        let found = read(&snapshot, table, &key_of(table, &get.key)?)?;
+        let size = found.as_ref().map_or(0, |(size, _)| *size);
+        bytes += size;
+        costs.add(&get.table_name, || {
+            read_cost(&get.table_name, [size], Consistency::Transactional, detail)
+        });
+        items.push(found.map(|(_, item)| get.answer(item)));
+    }
+    TransactGetItems::check_bytes(bytes)?;
+    Ok(TransactGetItemsOutput {
+        items,
+        consumed: costs.finish(),
+    })
+}
+
+/// Checks and writes many items, all or nothing.
+pub(crate) fn transact_write_items(
+    shared: &Shared,
+    transaction: TransactWriteItems,
+) -> Result<Answer<TransactWriteItemsOutput>> {
+    transaction.validate()?;
+    let tables = tables_of(shared, &transaction);
+    transaction.check(definitions(&tables))?;
+    let token = transaction.token.as_ref().map(|text| Token {
+        scope: TokenScope::Transact,
+        text: text.clone(),
+        fingerprint: transaction.fingerprint(),
+    });
+    let (promise, answer) = promise();
+    shared.submit(TransactRequest {
+        transaction,
+        tables,
+        token,
+        promise,
+    });
+    Ok(answer)
+}
+
+fn tables_of(shared: &Shared, transaction: &TransactWriteItems) -> BTreeMap<String, Arc<Table>> {
+    shared.tables(transaction.actions.iter().map(TransactWrite::table_name))
+}
+
+struct TransactRequest {
+    transaction: TransactWriteItems,
+    tables: BTreeMap<String, Arc<Table>>,
+    token: Option<Token>,
+    promise: Promise<TransactWriteItemsOutput>,
+}
+
+impl SharedRequest for TransactRequest {
+    fn run(mut self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer> {
+        let result = self.renew(group).and_then(|()| {
+            let Self {
+                transaction,
+                tables,
+                token,
+                ..
+            } = &mut *self;
+            run(group, std::mem::take(transaction), tables, token.as_ref())
+        });
+        Pending::boxed(self.promise, result)
+    }
+
+    fn refuse(self: Box<Self>, error: Error) {
+        self.promise.keep(Err(error));
+    }
+}
+
+impl TransactRequest {
+    /// Checks the request again if a table has changed since it was checked.
+    fn renew(&mut self, group: &Group<'_>) -> Result<()> {
+        if self.tables.values().any(|table| table.is_retired()) {
+            self.tables = tables_of(group.shared(), &self.transaction);
+            self.transaction.check(definitions(&self.tables))?;
+        }
+        Ok(())
+    }
+}
+
+fn run(
+    group: &mut Group<'_>,
+    transaction: TransactWriteItems,
+    tables: &BTreeMap<String, Arc<Table>>,
+    token: Option<&Token>,
+) -> Result<TransactWriteItemsOutput> {
+    let detail = transaction.return_capacity;
+    if let Some(record) = token.map_or(Ok(None), |token| token.recall(group))? {
+        return Ok(replayed(&transaction, &record.sizes));
+    }
+    let wants_collections = transaction.return_collection;
+    let mut costs = Costs::new(detail);
+    let mut actions = Vec::with_capacity(transaction.actions.len());
+    let mut reasons = Vec::with_capacity(transaction.actions.len());
+    let mut touched = Vec::new();
+    for action in transaction.actions {
+        let table = tables.get(action.table_name()).ok_or_else(missing_table)?;
+        if wants_collections && !matches!(action, TransactWrite::Check(_)) {
+            touched.extend(Collection::load(group, table, action.key_item())?);
+        }
+        match Action::evaluate(group, table, action)? {
+            Ok(action) => {
+                costs.add(&table.definition().name, || action.cost(detail));
+                actions.push(action);
+                reasons.push(CancellationReason::none());
+            }
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    cancel_if_faulty(&mut reasons)?;
+    let bytes = actions.iter().map(|action| action.new_size()).sum();
+    TransactWriteItems::check_bytes(bytes)?;
+    let sizes = actions.iter().map(Action::size).collect();
+    let mut changes = Vec::with_capacity(actions.len());
+    for (at, action) in actions.into_iter().enumerate() {
+        match action.prepare(group) {
+            Ok(change) => changes.extend(change),
+            Err(error) => return Err(cancel_for(error, reasons, at)),
+        }
+    }
+    for change in changes {
+        change.write(group);
+    }
+    if let Some(token) = token {
+        token.remember(group, sizes, None);
+    }
+    Ok(TransactWriteItemsOutput {
+        consumed: costs.finish(),
+        collections: collection_metrics(group, touched),
+    })
+}
+
+/// The answer to a transaction that has been applied before: what it costs to learn that.
+fn replayed(transaction: &TransactWriteItems, sizes: &[usize]) -> TransactWriteItemsOutput {
+    let detail = transaction.return_capacity;
+    let mut costs = Costs::new(detail);
+    for (action, size) in transaction.actions.iter().zip(sizes) {
+        let name = action.table_name();
+        costs.add(name, || replay_cost(name, [*size], detail));
+    }
+    TransactWriteItemsOutput {
+        consumed: costs.finish(),
+        collections: BTreeMap::new(),
+    }
+}
+
+fn cancel_if_faulty(reasons: &mut Vec<CancellationReason>) -> Result<()> {
+    if reasons.iter().all(|reason| reason.code == CancellationCode::None) {
+        return Ok(());
+    }
+    Err(Error::TransactionCanceled {
+        reasons: std::mem::take(reasons),
+    })
+}
+
+/// A collection that would grow too large is the fault of one action.
+fn cancel_for(error: Error, mut reasons: Vec<CancellationReason>, at: usize) -> Error {
+    let code = CancellationCode::ItemCollectionSizeLimitExceeded;
+    match (&error, reasons.get_mut(at)) {
+        (Error::ItemCollectionSizeLimitExceeded, Some(reason)) => {
+            *reason = CancellationReason::new(code, error.to_string());
+            Error::TransactionCanceled { reasons }
+        }
+        _ => error,
+    }
+}
+
+/// An action whose condition holds.
+struct Action {
+    table: Arc<Table>,
+    key: Vec<u8>,
+    old: Option<StoredItem>,
+    new: Outcome,
+}
+
+enum Outcome {
+    /// The item is as it was.
+    Checked,
+    /// The item is so now, or gone.
+    Written(Option<StoredItem>),
+}
+
+impl Action {
+    /// Checks the action and applies it to the item as it stands.
+    fn evaluate(
+        group: &Group<'_>,
+        table: &Arc<Table>,
+        action: TransactWrite,
+    ) -> Result<Result<Self, CancellationReason>> {
+        let definition = table.definition();
+        if let Err(reason) = action.check(definition) {
+            return Ok(Err(reason));
+        }
+        let key = key_of(table, action.key_item())?;
+        let old = group.get(&table.space, &key)?;
+        let old = old.map(StoredItem::decode).transpose()?;
+        let checks = matches!(action, TransactWrite::Check(_));
+        let new = match action.apply(definition, old.as_ref().map(|old| &old.item)) {
+            Ok(_) if checks => Outcome::Checked,
+            Ok(new) => Outcome::Written(new.map(StoredItem::encode)),
+            Err(reason) => return Ok(Err(reason)),
+        };
+        Ok(Ok(Self {
+            table: table.clone(),
+            key,
+            old,
+            new,
+        }))
+    }
+
+    fn cost(&self, detail: ReturnConsumedCapacity) -> ConsumedCapacity {
+        let definition = self.table.definition();
+        let old = self.old.as_ref().map(|old| &old.item);
+        match &self.new {
+            Outcome::Checked => check_cost(definition, old, detail),
+            Outcome::Written(new) => {
+                let new = new.as_ref().map(|new| &new.item);
+                write_cost(definition, old, new, WriteKind::Transactional, detail)
+            }
+        }
+    }
+
+    fn new_size(&self) -> usize {
+        match &self.new {
+            Outcome::Written(Some(new)) => new.size,
+            _ => 0,
+        }
+    }
+
+    fn size(&self) -> usize {
+        let old = self.old.as_ref().map_or(0, |old| old.size);
+        self.new_size().max(old)
+    }
+
+    fn prepare(self, group: &mut Group<'_>) -> Result<Option<ItemChange>> {
+        match &self.new {
+            Outcome::Checked => Ok(None),
+            Outcome::Written(new) => {
+                let (old, new) = (self.old.as_ref(), new.as_ref());
+                ItemChange::prepare(group, &self.table, self.key, old, new, None)
+            }
+        }
+    }
+}
+
+/// What a request cost on each of its tables, in the order in which they were named first.
+struct Costs {
+    detail: ReturnConsumedCapacity,
+    by_table: Vec<ConsumedCapacity>,
+}
+
+impl Costs {
+    const fn new(detail: ReturnConsumedCapacity) -> Self {
+        Self {
+            detail,
+            by_table: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, table_name: &str, cost: impl FnOnce() -> ConsumedCapacity) {
+        if !self.detail.is_wanted() {
+            return;
+        }
+        let mut known = self.by_table.iter_mut();
+        match known.find(|known| known.table_name == table_name) {
+            Some(known) => known.merge(&cost()),
+            None => self.by_table.push(cost()),
+        }
+    }
+
+    fn finish(self) -> Vec<ConsumedCapacity> {
+        self.by_table
+    }
+}

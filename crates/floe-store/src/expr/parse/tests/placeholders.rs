@@ -1,0 +1,202 @@
+//! The maps of placeholders, and what a request makes of them.
+
+use std::collections::BTreeMap;
+
+use super::super::Parser;
+use crate::error::{Error, Result};
+use crate::item::Item;
+use crate::text::Name;
+use crate::value::Value;
+
+type Names<'a> = Option<&'a [(&'a str, &'a str)]>;
+type Values<'a> = Option<&'a [&'a str]>;
+
+/// Parses what `request` says with these names, and values of any kind, to the end.
+fn outcome(
+    names: Names<'_>,
+    values: Values<'_>,
+    request: impl FnOnce(&mut Parser<'_>) -> Result<()>,
+) -> Result<()> {
+    let names: Option<BTreeMap<String, Name>> = names.map(|names| {
+        let owned = |(key, name): &(&str, &str)| ((*key).to_owned(), Name::from(*name));
+        names.iter().map(owned).collect()
+    });
+    let values: Option<BTreeMap<String, Value>> = values.map(|values| {
+        values
+            .iter()
+            .map(|key| ((*key).to_owned(), Value::from(1)))
+            .collect()
+    });
+    let mut parser = Parser::new(names.as_ref(), values.as_ref());
+    request(&mut parser)?;
+    parser.finish()
+}
+
+#[track_caller]
+fn check(names: Names<'_>, values: Values<'_>, texts: &[&str], expected: &str) {
+    let result = outcome(names, values, |parser| {
+        texts
+            .iter()
+            .try_for_each(|text| parser.condition(text).map(drop))
+    });
+    let message = result.map_or_else(|error| error.to_string(), |()| String::new());
+    assert_eq!(
+        message, expected,
+        "names={names:?} values={values:?} texts={texts:?}"
+    );
+}
+
+#[test]
+fn all_placeholders_must_be_used() {
+    let both = Some(&[("#a", "a"), ("#b", "b")][..]);
+    check(None, None, &[], "");
+    check(None, None, &["a = b"], "");
+    check(both, None, &["#a = #b"], "");
+    check(both, None, &["#a = c", "#b = c"], "");
+    check(both, Some(&[":v"]), &["#a.#b IN (:v, :v)"], "");
+    check(
+        both,
+        Some(&[":v"]),
+        &["#a = :v"],
+        "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}",
+    );
+    check(
+        both,
+        Some(&[":v", ":w"]),
+        &["c = :v"],
+        "Value provided in ExpressionAttributeNames unused in expressions: keys: {#a, #b}",
+    );
+    check(
+        None,
+        Some(&[":v", ":w", ":x"]),
+        &["a = :w"],
+        "Value provided in ExpressionAttributeValues unused in expressions: keys: {:v, :x}",
+    );
+}
+
+#[test]
+fn placeholders_want_an_expression() {
+    check(
+        Some(&[("#a", "a")]),
+        Some(&[":v"]),
+        &[],
+        "ExpressionAttributeNames can only be specified when using expressions",
+    );
+    check(
+        None,
+        Some(&[]),
+        &[],
+        "ExpressionAttributeValues can only be specified when using expressions",
+    );
+    // A projection holds no values.
+    let names = Some(&[("#a", "a")][..]);
+    assert_eq!(
+        outcome(names, None, |parser| parser.projection("#a").map(drop)),
+        Ok(())
+    );
+    let values = [(":v".to_owned(), Value::from(1))].into();
+    let mut parser = Parser::new(None, Some(&values))
+        .absent("FilterExpression and KeyConditionExpression are null");
+    parser.projection("a").unwrap();
+    assert_eq!(
+        parser.finish(),
+        Err(Error::validation(
+            "ExpressionAttributeValues can only be specified when using expressions: \
+             FilterExpression and KeyConditionExpression are null"
+        ))
+    );
+}
+
+#[test]
+fn the_maps_are_checked_before_the_expressions() {
+    let bad = &["a = = b"][..];
+    check(
+        Some(&[]),
+        Some(&[]),
+        bad,
+        "ExpressionAttributeNames must not be empty",
+    );
+    check(
+        None,
+        Some(&[]),
+        bad,
+        "ExpressionAttributeValues must not be empty",
+    );
+    for key in ["", "a", "#", "#a-b", ":a", "##", "#ü", "# a"] {
+        check(
+            Some(&[(key, "a")]),
+            Some(&[]),
+            bad,
+            &format!("ExpressionAttributeNames contains invalid key: Syntax error; key: \"{key}\""),
+        );
+    }
+    for key in ["a", ":", ":a b", "#a", ":a:"] {
+        check(
+            Some(&[("#a", "a")]),
+            Some(&[key]),
+            bad,
+            &format!(
+                "ExpressionAttributeValues contains invalid key: Syntax error; key: \"{key}\""
+            ),
+        );
+    }
+    check(
+        Some(&[("#a", "")]),
+        None,
+        bad,
+        "ExpressionAttributeNames contains invalid value: Empty attribute name for key #a",
+    );
+    let long = |sign: char, length: usize| format!("{sign}{}", "a".repeat(length - 1));
+    check(
+        Some(&[(&long('#', 256), "a")]),
+        None,
+        bad,
+        "ExpressionAttributeNames contains invalid key: \
+         The expression attribute map contains a key that is too long; size of key: 256",
+    );
+    let name = long('#', 255);
+    check(Some(&[(&name, "a")]), None, &[&format!("{name} = b")], "");
+}
+
+#[test]
+fn values_are_not_nested_too_deep() {
+    let nested = |levels: usize| {
+        (1..levels).fold(Value::from(1), |value, n| match n % 2 {
+            0 => Value::L(vec![value]),
+            _ => Value::M(Item::new().with("m", value)),
+        })
+    };
+    let parse = |levels: usize| {
+        let values = [(":v".to_owned(), nested(levels))].into();
+        Parser::new(None, Some(&values))
+            .condition("a = :v")
+            .map(drop)
+    };
+    assert_eq!(parse(32), Ok(()));
+    assert_eq!(
+        parse(33),
+        Err(Error::validation(
+            "ExpressionAttributeValues contains invalid value: Nesting Levels have exceeded \
+             supported limits: Attributes in the item have nested levels beyond supported limit \
+             for key :v"
+        ))
+    );
+}
+
+#[test]
+fn placeholders_are_shared_by_all_expressions_of_a_request() {
+    let names = Some(&[("#a", "a"), ("#b", "b"), ("#c", "c")][..]);
+    let values = Some(&[":v", ":w"][..]);
+    let request = |parser: &mut Parser<'_>| {
+        parser.key_condition("#a = :v")?;
+        parser.filter("#b = :w")?;
+        parser.projection("#c, #a")?;
+        Ok(())
+    };
+    assert_eq!(outcome(names, values, request), Ok(()));
+    let request = |parser: &mut Parser<'_>| {
+        parser.update("SET #a = :v REMOVE #c")?;
+        parser.condition("#b = :w").map(drop)
+    };
+    assert_eq!(outcome(names, values, request), Ok(()));
+}

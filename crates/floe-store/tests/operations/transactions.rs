@@ -1,0 +1,304 @@
+//! TransactWriteItems and TransactGetItems.
+
+use floe_store::error::{CancellationCode, CancellationReason};
+use floe_store::expr::{Condition, Path, Update};
+use floe_store::op::{
+    ConditionCheck, DeleteItem, PutItem, TransactGet, TransactGetItems, TransactWrite,
+    TransactWriteItems, UpdateItem,
+};
+use floe_store::{Error, Item, TableDef, Value};
+
+use crate::{enveloped, expect, expect_code, id, order_key, orders, simple, text};
+
+fn find<'t>(tables: &'t [TableDef]) -> impl Fn(&str) -> Option<&'t TableDef> {
+    move |name| tables.iter().find(|table| table.name == name)
+}
+
+fn exists() -> Condition {
+    Condition::attribute_exists(Path::attribute("id"))
+}
+
+fn put(item: Item) -> TransactWrite {
+    PutItem::new("Simple", item).into()
+}
+
+fn puts(count: usize) -> TransactWriteItems {
+    TransactWriteItems::new((0..count).map(|n| put(id(&n.to_string()))))
+}
+
+#[test]
+fn a_transaction_has_1_to_100_actions() {
+    let few = enveloped(
+        "Value '[]' at 'transactItems' failed to satisfy constraint: Member must have length \
+         greater than or equal to 1",
+    );
+    let many = enveloped(
+        "Value at 'transactItems' failed to satisfy constraint: Member must have length less than \
+         or equal to 100",
+    );
+    let gets = |count: usize| {
+        TransactGetItems::new((0..count).map(|n| TransactGet::new("Simple", id(&n.to_string()))))
+    };
+    for (count, expected) in [(0, few.as_str()), (1, ""), (100, ""), (101, &many)] {
+        expect(puts(count).validate(), expected);
+        expect(gets(count).validate(), expected);
+    }
+}
+
+#[test]
+fn names_of_tables_are_told_together_with_their_places() {
+    let check = ConditionCheck::new("b!!", id("a"), exists());
+    let request = TransactWriteItems::new([
+        put(id("a")),
+        UpdateItem::new("x", id("b"), Update::new()).into(),
+        check.into(),
+    ]);
+    expect(
+        request.validate(),
+        "2 validation errors detected: Value 'x' at 'transactItems.2.member.update.tableName' \
+         failed to satisfy constraint: Member must have length greater than or equal to 3; Value \
+         'b!!' at 'transactItems.3.member.conditionCheck.tableName' failed to satisfy constraint: \
+         Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+    );
+    // The token comes before them.
+    expect(
+        request.token(text(37)).validate(),
+        &enveloped(&format!(
+            "Value '{}' at 'clientRequestToken' failed to satisfy constraint: Member must have \
+             length less than or equal to 36",
+            text(37)
+        )),
+    );
+    expect(
+        TransactGetItems::new([TransactGet::new("x", id("a"))]).validate(),
+        &enveloped(
+            "Value 'x' at 'transactItems.1.member.get.tableName' failed to satisfy constraint: \
+             Member must have length greater than or equal to 3",
+        ),
+    );
+}
+
+#[test]
+fn static_faults_of_actions_are_told_bare_in_their_order() {
+    let clash = Update::new().set("a", 1).set("a", 2);
+    let update = || UpdateItem::new("Simple", id("b"), clash.clone());
+    let clash_message = "Invalid UpdateExpression: Two document paths overlap with each other; must \
+                         remove or rewrite one of these paths; path one: [a], path two: [a]";
+    let large = put(id("a").with("v", text(409_600)));
+    let large_message = "Item size has exceeded the maximum allowed size";
+    let validate = |actions: [TransactWrite; 2]| TransactWriteItems::new(actions).validate();
+    expect(validate([update().into(), large.clone()]), clash_message);
+    expect(validate([large, update().into()]), large_message);
+    let nameless = DeleteItem::new("Simple", id("c").with("", 1));
+    expect(
+        validate([nameless.into(), update().into()]),
+        "Empty attribute name",
+    );
+    let condition = Condition::begins_with(Path::attribute("a"), 1);
+    let check = ConditionCheck::new("Simple", id("c"), condition);
+    expect(
+        validate([check.into(), update().into()]),
+        "Invalid ConditionExpression: Incorrect operand type for operator or function; operator or \
+         function: begins_with, operand type: N",
+    );
+}
+
+#[test]
+fn a_transaction_names_an_item_once() {
+    let tables = [simple(), orders()];
+    let check = |actions: Vec<TransactWrite>| TransactWriteItems::new(actions).check(find(&tables));
+    let twice = "Transaction request cannot include multiple operations on one item";
+    let delete = |id_: &str| DeleteItem::new("Simple", id(id_)).into();
+    let update = || UpdateItem::new("Simple", id("a"), Update::new()).into();
+    let guard = || ConditionCheck::new("Simple", id("a"), exists()).into();
+    expect(check(vec![put(id("a").with("v", 1)), delete("b")]), "");
+    expect(check(vec![put(id("a").with("v", 1)), delete("a")]), twice);
+    expect(check(vec![guard(), update()]), twice);
+    // A key that is none is no repetition: it is a reason to cancel.
+    expect(check(vec![put(Item::new()), put(Item::new())]), "");
+    expect_code(
+        check(vec![PutItem::new("Missing", id("a")).into()]),
+        "ResourceNotFoundException",
+        "Requested resource not found",
+    );
+}
+
+#[test]
+fn the_items_of_a_transaction_weigh_4_mb() {
+    let tables = [simple()];
+    let of = |bytes: &[usize]| {
+        let put =
+            |(n, bytes): (usize, &usize)| put(id(&format!("{n:02}")).with("v", text(bytes - 5)));
+        TransactWriteItems::new(bytes.iter().enumerate().map(put)).check(find(&tables))
+    };
+    let too_large = "Collection size of items exceeded, which can also be caused by the aggregate \
+                     size of the items in the transaction exceeding the 4MB limit";
+    let mut sizes = [400_000; 11];
+    sizes[10] = 4 * 1024 * 1024 - 4_000_000;
+    expect(of(&sizes), "");
+    sizes[10] += 1;
+    expect(of(&sizes), too_large);
+    expect(TransactGetItems::check_bytes(4 * 1024 * 1024), "");
+    expect(
+        TransactGetItems::check_bytes(4 * 1024 * 1024 + 1),
+        too_large,
+    );
+    expect(
+        TransactWriteItems::check_bytes(4 * 1024 * 1024 + 1),
+        too_large,
+    );
+}
+
+#[test]
+fn an_empty_key_refuses_the_transaction_as_a_whole() {
+    let tables = [simple(), orders()];
+    let check = |action: TransactWrite| TransactWriteItems::new([action]).check(find(&tables));
+    let empty = "One or more parameter values are not valid. The AttributeValue for a key attribute \
+                 cannot contain an empty string value. Key: id";
+    expect(check(put(id(""))), empty);
+    expect(check(DeleteItem::new("Simple", id("")).into()), empty);
+    expect(
+        check(PutItem::new("Orders", order_key().with("product", "")).into()),
+        "One or more parameter values are not valid. A value specified for a secondary index key is \
+         not supported. The AttributeValue for a key attribute cannot contain an empty string \
+         value. IndexName: by_product, IndexKey: product",
+    );
+    // Reads tell it as a reason.
+    let reads = TransactGetItems::new([TransactGet::new("Simple", id(""))]);
+    let reason = CancellationReason::new(CancellationCode::ValidationError, empty);
+    assert_eq!(
+        reads.check(find(&tables)),
+        Err(Error::TransactionCanceled {
+            reasons: vec![reason]
+        })
+    );
+}
+
+fn reason(code: CancellationCode, message: &str) -> CancellationReason {
+    CancellationReason::new(code, message)
+}
+
+#[test]
+fn what_is_wrong_with_an_action_for_its_table_is_a_reason() {
+    let invalid = |message: &str| {
+        let message = format!("One or more parameter values were invalid: {message}");
+        reason(CancellationCode::ValidationError, &message)
+    };
+    let mismatch = reason(
+        CancellationCode::ValidationError,
+        "The provided key element does not match the schema",
+    );
+    let check = |action: TransactWrite| action.check(&orders());
+    let wrong_key = || Item::new().with("customer", "c-1");
+    assert_eq!(check(PutItem::new("Orders", order_key()).into()), Ok(()));
+    assert_eq!(
+        check(PutItem::new("Orders", wrong_key()).into()),
+        Err(invalid("Missing the key placed in the item"))
+    );
+    assert_eq!(
+        check(DeleteItem::new("Orders", wrong_key()).into()),
+        Err(mismatch.clone())
+    );
+    assert_eq!(
+        check(ConditionCheck::new("Orders", wrong_key(), exists()).into()),
+        Err(mismatch)
+    );
+    let update = UpdateItem::new("Orders", order_key(), Update::new().set("placed", 2));
+    assert_eq!(
+        check(update.into()),
+        Err(invalid(
+            "Cannot update attribute placed. This attribute is part of the key"
+        ))
+    );
+    // The request of an update in a transaction is not weighed by itself.
+    let large = Update::new().set("v", text(409_600)).remove("w");
+    let update = UpdateItem::new("Orders", order_key(), large);
+    assert!(update.check(&orders()).is_err());
+    assert_eq!(check(update.into()), Ok(()));
+}
+
+#[test]
+fn an_action_makes_the_new_item_or_a_reason() {
+    let old = id("a").with("v", 1);
+    let apply = |action: TransactWrite, old: Option<&Item>| action.apply(&simple(), old);
+    assert_eq!(apply(put(id("a")), Some(&old)), Ok(Some(id("a"))));
+    assert_eq!(
+        apply(DeleteItem::new("Simple", id("a")).into(), Some(&old)),
+        Ok(None)
+    );
+    let update = UpdateItem::new("Simple", id("a"), Update::new().add("v", 2));
+    assert_eq!(
+        apply(update.into(), Some(&old)),
+        Ok(Some(id("a").with("v", 3)))
+    );
+    let check = || ConditionCheck::new("Simple", id("a"), exists());
+    assert_eq!(apply(check().into(), Some(&old)), Ok(Some(old.clone())));
+    let failed = reason(
+        CancellationCode::ConditionalCheckFailed,
+        "The conditional request failed",
+    );
+    assert_eq!(apply(check().into(), None), Err(failed.clone()));
+    let telling = PutItem::new("Simple", id("a"))
+        .condition(Condition::attribute_not_exists(Path::attribute("id")))
+        .return_old_on_failure();
+    assert_eq!(
+        apply(telling.into(), Some(&old)),
+        Err(CancellationReason {
+            item: Some(old.clone()),
+            ..failed
+        })
+    );
+    let unfit = UpdateItem::new("Simple", id("a"), Update::new().add("id2", 1).add("v", 1));
+    let text_value = id("a").with("v", "text");
+    assert_eq!(
+        apply(unfit.into(), Some(&text_value)),
+        Err(reason(
+            CancellationCode::ValidationError,
+            "An operand in the update expression has an incorrect data type"
+        ))
+    );
+}
+
+#[test]
+fn reads_of_a_transaction_are_cancelled_for_their_keys() {
+    let tables = [simple(), orders()];
+    let get = |table: &str, key: Item| TransactGet::new(table, key);
+    let check = |gets: Vec<TransactGet>| TransactGetItems::new(gets).check(find(&tables));
+    expect(
+        check(vec![get("Simple", id("a")), get("Orders", order_key())]),
+        "",
+    );
+    let wrong = reason(
+        CancellationCode::ValidationError,
+        "The provided key element does not match the schema",
+    );
+    assert_eq!(
+        check(vec![get("Simple", id("a")), get("Orders", id("a"))]),
+        Err(Error::TransactionCanceled {
+            reasons: vec![CancellationReason::none(), wrong]
+        })
+    );
+    expect(
+        check(vec![get("Simple", id("a")), get("Simple", id("a"))]),
+        "Transaction request cannot include multiple operations on one item",
+    );
+    expect_code(
+        check(vec![get("Orders", id("a")), get("Missing", id("a"))]),
+        "ResourceNotFoundException",
+        "Requested resource not found",
+    );
+}
+
+#[test]
+fn the_key_of_an_action_is_taken_out_of_it() {
+    let item = order_key().with("v", Value::Null);
+    let put: TransactWrite = PutItem::new("Orders", item).into();
+    assert_eq!(put.key(&orders()), Ok(order_key()));
+    let check: TransactWrite = ConditionCheck::new("Orders", order_key(), exists()).into();
+    assert_eq!(check.key(&orders()), Ok(order_key()));
+    let wrong: TransactWrite = DeleteItem::new("Orders", id("a")).into();
+    expect(
+        wrong.key(&orders()),
+        "The provided key element does not match the schema",
+    );
+}

@@ -1,0 +1,63 @@
+//! Decisions that follow from a seed.
+//!
+//! Every decision is a hash of what it is about, not the next number of a sequence: what happens to one
+//! operation does not depend on how many others were decided before.
+
+/// A number that follows from the seed and all parts, and looks unlike that of any other parts.
+pub(super) fn roll(seed: u64, parts: &[u64]) -> u64 {
+    parts.iter().fold(mix(seed), |hash, part| mix(hash ^ mix(*part)))
+}
+
+/// Whether a chance of so much in one comes true for a number.
+#[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
+pub(super) fn comes_true(rate: f64, number: u64) -> bool {
+    const STEPS: f64 = (1_u64 << 53) as f64;
+    ((number >> 11) as f64) < rate * STEPS
+}
+
+/// A number that stands for a text.
+pub(super) fn of_text(text: &str) -> u64 {
+    // FNV-1a; the same on every machine and in every version.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    mix(hash)
+}
+
+/// The finish of SplitMix64: every bit of the answer depends on every bit of the question.
+const fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_met() {
+        for rate in [0.0, 0.05, 0.5, 1.0] {
+            let hits = (0..20_000).filter(|&n| comes_true(rate, roll(1, &[n, 3]))).count();
+            let measured = hits as f64 / 20_000.0;
+            assert!((measured - rate).abs() < 0.01, "rate={rate} measured={measured}");
+        }
+    }
+
+    #[test]
+    fn parts_and_seeds_differ() {
+        assert_eq!(roll(1, &[2, 3]), roll(1, &[2, 3]));
+        assert_ne!(roll(1, &[2, 3]), roll(1, &[3, 2]));
+        assert_ne!(roll(1, &[2, 3]), roll(2, &[2, 3]));
+        assert_ne!(roll(1, &[2]), roll(1, &[2, 0]));
+        assert_ne!(of_text("a"), of_text("b"));
+    }
+
+    /// A seed written down in a bug report must go on giving the same run.
+    #[test]
+    fn decisions_are_the_same_in_all_versions() {
+        assert_eq!(roll(42, &[1, 2, 3]), 0);
+        assert_eq!(of_text("floe"), 0);
+    }
+}

@@ -1,0 +1,291 @@
+//! Answers made comparable: what an engine may choose freely is taken out, everything else stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use floe_store::env::Timestamp;
+use floe_store::op::*;
+use floe_store::table::{StreamView, TableDef, TableDescription};
+use floe_store::{ConsumedCapacity, Engine, Error, Item, Result};
+
+/// How many pages a read may have before it counts as endless.
+const PAGES_MAX: usize = 2000;
+
+/// An answer of an engine to a step.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answer {
+    Get(GetItemOutput),
+    BatchGet(BatchGetItemOutput),
+    TransactGet(TransactGetItemsOutput),
+    Write(WriteItemOutput),
+    BatchWrite(BatchWriteItemOutput),
+    TransactWrite(TransactWriteItemsOutput),
+    Pages(Vec<Page>),
+    Table(Box<Description>),
+    Tables(ListTablesOutput),
+    Streams(Vec<StreamContents>),
+    Done,
+    Failed(Error),
+    /// Something that no engine may do, whatever the model does.
+    Broken(String),
+}
+
+/// What is promised about the description of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Description {
+    definition: TableDef,
+    created: Timestamp,
+    item_count: u64,
+    size_bytes: u64,
+    /// Name, entries and bytes of each index.
+    indexes: Vec<(String, u64, u64)>,
+    has_stream: bool,
+}
+
+impl From<TableDescription> for Description {
+    fn from(table: TableDescription) -> Self {
+        let index = |index: floe_store::table::IndexDescription| {
+            (index.name, index.item_count, index.size_bytes)
+        };
+        Self {
+            definition: table.definition,
+            created: table.created,
+            item_count: table.item_count,
+            size_bytes: table.size_bytes,
+            indexes: table.indexes.into_iter().map(index).collect(),
+            has_stream: table.latest_stream.is_some(),
+        }
+    }
+}
+
+/// A stream and the changes in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct StreamContents {
+    table_name: String,
+    view: StreamView,
+    status: StreamStatus,
+    /// The changes of each item, in order; the order between items is not promised.
+    changes: BTreeMap<String, Vec<Told>>,
+}
+
+/// What a change record tells, besides its place in the stream.
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
+    kind: ChangeKind,
+    old_image: Option<Item>,
+    new_image: Option<Item>,
+    size_bytes: usize,
+    view: StreamView,
+    created: Timestamp,
+    identity: Option<ServiceIdentity>,
+}
+
+impl Answer {
+    /// An answer of one kind, or its failure.
+    pub(super) fn of<T>(result: Result<T>, answer: impl FnOnce(T) -> Self) -> Self {
+        result.map_or_else(Self::Failed, answer)
+    }
+
+    pub(super) fn batch_get(mut output: BatchGetItemOutput) -> Self {
+        for items in output.items.values_mut() {
+            sort_items(items);
+        }
+        sort(&mut output.consumed);
+        Self::BatchGet(output)
+    }
+
+    pub(super) fn transact_get(mut output: TransactGetItemsOutput) -> Self {
+        sort(&mut output.consumed);
+        Self::TransactGet(output)
+    }
+
+    pub(super) fn batch_write(mut output: BatchWriteItemOutput) -> Self {
+        sort(&mut output.consumed);
+        sort_collections(&mut output.collections);
+        Self::BatchWrite(output)
+    }
+
+    pub(super) fn transact_write(mut output: TransactWriteItemsOutput) -> Self {
+        sort(&mut output.consumed);
+        sort_collections(&mut output.collections);
+        Self::TransactWrite(output)
+    }
+
+    pub(super) fn table(description: TableDescription) -> Self {
+        Self::Table(Box::new(description.into()))
+    }
+
+    pub(super) const fn is_failed(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
+/// Puts items into an order of their own: by hash, since items have no order and may be large.
+pub(super) fn sort_items(items: &mut [Item]) {
+    items.sort_by_cached_key(|item| {
+        let mut hasher = DefaultHasher::new();
+        item.hash(&mut hasher);
+        hasher.finish()
+    });
+}
+
+fn sort(consumed: &mut [ConsumedCapacity]) {
+    consumed.sort_by(|a, b| a.table_name.cmp(&b.table_name));
+}
+
+fn sort_collections(collections: &mut BTreeMap<String, Vec<ItemCollectionMetrics>>) {
+    for metrics in collections.values_mut() {
+        metrics.sort_by_cached_key(|metrics| format!("{:?}", metrics.key));
+    }
+}
+
+/// All pages of a query.
+pub(super) async fn query_pages(engine: &dyn Engine, mut query: Query) -> Answer {
+    let mut pages = Vec::new();
+    while pages.len() < PAGES_MAX {
+        match engine.query(query.clone()).await {
+            Err(error) => return Answer::Failed(error),
+            Ok(page) => {
+                query.start_key.clone_from(&page.last_key);
+                pages.push(page);
+            }
+        }
+        if query.start_key.is_none() {
+            return Answer::Pages(pages);
+        }
+    }
+    Answer::Broken(format!("a query does not end: pages={}", pages.len()))
+}
+
+/// All pages of a scan, each read by `read`.
+pub(super) async fn scan_pages(
+    mut scan: Scan,
+    read: impl AsyncFn(Scan) -> Result<Page>,
+) -> Answer {
+    let mut pages = Vec::new();
+    while pages.len() < PAGES_MAX {
+        match read(scan.clone()).await {
+            Err(error) => return Answer::Failed(error),
+            Ok(page) => {
+                scan.start_key.clone_from(&page.last_key);
+                pages.push(page);
+            }
+        }
+        if scan.start_key.is_none() {
+            return Answer::Pages(pages);
+        }
+    }
+    Answer::Broken(format!("a scan does not end: pages={}", pages.len()))
+}
+
+/// All streams with all their changes.
+pub(super) async fn read_streams(engine: &dyn Engine, limit: usize) -> Answer {
+    match all_streams(engine, limit).await {
+        Ok(streams) => Answer::Streams(streams),
+        Err(Stop::Failed(error)) => Answer::Failed(error),
+        Err(Stop::Broken(what)) => Answer::Broken(what),
+    }
+}
+
+/// Why the streams could not be read.
+enum Stop {
+    Failed(Error),
+    Broken(String),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+async fn all_streams(engine: &dyn Engine, limit: usize) -> Result<Vec<StreamContents>, Stop> {
+    let mut list = ListStreams::default();
+    let mut summaries = Vec::new();
+    loop {
+        let page = engine.list_streams(list.clone()).await?;
+        summaries.extend(page.streams);
+        match page.last_arn {
+            Some(arn) => list.start_after = Some(arn),
+            None => break,
+        }
+    }
+    summaries.sort_by(|a, b| (&a.table_name, &a.label).cmp(&(&b.table_name, &b.label)));
+    let mut event_ids = BTreeSet::new();
+    let mut streams = Vec::new();
+    for summary in summaries {
+        streams.push(one_stream(engine, &summary.arn, limit, &mut event_ids).await?);
+    }
+    Ok(streams)
+}
+
+async fn one_stream(
+    engine: &dyn Engine,
+    arn: &str,
+    limit: usize,
+    event_ids: &mut BTreeSet<String>,
+) -> Result<StreamContents, Stop> {
+    let input = DescribeStream {
+        stream_arn: arn.to_owned(),
+        ..DescribeStream::default()
+    };
+    let stream = engine.describe_stream(input).await?;
+    let mut changes: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+    for shard in &stream.shards {
+        for record in shard_records(engine, arn, shard, limit).await? {
+            if !event_ids.insert(record.event_id.clone()) {
+                return Err(Stop::Broken(format!("an event id comes twice: id={}", record.event_id)));
+            }
+            let told = Told {
+                kind: record.kind,
+                old_image: record.old_image,
+                new_image: record.new_image,
+                size_bytes: record.size_bytes,
+                view: record.view,
+                created: record.created,
+                identity: record.identity,
+            };
+            changes.entry(format!("{:?}", record.keys)).or_default().push(told);
+        }
+    }
+    Ok(StreamContents {
+        table_name: stream.table_name,
+        view: stream.view,
+        status: stream.status,
+        changes,
+    })
+}
+
+async fn shard_records(
+    engine: &dyn Engine,
+    arn: &str,
+    shard: &Shard,
+    limit: usize,
+) -> Result<Vec<ChangeRecord>, Stop> {
+    let input = GetShardIterator {
+        stream_arn: arn.to_owned(),
+        shard_id: shard.id.clone(),
+        kind: IteratorKind::TrimHorizon,
+    };
+    let mut next = Some(engine.get_shard_iterator(input).await?);
+    let mut records: Vec<ChangeRecord> = Vec::new();
+    while let Some(iterator) = next {
+        let limit = Some(limit);
+        let output = engine.get_records(GetRecords { iterator, limit }).await?;
+        let open = shard.ending_sequence.is_none();
+        if output.records.is_empty() && open {
+            break;
+        }
+        next = output.next_iterator;
+        if next.is_none() && open {
+            return Err(Stop::Broken(format!("an open shard ends: shard={}", shard.id)));
+        }
+        for record in output.records {
+            if records.last().is_some_and(|last| last.sequence >= record.sequence) {
+                return Err(Stop::Broken(format!("sequence numbers fall: {}", record.sequence)));
+            }
+            records.push(record);
+        }
+    }
+    Ok(records)
+}

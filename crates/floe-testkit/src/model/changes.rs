@@ -1,0 +1,228 @@
+//! Change streams: one shard each, kept for ever.
+
+use floe_store::env::Timestamp;
+use floe_store::limits::{
+    DESCRIBE_STREAM_SHARDS_MAX, GET_RECORDS_BYTES_MAX, GET_RECORDS_MAX, LIST_STREAMS_MAX,
+    SHARD_ITERATOR_AGE_MAX,
+};
+use floe_store::op::*;
+use floe_store::table::{KeySchema, StreamHandle, StreamView};
+use floe_store::{Error, Item, Result, TableDef};
+
+use super::state::{State, table_arn};
+
+/// A stream and all its records.
+#[derive(Debug)]
+pub(super) struct Stream {
+    label: String,
+    table_name: String,
+    key: KeySchema,
+    view: StreamView,
+    created: Timestamp,
+    shard: Shard,
+    records: Vec<ChangeRecord>,
+}
+
+impl Stream {
+    fn arn(&self) -> String {
+        format!("{}/stream/{}", table_arn(&self.table_name), self.label)
+    }
+
+    pub(super) fn handle(&self) -> StreamHandle {
+        StreamHandle {
+            arn: self.arn(),
+            label: self.label.clone(),
+        }
+    }
+
+    const fn is_open(&self) -> bool {
+        self.shard.ending_sequence.is_none()
+    }
+}
+
+/// The text of a sequence number.
+fn sequence_text(number: u64) -> String {
+    format!("{number:021}")
+}
+
+impl State {
+    /// Switches a stream on; its place among all streams.
+    pub(super) fn open_stream(&mut self, table: &TableDef, view: StreamView) -> usize {
+        let created = self.env.now();
+        let place = self.streams.len();
+        self.streams.push(Stream {
+            // The place tells apart the streams of one moment.
+            label: format!("{:020}.{place:06}", created.as_millis()),
+            table_name: table.name.clone(),
+            key: table.key.clone(),
+            view,
+            created,
+            shard: Shard {
+                id: format!("shardId-{:020}-{place:08x}", created.as_millis()),
+                parent_id: None,
+                starting_sequence: sequence_text(self.sequence + 1),
+                ending_sequence: None,
+            },
+            records: Vec::new(),
+        });
+        place
+    }
+
+    /// Switches a stream off.
+    pub(super) fn close_stream(&mut self, place: Option<usize>) {
+        let last = sequence_text(self.sequence);
+        if let Some(stream) = place.and_then(|place| self.streams.get_mut(place)) {
+            let end = last.max(stream.shard.starting_sequence.clone());
+            stream.shard.ending_sequence.get_or_insert(end);
+        }
+    }
+
+    /// Writes the record of a change, if the table has a stream and the item has changed.
+    pub(super) fn record(
+        &mut self,
+        table_name: &str,
+        keys: &Item,
+        old: Option<Item>,
+        new: Option<Item>,
+        identity: Option<ServiceIdentity>,
+    ) {
+        let now = self.env.now();
+        let latest = self.tables.get(table_name).and_then(|table| table.latest_stream);
+        let stream = latest.and_then(|place| self.streams.get_mut(place));
+        let open = stream.filter(|stream| stream.is_open());
+        let (Some(stream), Some(kind)) = (open, ChangeKind::of(old.as_ref(), new.as_ref())) else {
+            return;
+        };
+        let old_image = old.filter(|_| stream.view.has_old());
+        let new_image = new.filter(|_| stream.view.has_new());
+        self.sequence += 1;
+        stream.records.push(ChangeRecord {
+            event_id: format!("{:032x}", self.sequence),
+            kind,
+            keys: keys.clone(),
+            size_bytes: ChangeRecord::bytes(keys, old_image.as_ref(), new_image.as_ref()),
+            old_image,
+            new_image,
+            sequence: sequence_text(self.sequence),
+            view: stream.view,
+            created: Timestamp::from_millis(now.as_secs() * 1000),
+            identity,
+        });
+    }
+
+    pub(super) fn list_streams(&mut self, input: ListStreams) -> Result<ListStreamsOutput> {
+        input.validate()?;
+        let wanted = |stream: &&Stream| {
+            input.table_name.as_ref().is_none_or(|name| *name == stream.table_name)
+        };
+        let streams = self.streams.iter().filter(wanted).map(|stream| StreamSummary {
+            arn: stream.arn(),
+            table_name: stream.table_name.clone(),
+            label: stream.label.clone(),
+        });
+        let mut streams: Vec<StreamSummary> = streams.collect();
+        if let Some(start) = &input.start_after {
+            let at = streams.iter().position(|stream| stream.arn == *start);
+            let at = at.ok_or_else(|| missing_stream(start))?;
+            streams.drain(..=at);
+        }
+        let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
+        let more = streams.len() > limit;
+        streams.truncate(limit);
+        Ok(ListStreamsOutput {
+            last_arn: streams.last().filter(|_| more).map(|stream| stream.arn.clone()),
+            streams,
+        })
+    }
+
+    pub(super) fn describe_stream(&mut self, input: DescribeStream) -> Result<StreamDescription> {
+        input.validate()?;
+        let (_, stream) = self.stream(&input.stream_arn)?;
+        let after = |shard: &Shard| input.start_after.as_ref().is_none_or(|id| *id < shard.id);
+        let shards = Some(stream.shard.clone()).filter(after).into_iter();
+        Ok(StreamDescription {
+            arn: stream.arn(),
+            label: stream.label.clone(),
+            table_name: stream.table_name.clone(),
+            key: stream.key.clone(),
+            view: stream.view,
+            status: match stream.is_open() {
+                true => StreamStatus::Enabled,
+                false => StreamStatus::Disabled,
+            },
+            created: stream.created,
+            shards: shards.take(input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX)).collect(),
+            last_shard_id: None,
+        })
+    }
+
+    pub(super) fn get_shard_iterator(&mut self, input: GetShardIterator) -> Result<String> {
+        input.validate()?;
+        let (place, stream) = self.stream(&input.stream_arn)?;
+        if stream.shard.id != input.shard_id {
+            return Err(missing_shard(&input.stream_arn, &input.shard_id));
+        }
+        let before = |wanted: &dyn Fn(&str) -> bool| {
+            stream.records.iter().take_while(|record| wanted(&record.sequence)).count()
+        };
+        let position = match &input.kind {
+            IteratorKind::TrimHorizon => 0,
+            IteratorKind::Latest => stream.records.len(),
+            IteratorKind::AtSequenceNumber(number) => before(&|own| own < number.as_str()),
+            IteratorKind::AfterSequenceNumber(number) => before(&|own| own <= number.as_str()),
+        };
+        Ok(self.iterator(place, position))
+    }
+
+    pub(super) fn get_records(&mut self, input: GetRecords) -> Result<GetRecordsOutput> {
+        input.validate()?;
+        let (place, position, made) = parse_iterator(&input.iterator)
+            .ok_or_else(|| Error::validation("Invalid ShardIterator"))?;
+        let stream = self.streams.get(place);
+        let stream = stream.ok_or_else(|| Error::validation("Invalid ShardIterator"))?;
+        if self.env.now().since(made) > SHARD_ITERATOR_AGE_MAX {
+            return Err(Error::ExpiredIterator(
+                "Iterator expired: it is older than 15 minutes".to_owned(),
+            ));
+        }
+        let limit = input.limit.unwrap_or(GET_RECORDS_MAX);
+        let mut records = Vec::new();
+        let mut bytes = 0;
+        for record in stream.records.iter().skip(position).take(limit) {
+            bytes += record.size_bytes;
+            if bytes > GET_RECORDS_BYTES_MAX && !records.is_empty() {
+                break;
+            }
+            records.push(record.clone());
+        }
+        let next = position + records.len();
+        let done = !stream.is_open() && next >= stream.records.len();
+        Ok(GetRecordsOutput {
+            records,
+            next_iterator: (!done).then(|| self.iterator(place, next)),
+        })
+    }
+
+    /// The model trims nothing, so it holds everything.
+    pub(super) fn hold_changes(&mut self, input: HoldChanges) -> Result<()> {
+        self.stream(&input.stream_arn).map(drop)
+    }
+
+    fn stream(&self, arn: &str) -> Result<(usize, &Stream)> {
+        let mut streams = self.streams.iter().enumerate();
+        streams.find(|(_, stream)| stream.arn() == arn).ok_or_else(|| missing_stream(arn))
+    }
+
+    /// The text of an iterator: the stream, the position among its records, and the present moment.
+    fn iterator(&self, place: usize, position: usize) -> String {
+        format!("model/{place}/{position}/{}", self.env.now().as_millis())
+    }
+}
+
+fn parse_iterator(text: &str) -> Option<(usize, usize, Timestamp)> {
+    let mut parts = text.strip_prefix("model/")?.split('/');
+    let place = parts.next()?.parse().ok()?;
+    let position = parts.next()?.parse().ok()?;
+    let made = parts.next()?.parse().ok()?;
+    Some((place, position, Timestamp::from_millis(made)))
+}

@@ -1,0 +1,199 @@
+//! Random tables and changes of tables.
+
+use floe_store::op::*;
+use floe_store::table::{
+    Billing, IndexKind, KeyKind, Projection, StreamView, TableBuilder, TableClass, TableDef,
+    Throughput,
+};
+
+use super::super::step::Step;
+use super::Generator;
+
+/// Names of tables: few, so that tables come and go under the same name.
+const NAMES: [&str; 4] = ["Plain", "Sorted", "Binary", "Numbers"];
+
+const VIEWS: [StreamView; 4] = [
+    StreamView::KeysOnly,
+    StreamView::NewImage,
+    StreamView::OldImage,
+    StreamView::NewAndOldImages,
+];
+
+/// A table for a generator that has none.
+pub(super) fn fallback() -> TableDef {
+    let plain = TableDef::builder("Plain", "pk", KeyKind::S).build();
+    plain.unwrap_or_else(|_| unreachable!("a table of one attribute is a good one"))
+}
+
+impl Generator {
+    pub(super) fn create_table(&mut self) -> Step {
+        let name = self.dice.text(&NAMES);
+        let Ok(table) = self.blueprint(name).build() else {
+            return Step::DescribeTable(name.to_owned());
+        };
+        if !self.tables.iter().any(|other| other.name == table.name) {
+            self.tables.push(table.clone());
+        }
+        let mut create = CreateTable::from(table);
+        create.deletion_protection = self.dice.chance(5);
+        if self.dice.rarely(60) {
+            self.spoil_table(&mut create);
+        }
+        Step::CreateTable(create)
+    }
+
+    /// The table of that name, with some variety.
+    fn blueprint(&self, name: &str) -> TableBuilder {
+        let none: [(&str, KeyKind); 0] = [];
+        let projection = || self.projection();
+        let mut table = match name {
+            "Plain" => TableDef::builder(name, "pk", KeyKind::S)
+                .global_index("by_n", [("n", KeyKind::N)], none, projection()),
+            "Sorted" => TableDef::builder(name, "pk", KeyKind::S)
+                .sort_key("sk", KeyKind::N)
+                .local_index("by_l", "l", KeyKind::S, projection())
+                .global_index("by_g", [("g", KeyKind::S)], [("h", KeyKind::N)], projection()),
+            "Binary" => TableDef::builder(name, "pk", KeyKind::B)
+                .sort_key("sk", KeyKind::B)
+                .global_index(
+                    "multi",
+                    [("g", KeyKind::S), ("k", KeyKind::N)],
+                    [("h", KeyKind::N), ("b", KeyKind::B)],
+                    projection(),
+                ),
+            _ => TableDef::builder(name, "pk", KeyKind::N)
+                .sort_key("sk", KeyKind::S)
+                .local_index("by_h", "h", KeyKind::N, projection())
+                .global_index("by_sk", [("sk", KeyKind::S)], [("pk", KeyKind::N)], projection())
+                .global_index("by_b", [("b", KeyKind::B)], none, projection()),
+        };
+        if self.dice.chance(75) {
+            table = table.stream(self.view());
+        }
+        if self.dice.chance(50) {
+            table = table.ttl("expires");
+        }
+        table
+    }
+
+    fn projection(&self) -> Projection {
+        match self.dice.below(3) {
+            0 => Projection::All,
+            1 => Projection::KeysOnly,
+            _ => Projection::Include(vec!["v".into(), "n".into()]),
+        }
+    }
+
+    fn view(&self) -> StreamView {
+        self.dice.pick(&VIEWS).copied().unwrap_or(StreamView::NewAndOldImages)
+    }
+
+    fn spoil_table(&self, create: &mut CreateTable) {
+        match self.dice.below(5) {
+            0 => create.table_name = "x".to_owned(),
+            1 => create.key_schema.reverse(),
+            2 => create.attribute_definitions.push(("unused".into(), KeyKind::S)),
+            3 => drop(create.attribute_definitions.pop()),
+            _ => create.billing = Billing::Provisioned(Throughput { read: 0, write: 1 }),
+        }
+    }
+
+    pub(super) fn describe(&self) -> Step {
+        Step::DescribeTable(self.dice.text(&NAMES).to_owned())
+    }
+
+    pub(super) fn delete_table(&mut self) -> Step {
+        let name = self.dice.text(&NAMES).to_owned();
+        self.tables.retain(|table| table.name != name);
+        Step::DeleteTable(name)
+    }
+
+    pub(super) fn list_tables(&self) -> Step {
+        Step::ListTables(ListTables {
+            start_after: self.dice.chance(40).then(|| self.dice.text(&NAMES).to_owned()),
+            limit: self.dice.chance(50).then(|| self.dice.below(4)),
+        })
+    }
+
+    pub(super) fn switch_ttl(&mut self) -> Step {
+        let table = self.table();
+        let attribute = if self.dice.chance(85) { "expires" } else { "n" };
+        let enabled = match self.dice.chance(85) {
+            true => table.ttl_attribute.is_none(),
+            false => self.dice.chance(50),
+        };
+        let switch = UpdateTimeToLive {
+            table_name: table.name.clone(),
+            attribute: attribute.into(),
+            enabled,
+        };
+        self.expect(switch.apply(&table));
+        Step::UpdateTimeToLive(switch)
+    }
+
+    pub(super) fn change_tags(&self) -> Step {
+        let tag = || self.dice.text(&["team", "env", "cost"]).to_owned();
+        let count = self.dice.below(3);
+        Step::UpdateTags(UpdateTags {
+            table_name: self.dice.text(&NAMES).to_owned(),
+            add: (0..count).map(|n| (tag(), n.to_string())).collect(),
+            remove: (0..self.dice.below(2)).map(|_| tag()).collect(),
+        })
+    }
+
+    pub(super) fn change_table(&mut self) -> Step {
+        let table = self.table();
+        let mut update = UpdateTable::new(table.name.clone());
+        match self.dice.below(10) {
+            0..3 => self.add_index(&table, &mut update),
+            3..5 => {
+                let names: Vec<String> = table.global_indexes().map(|i| i.name.clone()).collect();
+                let name = self.dice.pick(&names).cloned().unwrap_or_else(|| "none".to_owned());
+                update.indexes = vec![IndexUpdate::Delete(name)];
+            }
+            5..8 => {
+                let on = match self.dice.chance(85) {
+                    true => table.stream.is_none(),
+                    false => self.dice.chance(50),
+                };
+                update.stream = Some(on.then(|| self.view()));
+            }
+            8 => update.deletion_protection = Some(self.dice.chance(30)),
+            _ => update.class = Some(TableClass::StandardInfrequentAccess),
+        }
+        self.expect(update.apply(&table));
+        Step::UpdateTable(update)
+    }
+
+    fn add_index(&self, table: &TableDef, update: &mut UpdateTable) {
+        let (attribute, kind) = match self.dice.below(3) {
+            0 => ("w", KeyKind::S),
+            1 => ("n", KeyKind::N),
+            _ => ("b", KeyKind::B),
+        };
+        // The attribute may be the key of another index already, of another type.
+        let taken = table.indexes.iter().flat_map(|index| index.key.attributes());
+        let taken = taken.into_iter().find(|a| a.name == *attribute).map(|a| a.kind);
+        update.attribute_definitions = vec![(attribute.into(), taken.unwrap_or(kind))];
+        update.indexes = vec![IndexUpdate::Create(CreateIndex {
+            name: format!("by_{attribute}_later"),
+            kind: IndexKind::Global,
+            key_schema: vec![KeySchemaElement {
+                name: attribute.into(),
+                role: KeyRole::Hash,
+            }],
+            projection: self.projection(),
+            throughput: None,
+        })];
+    }
+
+    /// Takes note of what a table should look like from now on.
+    fn expect(&mut self, changed: floe_store::Result<TableDef>) {
+        if let Ok(changed) = changed {
+            let known = self.tables.iter_mut().find(|table| table.name == changed.name);
+            if let Some(known) = known {
+                *known = changed;
+            }
+        }
+    }
+}

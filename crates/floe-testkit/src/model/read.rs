@@ -1,0 +1,289 @@
+//! Reading: items by key, and pages of tables and indexes.
+
+use std::collections::BTreeMap;
+
+use floe_store::capacity::{ReturnConsumedCapacity, read_cost, read_units};
+use floe_store::expr::{KeyOp, KeyRange};
+use floe_store::limits::{BATCH_GET_BYTES_MAX, PAGE_BYTES_MAX};
+use floe_store::op::*;
+use floe_store::size::item_size;
+use floe_store::table::IndexKind;
+use floe_store::{ConsumedCapacity, Item, Result, Units, Value};
+
+use super::key::Key;
+use super::state::{State, Table};
+
+/// Costs of one operation, one entry per table.
+#[derive(Default)]
+pub(super) struct Bill(BTreeMap<String, ConsumedCapacity>);
+
+impl Bill {
+    pub(super) fn add(&mut self, cost: ConsumedCapacity) {
+        match self.0.get_mut(&cost.table_name) {
+            Some(sum) => sum.merge(&cost),
+            None => drop(self.0.insert(cost.table_name.clone(), cost)),
+        }
+    }
+
+    /// The costs, if they were asked for.
+    pub(super) fn told(self, detail: ReturnConsumedCapacity) -> Vec<ConsumedCapacity> {
+        match detail {
+            ReturnConsumedCapacity::None => Vec::new(),
+            _ => self.0.into_values().collect(),
+        }
+    }
+}
+
+/// The cost, if it was asked for.
+pub(super) fn told(cost: ConsumedCapacity, detail: ReturnConsumedCapacity) -> Option<ConsumedCapacity> {
+    (detail != ReturnConsumedCapacity::None).then_some(cost)
+}
+
+impl State {
+    pub(super) fn get_item(&mut self, input: GetItem) -> Result<GetItemOutput> {
+        input.validate()?;
+        let table = self.table(&input.table_name)?;
+        input.check(&table.definition)?;
+        let item = table.get(&input.key).cloned();
+        let bytes = item.as_ref().map_or(0, item_size);
+        let detail = input.return_capacity;
+        let cost = read_cost(&input.table_name, [bytes], input.consistency(), detail);
+        Ok(GetItemOutput {
+            item: item.map(|item| input.answer(item)),
+            consumed: told(cost, detail),
+        })
+    }
+
+    pub(super) fn batch_get_item(&mut self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
+        input.validate()?;
+        input.check(|name| self.definition(name))?;
+        let detail = input.return_capacity;
+        let mut output = BatchGetItemOutput::default();
+        let mut bill = Bill::default();
+        let mut room = BATCH_GET_BYTES_MAX;
+        for (name, request) in input.requests {
+            let table = self.table(&name)?;
+            let mut found = Vec::new();
+            let mut left = Vec::new();
+            for key in &request.keys {
+                let item = table.get(key).cloned();
+                let bytes = item.as_ref().map_or(0, item_size);
+                if bytes > room {
+                    left.push(key.clone());
+                    continue;
+                }
+                room -= bytes;
+                bill.add(read_cost(&name, [bytes], request.consistency(), detail));
+                found.extend(item.map(|item| request.answer(item)));
+            }
+            output.items.insert(name.clone(), found);
+            if !left.is_empty() {
+                let rest = KeysAndAttributes { keys: left, ..request };
+                output.unprocessed.insert(name, rest);
+            }
+        }
+        output.consumed = bill.told(detail);
+        Ok(output)
+    }
+
+    pub(super) fn transact_get_items(
+        &mut self,
+        input: TransactGetItems,
+    ) -> Result<TransactGetItemsOutput> {
+        input.validate()?;
+        input.check(|name| self.definition(name))?;
+        let detail = input.return_capacity;
+        let mut items = Vec::new();
+        let mut bill = Bill::default();
+        let mut total = 0;
+        for get in input.gets {
+            let item = self.table(&get.table_name)?.get(&get.key).cloned();
+            let bytes = item.as_ref().map_or(0, item_size);
+            total += bytes;
+            let consistency = floe_store::capacity::Consistency::Transactional;
+            bill.add(read_cost(&get.table_name, [bytes], consistency, detail));
+            items.push(item.map(|item| get.answer(item)));
+        }
+        TransactGetItems::check_bytes(total)?;
+        Ok(TransactGetItemsOutput {
+            items,
+            consumed: bill.told(detail),
+        })
+    }
+
+    pub(super) fn query(&mut self, input: Query) -> Result<Page> {
+        input.validate()?;
+        let table = self.table(&input.table_name)?;
+        let plan = input.plan(&table.definition)?;
+        let entries = Entries::ordered(table, &plan);
+        Ok(entries.page(&plan, input.return_capacity))
+    }
+
+    pub(super) fn scan(&mut self, input: Scan) -> Result<Page> {
+        input.validate()?;
+        let table = self.table(&input.table_name)?;
+        let plan = input.plan(&table.definition)?;
+        let mut entries = Entries::ordered(table, &plan);
+        if let Some(segment) = input.segment {
+            let inside = |entry: &Item| segment_of(&plan, entry, segment.total) == segment.index;
+            if plan.start_key.is_some_and(|key| !inside(key)) {
+                return Err(segment.foreign_start_key());
+            }
+            entries.0.retain(|(entry, _)| inside(entry));
+        }
+        Ok(entries.page(&plan, input.return_capacity))
+    }
+
+    /// A page of a scan in an order that somebody else has chosen. Entries that are not in the order
+    /// are in another segment.
+    pub(super) fn scan_in_order(&self, input: &Scan, order: &[Item]) -> Result<Page> {
+        input.validate()?;
+        let table = self.table(&input.table_name)?;
+        let mut plan = input.plan(&table.definition)?;
+        let entries = Entries::all(table, &plan).0;
+        let by_key: BTreeMap<String, (Item, &Item)> = entries
+            .into_iter()
+            .map(|(entry, item)| (format!("{:?}", plan.last_key(&entry)), (entry, item)))
+            .collect();
+        let start = plan.start_key.take();
+        let after = start.and_then(|start| order.iter().position(|key| key == start));
+        let ordered = order
+            .iter()
+            .skip(after.map_or(0, |at| at + 1))
+            .filter_map(|key| by_key.get(&format!("{key:?}")).cloned());
+        Ok(Entries(ordered.collect()).page(&plan, input.return_capacity))
+    }
+}
+
+/// Entries of a table or index, each with the item that it stands for.
+struct Entries<'t>(Vec<(Item, &'t Item)>);
+
+impl<'t> Entries<'t> {
+    /// What the table or index holds and the key condition asks for.
+    fn all(table: &'t Table, plan: &ReadPlan<'_>) -> Self {
+        let key = &table.definition.key;
+        let items = table.items.values();
+        let entries = items.filter_map(|item| match plan.index {
+            None => Some((item.clone(), item)),
+            Some(index) => index.holds(item).then(|| (index.project(key, item), item)),
+        });
+        let wanted = |entry: &Item| plan.range.as_ref().is_none_or(|range| in_range(plan, range, entry));
+        Self(entries.filter(|(entry, _)| wanted(entry)).collect())
+    }
+
+    /// The same in the order of the key, forward or backward, from the start key on.
+    fn ordered(table: &'t Table, plan: &ReadPlan<'_>) -> Self {
+        let key = &table.definition.key;
+        let position = |entry: &Item| match plan.index {
+            None => Key::of(key, entry),
+            Some(index) => Key::of_entry(&index.key, key, entry),
+        };
+        let mut entries = Self::all(table, plan).0;
+        entries.sort_by_cached_key(|(entry, _)| position(entry));
+        if !plan.forward {
+            entries.reverse();
+        }
+        if let Some(start) = plan.start_key.map(position) {
+            entries.retain(|(entry, _)| match plan.forward {
+                true => position(entry) > start,
+                false => position(entry) < start,
+            });
+        }
+        Self(entries)
+    }
+
+    /// The page that begins with the first entry.
+    fn page(&self, plan: &ReadPlan<'_>, detail: ReturnConsumedCapacity) -> Page {
+        let mut page = Page::default();
+        let mut bytes = 0;
+        let mut fetched = Units::ZERO;
+        let mut last = None;
+        for (entry, item) in &self.0 {
+            let entry_bytes = item_size(entry);
+            if page.scanned_count > 0 && bytes + entry_bytes > PAGE_BYTES_MAX {
+                page.last_key = last;
+                break;
+            }
+            bytes += entry_bytes;
+            page.scanned_count += 1;
+            last = Some(plan.last_key(entry));
+            let seen = if plan.fetches { (*item).clone() } else { entry.clone() };
+            if plan.fetches {
+                fetched += read_units(item_size(item), plan.consistency);
+            }
+            if plan.filter.is_none_or(|filter| filter.evaluate(&seen)) {
+                page.count += 1;
+                page.items.extend(plan.answer(seen));
+            }
+            if plan.limit == Some(page.scanned_count) {
+                page.last_key = last;
+                break;
+            }
+        }
+        page.consumed = told(cost(plan, bytes, fetched, detail), detail);
+        page
+    }
+}
+
+/// What a page cost: the bytes of all entries together, and each fetched item on its own.
+fn cost(
+    plan: &ReadPlan<'_>,
+    bytes: usize,
+    fetched: Units,
+    detail: ReturnConsumedCapacity,
+) -> ConsumedCapacity {
+    let mut cost = ConsumedCapacity::new(&plan.table.name, detail);
+    let units = read_units(bytes, plan.consistency);
+    cost.read = units + fetched;
+    cost.table = fetched;
+    match plan.index {
+        None => cost.table += units,
+        Some(index) => {
+            let shares = match index.kind {
+                IndexKind::Global => &mut cost.global_indexes,
+                IndexKind::Local => &mut cost.local_indexes,
+            };
+            shares.insert(index.name.clone(), units);
+        }
+    }
+    cost
+}
+
+/// Whether an entry is what a key condition asks for.
+fn in_range(plan: &ReadPlan<'_>, range: &KeyRange, entry: &Item) -> bool {
+    let key = plan.key();
+    let equal = |attributes: &[floe_store::table::KeyAttribute], values: &[Value]| {
+        attributes.iter().zip(values).all(|(a, value)| entry.get(&a.name) == Some(value))
+    };
+    let ranged = key.sort.get(range.sort_prefix.len()).zip(range.range.as_ref());
+    equal(&key.partition, &range.partition)
+        && equal(&key.sort, &range.sort_prefix)
+        && ranged.is_none_or(|(a, op)| entry.get(&a.name).is_some_and(|value| satisfies(value, op)))
+}
+
+fn satisfies(value: &Value, op: &KeyOp) -> bool {
+    let is = |other: &Value, wanted: fn(std::cmp::Ordering) -> bool| {
+        value.compare(other).is_some_and(wanted)
+    };
+    match op {
+        KeyOp::Eq(other) => value == other,
+        KeyOp::Lt(other) => is(other, |o| o.is_lt()),
+        KeyOp::Le(other) => is(other, |o| o.is_le()),
+        KeyOp::Gt(other) => is(other, |o| o.is_gt()),
+        KeyOp::Ge(other) => is(other, |o| o.is_ge()),
+        KeyOp::Between(low, high) => is(low, |o| o.is_ge()) && is(high, |o| o.is_le()),
+        KeyOp::BeginsWith(prefix) => match (value, prefix) {
+            (Value::S(text), Value::S(prefix)) => text.starts_with(prefix.as_str()),
+            (Value::B(bytes), Value::B(prefix)) => bytes.starts_with(prefix),
+            _ => false,
+        },
+    }
+}
+
+/// The segment of an entry: a sum over the bytes of its partition key, which is spread well enough.
+fn segment_of(plan: &ReadPlan<'_>, entry: &Item, total: usize) -> usize {
+    let partition = plan.key().partition.iter().map(|a| entry.get(&a.name));
+    let text = format!("{:?}", partition.collect::<Vec<_>>());
+    let sum: usize = text.bytes().map(usize::from).sum();
+    sum.checked_rem(total).unwrap_or(0)
+}

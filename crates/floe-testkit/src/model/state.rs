@@ -1,0 +1,175 @@
+//! What the model remembers: items by table, streams with their records, tokens.
+
+use std::collections::BTreeMap;
+
+use floe_store::env::{Env, Timestamp};
+use floe_store::limits::TOKEN_RETENTION;
+use floe_store::op::{missing_table, missing_table_named};
+use floe_store::size::item_size;
+use floe_store::table::{IndexDescription, TableDescription, TableStatus};
+use floe_store::{Error, Item, Result, TableDef};
+
+use super::changes::Stream;
+use super::key::Key;
+
+/// Everything that the model remembers.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) env: Env,
+    pub(super) tables: BTreeMap<String, Table>,
+    /// All streams that there ever were, in the order in which they were switched on.
+    pub(super) streams: Vec<Stream>,
+    /// The number of the last change record.
+    pub(super) sequence: u64,
+    tokens: BTreeMap<(TokenOf, String), Remembered>,
+}
+
+/// A table and its items.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) definition: TableDef,
+    pub(super) items: BTreeMap<Key, Item>,
+    pub(super) created: Timestamp,
+    pub(super) id: String,
+    /// The newest stream, as a position in [`State::streams`].
+    pub(super) latest_stream: Option<usize>,
+}
+
+/// Which operation a token belongs to. The same text is another token for another operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TokenOf {
+    Write,
+    Transaction,
+}
+
+/// A request that was applied under a token.
+#[derive(Clone, Debug)]
+pub(super) struct Remembered {
+    fingerprint: u128,
+    at: Timestamp,
+    /// The tables of the items that were written, with the larger of each item's sizes before and after.
+    pub(super) sizes: Vec<(String, usize)>,
+    /// The attributes that were returned.
+    pub(super) returned: Option<Item>,
+}
+
+impl State {
+    pub(super) fn new(env: Env) -> Self {
+        Self {
+            env,
+            tables: BTreeMap::new(),
+            streams: Vec::new(),
+            sequence: 0,
+            tokens: BTreeMap::new(),
+        }
+    }
+
+    /// The table of an operation on items.
+    pub(super) fn table(&self, name: &str) -> Result<&Table> {
+        self.tables.get(name).ok_or_else(missing_table)
+    }
+
+    /// The table of an operation on tables.
+    pub(super) fn table_named(&mut self, name: &str) -> Result<&mut Table> {
+        self.tables.get_mut(name).ok_or_else(|| missing_table_named(name))
+    }
+
+    /// The definition of a table, as the checks of requests over several tables want it.
+    pub(super) fn definition(&self, name: &str) -> Option<&TableDef> {
+        self.tables.get(name).map(|table| &table.definition)
+    }
+
+    /// The request that was applied under this token, if there was one within the last ten minutes.
+    pub(super) fn replay(
+        &self,
+        of: TokenOf,
+        token: Option<&str>,
+        fingerprint: u128,
+    ) -> Result<Option<Remembered>> {
+        let remembered = token.and_then(|token| self.tokens.get(&(of, token.to_owned())));
+        match remembered {
+            Some(old) if self.env.now().since(old.at) >= TOKEN_RETENTION => Ok(None),
+            Some(old) if old.fingerprint != fingerprint => Err(Error::IdempotentParameterMismatch),
+            other => Ok(other.cloned()),
+        }
+    }
+
+    /// Remembers a request that was applied under a token.
+    pub(super) fn remember(
+        &mut self,
+        of: TokenOf,
+        token: Option<String>,
+        fingerprint: u128,
+        sizes: Vec<(String, usize)>,
+        returned: Option<Item>,
+    ) {
+        if let Some(token) = token {
+            let at = self.env.now();
+            let remembered = Remembered { fingerprint, at, sizes, returned };
+            self.tokens.insert((of, token), remembered);
+        }
+    }
+
+    pub(super) fn describe(&self, table: &Table) -> TableDescription {
+        let arn = table_arn(&table.definition.name);
+        let latest = table.latest_stream.and_then(|at| self.streams.get(at));
+        TableDescription {
+            definition: table.definition.clone(),
+            status: TableStatus::Active,
+            created: table.created,
+            item_count: table.items.len() as u64,
+            size_bytes: table.items.values().map(|item| item_size(item) as u64).sum(),
+            id: table.id.clone(),
+            indexes: table.describe_indexes(&arn),
+            latest_stream: latest.map(Stream::handle),
+            arn,
+        }
+    }
+}
+
+impl Table {
+    /// The item with this key.
+    pub(super) fn get(&self, key: &Item) -> Option<&Item> {
+        self.items.get(&Key::of(&self.definition.key, key))
+    }
+
+    /// The bytes of all items and local index entries with the same partition key as this item.
+    pub(super) fn collection_bytes(&self, item: &Item) -> u64 {
+        let table = &self.definition;
+        let partition = |item: &Item| -> Vec<_> {
+            let attributes = table.key.partition.iter();
+            attributes.map(|a| item.get(&a.name).cloned()).collect()
+        };
+        let own = partition(item);
+        let members = self.items.values().filter(|member| partition(member) == own);
+        let bytes = members.map(|member| {
+            let entries = table.local_indexes().filter(|index| index.holds(member));
+            let entries = entries.map(|index| item_size(&index.project(&table.key, member)));
+            (item_size(member) + entries.sum::<usize>()) as u64
+        });
+        bytes.sum()
+    }
+
+    fn describe_indexes(&self, table_arn: &str) -> Vec<IndexDescription> {
+        let table = &self.definition;
+        let describe = |index: &floe_store::table::IndexDef| {
+            let entries = self.items.values().filter(|item| index.holds(item));
+            let sizes: Vec<u64> =
+                entries.map(|item| item_size(&index.project(&table.key, item)) as u64).collect();
+            IndexDescription {
+                name: index.name.clone(),
+                status: TableStatus::Active,
+                backfilling: false,
+                item_count: sizes.len() as u64,
+                size_bytes: sizes.iter().sum(),
+                arn: format!("{table_arn}/index/{}", index.name),
+            }
+        };
+        table.indexes.iter().map(describe).collect()
+    }
+}
+
+/// The resource name of a table.
+pub(super) fn table_arn(table_name: &str) -> String {
+    format!("arn:aws:dynamodb:model:000000000000:table/{table_name}")
+}

@@ -1,0 +1,246 @@
+//! Writing: one item, a batch, a transaction, and the sweep of expired items.
+
+use std::collections::BTreeMap;
+
+use floe_store::capacity::{
+    Consistency, ReturnConsumedCapacity, WriteKind, check_cost, read_cost, write_cost,
+};
+use floe_store::error::CancellationCode;
+use floe_store::op::*;
+use floe_store::size::item_size;
+use floe_store::{CancellationReason, ConsumedCapacity, Error, Item, Result};
+
+use super::key::Key;
+use super::read::{Bill, told};
+use super::state::{Remembered, State, TokenOf};
+
+/// What becomes of one item.
+struct Change {
+    table_name: String,
+    key: Item,
+    old: Option<Item>,
+    new: Option<Item>,
+}
+
+impl Change {
+    /// The larger of the item's sizes before and after.
+    fn bytes(&self) -> usize {
+        let size = |item: &Option<Item>| item.as_ref().map_or(0, item_size);
+        size(&self.old).max(size(&self.new))
+    }
+}
+
+impl State {
+    pub(super) fn write_item(&mut self, input: WriteItem) -> Result<WriteItemOutput> {
+        input.validate()?;
+        let table = self.table(input.table_name())?;
+        input.check(&table.definition)?;
+        let fingerprint = input.fingerprint();
+        let detail = input.return_capacity();
+        let replay = self.replay(TokenOf::Write, input.token(), fingerprint)?;
+        if let Some(before) = replay {
+            return Ok(WriteItemOutput {
+                consumed: replayed(&before, Consistency::Strong, detail).pop(),
+                attributes: before.returned,
+                collection: None,
+            });
+        }
+        let key = input.key(&table.definition)?;
+        let old = table.get(&key).cloned();
+        let applied = input.clone().apply(&table.definition, old.as_ref())?;
+        let cost = write_cost(
+            &table.definition,
+            old.as_ref(),
+            applied.new.as_ref(),
+            WriteKind::Plain,
+            detail,
+        );
+        let change = Change {
+            table_name: input.table_name().to_owned(),
+            key: key.clone(),
+            old,
+            new: applied.new,
+        };
+        let sizes = vec![(change.table_name.clone(), change.bytes())];
+        self.apply(change, None);
+        let token = input.token().map(str::to_owned);
+        let returned = applied.returned.clone();
+        self.remember(TokenOf::Write, token, fingerprint, sizes, returned);
+        Ok(WriteItemOutput {
+            attributes: applied.returned,
+            consumed: told(cost, detail),
+            collection: match input.return_collection() {
+                true => self.collection(input.table_name(), &key),
+                false => None,
+            },
+        })
+    }
+
+    pub(super) fn batch_write_item(&mut self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
+        input.validate()?;
+        input.check(|name| self.definition(name))?;
+        let detail = input.return_capacity;
+        let mut bill = Bill::default();
+        let mut written = Vec::new();
+        for (table_name, writes) in input.requests {
+            for write in writes {
+                let table = self.table(&table_name)?;
+                let key = write.key(&table.definition)?;
+                let old = table.get(&key).cloned();
+                let new = write.apply();
+                let (before, after) = (old.as_ref(), new.as_ref());
+                bill.add(write_cost(&table.definition, before, after, WriteKind::Plain, detail));
+                written.push((table_name.clone(), key.clone()));
+                let table_name = table_name.clone();
+                self.apply(Change { table_name, key, old, new }, None);
+            }
+        }
+        Ok(BatchWriteItemOutput {
+            unprocessed: BTreeMap::new(),
+            consumed: bill.told(detail),
+            collections: match input.return_collection {
+                true => self.collections(&written),
+                false => BTreeMap::new(),
+            },
+        })
+    }
+
+    pub(super) fn transact_write_items(
+        &mut self,
+        input: TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput> {
+        input.validate()?;
+        input.check(|name| self.definition(name))?;
+        let fingerprint = input.fingerprint();
+        let detail = input.return_capacity;
+        let replay = self.replay(TokenOf::Transaction, input.token.as_deref(), fingerprint)?;
+        if let Some(before) = replay {
+            return Ok(TransactWriteItemsOutput {
+                consumed: replayed(&before, Consistency::Transactional, detail),
+                ..TransactWriteItemsOutput::default()
+            });
+        }
+        let outcomes: Vec<_> = input.actions.iter().map(|action| self.outcome(action)).collect();
+        if outcomes.iter().any(Result::is_err) {
+            let reason = |outcome: Result<Change, CancellationReason>| {
+                outcome.err().unwrap_or_else(CancellationReason::none)
+            };
+            let reasons = outcomes.into_iter().map(reason).collect();
+            return Err(Error::TransactionCanceled { reasons });
+        }
+        let changes: Vec<Change> = outcomes.into_iter().flatten().collect();
+        let after = input.actions.iter().zip(&changes).map(|(action, change)| match action {
+            TransactWrite::Check(_) => 0,
+            _ => change.new.as_ref().map_or(0, item_size),
+        });
+        TransactWriteItems::check_bytes(after.sum())?;
+
+        let mut bill = Bill::default();
+        for (action, change) in input.actions.iter().zip(&changes) {
+            let definition = &self.table(&change.table_name)?.definition;
+            let (old, new) = (change.old.as_ref(), change.new.as_ref());
+            bill.add(match action {
+                TransactWrite::Check(_) => check_cost(definition, old, detail),
+                _ => write_cost(definition, old, new, WriteKind::Transactional, detail),
+            });
+        }
+        let sizes = changes.iter().map(|c| (c.table_name.clone(), c.bytes())).collect();
+        let written = input.actions.iter().zip(&changes);
+        let written: Vec<_> = written
+            .filter(|(action, _)| !matches!(action, TransactWrite::Check(_)))
+            .map(|(_, change)| (change.table_name.clone(), change.key.clone()))
+            .collect();
+        for change in changes {
+            self.apply(change, None);
+        }
+        self.remember(TokenOf::Transaction, input.token, fingerprint, sizes, None);
+        Ok(TransactWriteItemsOutput {
+            consumed: bill.told(detail),
+            collections: match input.return_collection {
+                true => self.collections(&written),
+                false => BTreeMap::new(),
+            },
+        })
+    }
+
+    /// What an action of a transaction makes of its item, or why it stands in the way.
+    fn outcome(&self, action: &TransactWrite) -> Result<Change, CancellationReason> {
+        let invalid = |error: Error| {
+            CancellationReason::new(CancellationCode::ValidationError, error.to_string())
+        };
+        let table = self.table(action.table_name()).map_err(invalid)?;
+        action.check(&table.definition)?;
+        let key = action.key(&table.definition).map_err(invalid)?;
+        let old = table.get(&key).cloned();
+        let new = action.clone().apply(&table.definition, old.as_ref())?;
+        let table_name = action.table_name().to_owned();
+        Ok(Change { table_name, key, old, new })
+    }
+
+    /// Removes all items that have expired by now.
+    pub(super) fn sweep(&mut self) {
+        let now = self.env.now();
+        let mut expired = Vec::new();
+        for (table_name, table) in &self.tables {
+            let items = table.items.values().filter(|item| table.definition.expired(item, now));
+            for item in items {
+                expired.extend(table.definition.key.key_of(item).map(|key| Change {
+                    table_name: table_name.clone(),
+                    key,
+                    old: Some(item.clone()),
+                    new: None,
+                }));
+            }
+        }
+        for change in expired {
+            self.apply(change, Some(ServiceIdentity::Expiry));
+        }
+    }
+
+    /// Changes an item and writes the record of it.
+    fn apply(&mut self, change: Change, identity: Option<ServiceIdentity>) {
+        let Change { table_name, key, old, new } = change;
+        self.record(&table_name, &key, old, new.clone(), identity);
+        if let Some(table) = self.tables.get_mut(&table_name) {
+            let key = Key::of(&table.definition.key, &key);
+            match new {
+                Some(item) => drop(table.items.insert(key, item)),
+                None => drop(table.items.remove(&key)),
+            }
+        }
+    }
+
+    /// The size of the item collection of a key.
+    fn collection(&self, table_name: &str, key: &Item) -> Option<ItemCollectionMetrics> {
+        let table = self.tables.get(table_name)?;
+        let bytes = table.collection_bytes(key);
+        ItemCollectionMetrics::estimate(&table.definition, key, bytes)
+    }
+
+    /// The sizes of the item collections of these keys, each once.
+    fn collections(&self, written: &[(String, Item)]) -> BTreeMap<String, Vec<ItemCollectionMetrics>> {
+        let mut collections: BTreeMap<String, Vec<ItemCollectionMetrics>> = BTreeMap::new();
+        for (table_name, key) in written {
+            if let Some(metrics) = self.collection(table_name, key) {
+                let told = collections.entry(table_name.clone()).or_default();
+                if !told.contains(&metrics) {
+                    told.push(metrics);
+                }
+            }
+        }
+        collections
+    }
+}
+
+/// What it costs to learn that a request has been applied before: a read of each item.
+fn replayed(
+    before: &Remembered,
+    consistency: Consistency,
+    detail: ReturnConsumedCapacity,
+) -> Vec<ConsumedCapacity> {
+    let mut bill = Bill::default();
+    for (table_name, bytes) in &before.sizes {
+        bill.add(read_cost(table_name, [*bytes], consistency, detail));
+    }
+    bill.told(detail)
+}
