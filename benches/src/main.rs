@@ -12,13 +12,14 @@ mod measure;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Usage: floe-bench engine [--quick] [--case NAME] [--items N] [--growth-to N]
+Usage: floe-bench engine [--quick] [--case NAME] [--alone] [--items N] [--growth-to N]
 
   engine            the embedded engine beside raw fjall and dynoxide-rs, all durable
 
 Options
   --quick           short rounds, 10,000 items, growth to 100,000: for a first look
   --case NAME       only the cases whose name begins so (get, query, put, transact, growth)
+  --alone           only the engine, without floors: for a profiler
   --items N         items in the table (default 100000)
   --growth-to N     the largest table of the growth case, a power of ten (default 1000000)
 
@@ -62,6 +63,7 @@ fn parse(args: &[String]) -> Result<engine::Plan, String> {
         match flag.as_str() {
             "--quick" => plan.make_quick(),
             "--case" => plan.case = Some(value()?.clone()),
+            "--alone" => plan.alone = true,
             "--items" => plan.items = number(flag, value()?)?,
             "--growth-to" => plan.growth_to = number(flag, value()?)?,
             _ => return Err(format!("unknown flag: flag={flag}")),

@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) items: u64,
     pub(crate) growth_to: u64,
     pub(crate) case: Option<String>,
+    /// Only the engine itself, for a profiler to look at.
+    pub(crate) alone: bool,
     rounds: usize,
     round: Duration,
 }
@@ -35,6 +37,7 @@ impl Default for Plan {
             items: 100_000,
             growth_to: 1_000_000,
             case: None,
+            alone: false,
             rounds: 7,
             round: Duration::from_millis(700),
         }
@@ -133,6 +136,9 @@ pub(crate) fn run(plan: &Plan) -> Fallible<bool> {
 
 fn run_cases(plan: &Plan) -> Fallible<bool> {
     let folder = tempfile::tempdir()?;
+    if plan.alone {
+        return run_alone(plan, &floe::Floe::load(folder.path(), plan.items)?);
+    }
     let (floe, raw) = load_pair(folder.path(), plan.items)?;
     eprintln!("loading: subject=dynoxide items={}", plan.items);
     let dynoxide = dynoxide::Dynoxide::load(&folder.path().join("dynoxide.db"), plan.items)?;
@@ -141,6 +147,23 @@ fn run_cases(plan: &Plan) -> Fallible<bool> {
         ok &= run_case(plan, case, [&floe, &raw, &dynoxide])?;
     }
     Ok(ok)
+}
+
+fn run_alone(plan: &Plan, floe: &floe::Floe) -> Fallible<bool> {
+    for case in CASES.iter().filter(|case| plan.wants(case.name)) {
+        let mut picker = Picker::new(1, plan.items);
+        let mut rates = Vec::new();
+        for _ in 0..plan.rounds {
+            rates.push(case.work.on(floe, &mut picker, plan.round)?);
+        }
+        println!(
+            "bench=engine case={} items={} floe_per_s={:.0}",
+            case.name,
+            plan.items,
+            median(rates)
+        );
+    }
+    Ok(true)
 }
 
 fn load_pair(folder: &Path, items: u64) -> Fallible<(floe::Floe, raw::Raw)> {

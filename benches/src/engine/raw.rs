@@ -24,28 +24,42 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
+    /// Loads the items and opens the store again, as the engine is.
     pub(super) fn load(folder: &Path, items: u64) -> Fallible<Self> {
+        let loader = Self::open(folder)?;
+        for n in 0..items {
+            let mut batch = loader.database.batch();
+            batch.insert(&loader.items, key(n), loader.value(0));
+            batch.insert(&loader.index, index_key(n), loader.value(0));
+            let sequence = loader.sequence.fetch_add(1, Ordering::Relaxed);
+            let change = [key(n), loader.value(0)].concat();
+            batch.insert(&loader.changes, sequence.to_be_bytes(), change);
+            batch.commit()?;
+        }
+        loader.database.persist(PersistMode::SyncAll)?;
+        drop(loader);
+        let raw = Self::open(folder)?;
+        raw.sequence.store(items, Ordering::Relaxed);
+        Ok(raw)
+    }
+
+    /// With the settings that the engine uses.
+    fn open(folder: &Path) -> Fallible<Self> {
         let database = Database::builder(folder)
             .cache_size(128 * 1024 * 1024)
             .max_journaling_size(64 * 1024 * 1024)
+            .worker_threads(2)
             .open()?;
-        let space = |name| database.keyspace(name, KeyspaceCreateOptions::default);
-        let raw = Self {
+        let settings = || KeyspaceCreateOptions::default().max_memtable_size(32 * 1024 * 1024);
+        let space = |name| database.keyspace(name, settings);
+        Ok(Self {
             items: space("items")?,
             index: space("index")?,
             changes: space("changes")?,
             database: database.clone(),
             sequence: AtomicU64::new(0),
             value_bytes: item_size(&data::item(1, 1)),
-        };
-        for n in 0..items {
-            let mut batch = raw.database.batch();
-            batch.insert(&raw.items, key(n), raw.value(0));
-            batch.insert(&raw.index, index_key(n), raw.value(0));
-            batch.commit()?;
-        }
-        raw.database.persist(PersistMode::SyncAll)?;
-        Ok(raw)
+        })
     }
 
     fn value(&self, score: u64) -> Vec<u8> {

@@ -126,3 +126,105 @@ fn remove_one(
     }
     Ok(stray)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use floe_store::env::{ManualClock, Timestamp};
+    use floe_store::op::{CreateTable, PutItem};
+    use floe_store::table::KeyKind;
+    use floe_store::{Engine, Env, Item, TableDef};
+
+    use crate::answer::block_on;
+    use crate::{LocalEngine, Options};
+
+    const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+    fn session(ends: u64) -> Item {
+        Item::new()
+            .with("id", "s")
+            .with("until", START.as_secs() + ends)
+    }
+
+    fn put(engine: &LocalEngine, item: Item) {
+        block_on(engine.write_item(PutItem::new("Sessions", item).into())).unwrap();
+    }
+
+    /// An engine with a session that has ended, and the entry that says so.
+    fn ended() -> (LocalEngine, Arc<Table>, Vec<Due>) {
+        let clock = ManualClock::at(START);
+        let options = Options::new()
+            .env(Env::manual(clock.clone(), 1))
+            .background(false);
+        let engine = LocalEngine::memory_with(options).unwrap();
+        let sessions = TableDef::builder("Sessions", "id", KeyKind::S).ttl("until");
+        let create = CreateTable::from(sessions.build().unwrap());
+        block_on(engine.create_table(create)).unwrap();
+        put(&engine, session(10));
+        clock.advance(Duration::from_secs(10));
+        let shared = &engine.running.shared;
+        let table = shared.catalog.get("Sessions").unwrap();
+        let due = due_entries(shared, &table, table.record.expiry.unwrap()).unwrap();
+        assert_eq!(due.len(), 1);
+        (engine, table, due)
+    }
+
+    fn sweep(engine: &LocalEngine, table: &Arc<Table>, due: Vec<Due>) -> usize {
+        let (table, generation) = (table.clone(), table.record.expiry.unwrap());
+        let swept = engine
+            .running
+            .shared
+            .run(move |group| Ok(remove_due(group, &table, generation, &due)));
+        let swept = swept.wait().unwrap();
+        assert_eq!(swept.failure, None);
+        swept.removed
+    }
+
+    #[test]
+    fn an_item_that_is_moved_while_the_sweeper_looks_stays() {
+        let (engine, table, due) = ended();
+        put(&engine, session(100));
+        assert_eq!(sweep(&engine, &table, due), 0);
+        assert_eq!(table.counts().table.items, 1);
+        assert!(engine.doctor(false).unwrap().is_clean());
+    }
+
+    #[test]
+    fn an_item_that_is_moved_and_still_ended_goes() {
+        let (engine, table, due) = ended();
+        put(&engine, session(5));
+        assert_eq!(sweep(&engine, &table, due), 1);
+        assert_eq!(table.counts().table.items, 0);
+        assert!(engine.doctor(false).unwrap().is_clean());
+    }
+
+    #[test]
+    fn an_entry_without_an_item_goes() {
+        let (engine, table, due) = ended();
+        let (space, item_key) = (table.space.clone(), due[0].item_key.clone());
+        let lost = engine.running.shared.run(move |group| {
+            group.remove(&space, item_key);
+            Ok(())
+        });
+        lost.wait().unwrap();
+        assert_eq!(sweep_expired(&engine.running.shared), Ok(1));
+        assert_eq!(sweep_expired(&engine.running.shared), Ok(0));
+    }
+
+    #[test]
+    fn an_item_that_cannot_be_read_keeps_no_other_from_going() {
+        let (engine, table, due) = ended();
+        let (space, item_key) = (table.space.clone(), due[0].item_key.clone());
+        let damaged = engine.running.shared.run(move |group| {
+            group.put(&space, item_key, b"?".to_vec());
+            Ok(())
+        });
+        damaged.wait().unwrap();
+        put(&engine, session(1).with("id", "other"));
+        assert_eq!(sweep_expired(&engine.running.shared), Ok(1));
+        assert!(sweep_expired(&engine.running.shared).is_err());
+        assert_eq!(table.counts().table.items, 1);
+    }
+}

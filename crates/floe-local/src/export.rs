@@ -17,6 +17,7 @@
 //! An export reads one snapshot. An [import](read) puts items, many at once but each on its own, so it
 //! can be run again after it was stopped, and ends with the same table.
 
+mod base64;
 mod definition;
 mod json;
 mod read;

@@ -50,6 +50,7 @@
 //! | `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
 //! | `apply` `indexes` `streams` `tokens` | what a write does besides the item: index entries, change records, expiry, tokens |
 //! | `jobs` `expire` `background` | what is done in steps between commits |
+//! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
 //! | `kv` `journal` `dir` | the key-value store below, its recovery and its directory |
@@ -76,7 +77,6 @@ mod answer;
 mod apply;
 mod background;
 mod backup;
-mod base64;
 mod catalog;
 mod changes;
 mod commit;

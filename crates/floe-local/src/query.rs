@@ -14,7 +14,7 @@ use crate::engine::Shared;
 use crate::items::{key_of, read};
 use crate::kv::{Bytes, Direction, KeyBounds, Snapshot};
 use crate::layout::damaged;
-use crate::layout::item::{decode, decode_size};
+use crate::layout::item::{decode, decode_like, decode_size};
 use crate::layout::key::{Entries, in_segment, index_key, item_key};
 
 /// Reads a page of the items under one partition key.
@@ -147,7 +147,7 @@ impl PageReader<'_> {
             self.page.count += 1;
             return Ok(());
         }
-        let entry = decode(value)?;
+        let (_, entry) = decode_like(value, self.page.items.last())?;
         if full {
             self.page.last_key = Some(self.plan.last_key(&entry));
         }

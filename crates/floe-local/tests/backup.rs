@@ -1,5 +1,11 @@
 //! Backups: whole, of one moment, while writes go on.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
 mod common;
 
 use std::collections::BTreeMap;

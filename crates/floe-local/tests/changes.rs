@@ -1,5 +1,7 @@
 //! Change streams as a consumer meets them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,11 @@
 //! The doctor on whole directories: sound ones, ones in use, and ones with damaged files.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
 mod common;
 
 use std::fs;
@@ -89,7 +95,7 @@ async fn a_sound_directory_is_clean() {
     let path = closed_store(dir.path(), 500).await;
     let mut stages = Vec::new();
     let report = doctor::examine(&path, true, |progress| {
-        stages.push((progress.stage, progress.table.map(str::to_owned)))
+        stages.push((progress.stage, progress.table.map(str::to_owned)));
     })
     .unwrap();
     assert!(report.is_clean(), "{report:#?}");

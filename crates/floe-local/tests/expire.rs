@@ -1,5 +1,7 @@
 //! Items that expire.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Exports and imports of tables as lines of JSON.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::io::{self, Write};
@@ -232,7 +234,7 @@ async fn importing_again_changes_nothing() {
     let report = target
         .engine
         .import_with(text.as_bytes(), ImportOptions::new(), |r| {
-            told.push(r.lines)
+            told.push(r.lines);
         })
         .unwrap();
     assert_eq!(report.tables_created, ["Orders"]);

@@ -39,6 +39,23 @@ impl Item {
         }
     }
 
+    /// An item of these attributes, if each name is greater than the one before: what a decoder has at
+    /// hand, without another look for the place of each.
+    ///
+    /// ```
+    /// use floe_store::{Item, Name, Value};
+    ///
+    /// let attribute = |name: &str| (Name::from(name), Value::from(1));
+    /// let item = Item::from_sorted(vec![attribute("a"), attribute("b")]).unwrap();
+    /// assert_eq!(item, Item::new().with("a", 1).with("b", 1));
+    /// assert_eq!(Item::from_sorted(vec![attribute("b"), attribute("a")]), None);
+    /// assert_eq!(Item::from_sorted(vec![attribute("a"), attribute("a")]), None);
+    /// ```
+    pub fn from_sorted(attributes: Vec<(Name, Value)>) -> Option<Self> {
+        let sorted = attributes.is_sorted_by(|(before, _), (name, _)| before.as_str() < name.as_str());
+        sorted.then_some(Self { attributes })
+    }
+
     /// The item with this attribute set.
     #[must_use]
     pub fn with(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {

@@ -4,7 +4,6 @@
 //! an engine what its users do to it between operations.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use floe_store::env::ManualClock;
 use floe_store::{BoxFuture, Engine, Result};
@@ -25,15 +24,4 @@ pub trait Harness: Send + Sync {
     /// Closes the engine and opens it again on the same data. An engine that cannot, or that has
     /// nothing to lose by it, does nothing.
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>>;
-}
-
-/// Moves the clock of a harness ahead; `false` if the harness does not own one.
-pub fn advance(harness: &dyn Harness, by: Duration) -> bool {
-    match harness.clock() {
-        Some(clock) => {
-            clock.advance(by);
-            true
-        }
-        None => false,
-    }
 }

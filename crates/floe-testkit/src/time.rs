@@ -132,7 +132,11 @@ mod tests {
         assert_eq!(test.elapsed(), Duration::from_secs(3));
         timeline.at(TestEnv::START, 'e');
         assert_eq!(timeline.next(), Some('e'));
-        assert_eq!(test.elapsed(), Duration::from_secs(3), "the clock never goes back");
+        assert_eq!(
+            test.elapsed(),
+            Duration::from_secs(3),
+            "the clock never goes back"
+        );
     }
 
     #[test]

@@ -2,9 +2,7 @@
 //! and nothing else: without faults it is not to be told from the engine inside.
 
 #![expect(
-    clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a test fails by panicking"
 )]

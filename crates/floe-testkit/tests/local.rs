@@ -1,5 +1,10 @@
 //! The embedded engine, in memory and in a directory: the contract, and random operations against the
 //! reference model.
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use std::sync::Arc;
 

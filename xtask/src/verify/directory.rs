@@ -6,7 +6,6 @@ use std::sync::Arc;
 use floe_local::{Durability, LocalEngine, Options};
 use floe_store::{Engine, Result};
 
-use crate::Failure;
 use crate::args::Args;
 
 /// How to open a directory.
@@ -69,7 +68,7 @@ impl Opened {
     }
 
     /// Closes the directory.
-    pub(super) fn close(self) -> Result<(), Failure> {
-        Ok(self.0.close()?)
+    pub(super) fn close(self) -> Result<()> {
+        self.0.close()
     }
 }

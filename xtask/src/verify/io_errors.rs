@@ -17,7 +17,7 @@ use super::audit::Findings;
 use super::figures::{Figures, Progress, Verdict};
 use super::planted::Bug;
 use super::stage::mixed;
-use super::{Check, Common, Work};
+use super::{Check, Common, Work, on_all_cores};
 use crate::args::Args;
 use crate::shim::{Counts, Fault, FaultKind, Shim};
 use crate::{Failure, out};
@@ -112,7 +112,7 @@ fn points(plan: Plan, counts: &Counts) -> Vec<Fault> {
 fn run_points(bench: &Bench<'_>, scratch: &Path, points: &[Fault]) -> Result<Total, Failure> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
-    let work = || -> Result<(), Failure> {
+    on_all_cores(|| {
         while let Some(fault) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
             let outcome = bench.run(*fault, scratch)?;
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,14 +121,6 @@ fn run_points(bench: &Bench<'_>, scratch: &Path, points: &[Fault]) -> Result<Tot
             progress.tick(|| format!("points={} of={}", total.points, points.len()));
         }
         Ok(())
-    };
-    std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| {
-            let ended = worker.join();
-            ended.map_err(|_| Failure::broken("a worker panicked"))?
-        })
     })?;
     let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(total)

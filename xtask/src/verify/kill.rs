@@ -108,7 +108,7 @@ fn load(folder: &Path, preload: Preload, progress: &mut Progress) -> Result<(), 
         Ok::<(), Failure>(())
     })?;
     drop(engine);
-    opened.close()
+    Ok(opened.close()?)
 }
 
 struct Run {
@@ -150,7 +150,7 @@ impl Run {
         self.findings.add(findings);
         self.ledger.settle(&items);
         drop(engine);
-        opened.close()
+        Ok(opened.close()?)
     }
 
     fn write_and_kill(&mut self, folder: &Path, cycle: u64) -> Result<(), Failure> {

@@ -218,3 +218,15 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
     Ok(runtime?)
 }
+
+/// Does the work once on each core, until all have come to their end.
+fn on_all_cores(work: impl Fn() -> Result<(), Failure> + Sync) -> Result<(), Failure> {
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            let ended = worker.join();
+            ended.map_err(|_| Failure::broken("a thread of the check panicked"))?
+        })
+    })
+}

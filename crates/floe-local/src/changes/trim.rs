@@ -257,3 +257,52 @@ fn remove_stream(group: &mut Group<'_>, snapshot: &Snapshot, stream: u32) -> Res
     group.on_commit(move |shared| shared.streams.remove(stream));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use floe_store::env::ManualClock;
+    use floe_store::op::{CreateTable, PutItem};
+    use floe_store::table::{KeyKind, StreamView};
+    use floe_store::{Engine, Env, Item, TableDef};
+
+    use crate::answer::block_on;
+    use crate::streams::stream_arn;
+    use crate::{LocalEngine, Options};
+
+    #[test]
+    fn a_consumer_that_registers_while_records_are_looked_for_keeps_them() {
+        let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+        let options = Options::new()
+            .env(Env::manual(clock.clone(), 1))
+            .background(false);
+        let engine = LocalEngine::memory_with(options).unwrap();
+        let orders = TableDef::builder("Orders", "id", KeyKind::N).stream(StreamView::KeysOnly);
+        block_on(engine.create_table(CreateTable::from(orders.build().unwrap()))).unwrap();
+        for n in 0..5 {
+            let put = PutItem::new("Orders", Item::new().with("id", n));
+            block_on(engine.write_item(put.into())).unwrap();
+        }
+        clock.advance(Duration::from_secs(48 * 3600));
+        let shared = &engine.running.shared;
+        let stream = shared.streams.list().remove(0);
+        let old = old_records(shared, &shared.kv.snapshot(), stream.id, engine.now()).unwrap();
+        assert_eq!(old, [1, 2, 3, 4, 5]);
+        let hold = HoldChanges {
+            consumer: "reader".to_owned(),
+            stream_arn: stream_arn(&shared.options, &stream),
+            after_sequence: Some(change::sequence_text(2)),
+        };
+        hold_changes(shared, &hold).unwrap().wait().unwrap();
+        let id = stream.id;
+        let removed = shared
+            .run(move |group| remove_records(group, id, &old))
+            .wait();
+        assert_eq!(removed, Ok(2));
+        let snapshot = shared.kv.snapshot();
+        assert_eq!(first_record(shared, &snapshot, id), Ok(Some(3)));
+        assert_eq!(trimmed_sequence(shared, &snapshot, id), Ok(2));
+    }
+}

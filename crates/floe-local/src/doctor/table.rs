@@ -11,7 +11,7 @@ use std::sync::Arc;
 use floe_store::size::item_size;
 use floe_store::table::IndexKind;
 use floe_store::{Item, Result};
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::catalog::Catalog;
 use super::repair::{CountChange, Doubt};
@@ -88,11 +88,8 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, key: &[u8], value: &[u8], size: usize) {
-        let mut hasher = Xxh3Default::new();
-        hasher.update(&(key.len() as u64).to_le_bytes());
-        hasher.update(key);
-        hasher.update(value);
-        self.hashes = self.hashes.wrapping_add(hasher.digest128());
+        let hash = xxh3_128_with_seed(value, xxh3_64(key));
+        self.hashes = self.hashes.wrapping_add(hash);
         self.entries += 1;
         self.bytes += size as u64;
     }
@@ -248,7 +245,6 @@ impl Examiner<'_> {
             Some(EntryKind::Item) => {
                 checked.items += 1;
                 self.take_item(subject, sums, key, value);
-                return;
             }
             Some(kind) => {
                 let size = match kind {

@@ -329,9 +329,8 @@ fn counters_are_compared_with_what_is_there() {
     let before = patient.contents();
     let table = patient.table();
     let by_product = table.index_record("by_product").unwrap().id;
-    let damaged = table.clone();
     patient.damage(move |group| {
-        let counts = group.counts(&damaged);
+        let counts = group.counts(&table);
         counts.table.items += 5;
         counts.table.bytes -= 7;
         counts.indexes.remove(&by_product);

@@ -33,9 +33,10 @@ pub(super) fn write(table: &TableDef) -> Json {
             TableClass::StandardInfrequentAccess => INFREQUENT_ACCESS,
         },
     });
-    let mut set = |name: &str, value: Json| match fields.as_object_mut() {
-        Some(fields) => _ = fields.insert(name.to_owned(), value),
-        None => {}
+    let mut set = |name: &str, value: Json| {
+        if let Some(fields) = fields.as_object_mut() {
+            fields.insert(name.to_owned(), value);
+        }
     };
     for (name, kind) in [
         ("GlobalSecondaryIndexes", IndexKind::Global),
@@ -320,22 +321,22 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn check(table: TableDef) {
-        let text = write(&table).to_string();
+    fn check(table: &TableDef) {
+        let text = write(table).to_string();
         let back = read(&serde_json::from_str(&text).unwrap()).unwrap();
-        assert_eq!(back.definition().unwrap(), table, "{text}");
+        assert_eq!(back.definition().unwrap(), *table, "{text}");
     }
 
     #[test]
     fn definitions_come_back() {
         check(
-            TableDef::builder("Plain", "id", KeyKind::B)
+            &TableDef::builder("Plain", "id", KeyKind::B)
                 .build()
                 .unwrap(),
         );
         let none: [(&str, KeyKind); 0] = [];
         check(
-            TableDef::builder("Full", "id", KeyKind::S)
+            &TableDef::builder("Full", "id", KeyKind::S)
                 .sort_key("at", KeyKind::N)
                 .local_index("local", "other", KeyKind::B, Projection::KeysOnly)
                 .global_index("one", [("g", KeyKind::S)], none, Projection::All)
@@ -368,7 +369,7 @@ mod tests {
         table.indexes[0].throughput = Some(Throughput { read: 3, write: 4 });
         table.deletion_protection = true;
         table.class = TableClass::StandardInfrequentAccess;
-        check(table);
+        check(&table);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 use floe_store::{Item, Name, Number, Set, SetError, Text, Value, ValueType};
 use serde_json::Value as Json;
 
-use crate::base64;
+use super::base64;
 
 /// Why a piece of JSON is not what it should be, and where in the item.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -100,10 +100,11 @@ impl Import<'_> {
         let json = serde_json::from_slice(line);
         let json = json.map_err(|e| self.fault(format!("the line is not JSON: {e}")))?;
         let Json::Object(mut fields) = json else {
-            return Err(self.fault(wrong("an object", &json)));
+            return Err(self.fault(wrong("an object", &json).to_string()));
         };
         if let Some(item) = fields.remove("Item") {
-            let item = json::read_item(item).map_err(|fault| self.fault(fault.under("Item")))?;
+            let item = json::read_item(item)
+                .map_err(|fault| self.fault(fault.under("Item").to_string()))?;
             self.put(item)
         } else if let Some(table) = fields.get("Table") {
             self.begin(table, &fields)
@@ -123,7 +124,8 @@ impl Import<'_> {
             return Err(self.fault("the text was written by a newer version of floe"));
         }
         let definition = definition::read(json);
-        let mut table = definition.map_err(|fault: Fault| self.fault(fault.under("Table")))?;
+        let mut table =
+            definition.map_err(|fault: Fault| self.fault(fault.under("Table").to_string()))?;
         if let Some(name) = &self.options.table_name {
             if self.named {
                 return Err(self.fault(format!(
@@ -207,8 +209,8 @@ impl Import<'_> {
         }
     }
 
-    fn fault(&self, what: impl ToString) -> Error {
-        self.at_line(Error::Validation(what.to_string()))
+    fn fault(&self, what: impl Into<String>) -> Error {
+        self.at_line(Error::validation(what))
     }
 
     fn at_line(&self, error: Error) -> Error {

@@ -1,6 +1,7 @@
 //! What the tests of this crate share: engines whose time stands still, and short forms of operations.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -20,10 +20,18 @@ pub(super) fn leave_keys(
     for (table, request) in &mut request.requests {
         let keys = leaves.split(&mut request.keys);
         if !keys.is_empty() {
-            left.insert(table.clone(), KeysAndAttributes { keys, ..request.clone() });
+            left.insert(
+                table.clone(),
+                KeysAndAttributes {
+                    keys,
+                    ..request.clone()
+                },
+            );
         }
     }
-    request.requests.retain(|_, request| !request.keys.is_empty());
+    request
+        .requests
+        .retain(|_, request| !request.keys.is_empty());
     left
 }
 
@@ -64,8 +72,12 @@ impl<'a> Leaves<'a> {
             return None;
         }
         let total = total as u64;
-        let left = attempt.roll(FaultKind::PartialBatch, &[1]).checked_rem(total)?;
-        let step = attempt.roll(FaultKind::PartialBatch, &[2]).checked_rem(total - 1)?;
+        let left = attempt
+            .roll(FaultKind::PartialBatch, &[1])
+            .checked_rem(total)?;
+        let step = attempt
+            .roll(FaultKind::PartialBatch, &[2])
+            .checked_rem(total - 1)?;
         attempt.struck(FaultKind::PartialBatch, format!("parts={total}"));
         Some(Self {
             attempt,

@@ -17,6 +17,7 @@ use super::FaultEngine;
 use super::batch::{leave_keys, leave_writes};
 use super::control::Attempt;
 use super::kind::Operation;
+use super::streams::stream_of;
 
 /// A request that is wrong in itself is left to the engine, which says so; no fault hides it.
 macro_rules! pass_if_wrong {
@@ -78,7 +79,9 @@ impl Engine for FaultEngine {
     ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
         Box::pin(async move {
             let tables = input.gets.iter().map(|get| get.table_name.as_str());
-            let attempt = self.control.arrive(Operation::TransactGetItems, tables, None);
+            let attempt = self
+                .control
+                .arrive(Operation::TransactGetItems, tables, None);
             pass_if_wrong!(self.transact_get_items(input));
             attempt.refuse_transaction(input.gets.len())?;
             attempt.answer(self.inner.transact_get_items(input).await)
@@ -114,14 +117,22 @@ impl Engine for FaultEngine {
             let left = leave_writes(&attempt, &mut input);
             let mut written = Vec::new();
             for (table, writes) in &input.requests {
-                written.extend(writes.iter().map(|write| (table.as_str(), write.key_item())));
+                written.extend(
+                    writes
+                        .iter()
+                        .map(|write| (table.as_str(), write.key_item())),
+                );
             }
             let targets = self.targets(&attempt, written).await;
             let write = self.inner.batch_write_item(input);
             let mut answer = self.watched(&attempt, targets, write).await;
             if let Ok(output) = &mut answer {
                 for (table, mut writes) in left {
-                    output.unprocessed.entry(table).or_default().append(&mut writes);
+                    output
+                        .unprocessed
+                        .entry(table)
+                        .or_default()
+                        .append(&mut writes);
                 }
             }
             attempt.answer(answer)
@@ -134,7 +145,9 @@ impl Engine for FaultEngine {
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
         Box::pin(async move {
             let tables = input.actions.iter().map(|action| action.table_name());
-            let attempt = self.control.arrive(Operation::TransactWriteItems, tables, None);
+            let attempt = self
+                .control
+                .arrive(Operation::TransactWriteItems, tables, None);
             pass_if_wrong!(self.transact_write_items(input));
             attempt.refuse_transaction(input.actions.len())?;
             let actions = input.actions.iter();
@@ -228,7 +241,9 @@ impl Engine for FaultEngine {
     fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
         Box::pin(async move {
             let stream = input.stream_arn.as_str();
-            let attempt = self.control.arrive(Operation::DescribeStream, [stream], None);
+            let attempt = self
+                .control
+                .arrive(Operation::DescribeStream, [stream], None);
             pass_if_wrong!(self.describe_stream(input));
             attempt.refuse()?;
             let answer = self.shown_stream(&attempt, input).await;
@@ -239,7 +254,9 @@ impl Engine for FaultEngine {
     fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
             let stream = input.stream_arn.as_str();
-            let attempt = self.control.arrive(Operation::GetShardIterator, [stream], None);
+            let attempt = self
+                .control
+                .arrive(Operation::GetShardIterator, [stream], None);
             pass_if_wrong!(self.get_shard_iterator(input));
             attempt.refuse()?;
             let answer = self.shown_iterator(input).await;
@@ -249,7 +266,8 @@ impl Engine for FaultEngine {
 
     fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
         Box::pin(async move {
-            let attempt = self.control.arrive(Operation::GetRecords, [], None);
+            let stream = stream_of(&input.iterator);
+            let attempt = self.control.arrive(Operation::GetRecords, stream, None);
             pass_if_wrong!(self.get_records(input));
             attempt.refuse()?;
             let answer = self.shown_records(&attempt, input).await;
@@ -264,7 +282,9 @@ impl Engine for FaultEngine {
 
 impl FaultEngine {
     async fn fits_batch_get(&self, input: &BatchGetItem) -> bool {
-        let tables = self.definitions(input.requests.keys().cloned().collect()).await;
+        let tables = self
+            .definitions(input.requests.keys().cloned().collect())
+            .await;
         tables.is_some_and(|tables| {
             let find = |name: &str| tables.get(name).map(Arc::as_ref);
             input.check(find).is_ok()
@@ -272,7 +292,9 @@ impl FaultEngine {
     }
 
     async fn fits_batch_write(&self, input: &BatchWriteItem) -> bool {
-        let tables = self.definitions(input.requests.keys().cloned().collect()).await;
+        let tables = self
+            .definitions(input.requests.keys().cloned().collect())
+            .await;
         tables.is_some_and(|tables| {
             let find = |name: &str| tables.get(name).map(Arc::as_ref);
             input.check(find).is_ok()

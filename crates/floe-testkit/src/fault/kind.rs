@@ -75,7 +75,10 @@ impl fmt::Display for FaultKind {
 
 /// An operation that can meet faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is the operation of the engine of that name")]
+#[expect(
+    missing_docs,
+    reason = "each is the operation of the engine of that name"
+)]
 #[non_exhaustive]
 pub enum Operation {
     GetItem,
@@ -94,7 +97,10 @@ pub enum Operation {
 impl Operation {
     /// Whether it reads a change stream.
     pub(super) const fn is_of_stream(self) -> bool {
-        matches!(self, Self::DescribeStream | Self::GetShardIterator | Self::GetRecords)
+        matches!(
+            self,
+            Self::DescribeStream | Self::GetShardIterator | Self::GetRecords
+        )
     }
 }
 

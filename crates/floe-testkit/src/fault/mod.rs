@@ -46,8 +46,8 @@
 //! leave at least one, in the shape in which it was sent.
 //!
 //! **Old answers** ([`IndexLag`](FaultKind::IndexLag), [`StaleRead`](FaultKind::StaleRead)) are never made
-//! up. Every item, present or absent, is one that the table held at a moment within the lag before the
-//! read. Items are stale one by one: one item of a page may be old and another new, and half of a
+//! up. Every item, present or absent, is as the table held it at a moment within the lag before the read,
+//! which counts from the answer to the write that it has not seen. Items are stale one by one: one item of a page may be old and another new, and half of a
 //! transaction may be seen, as on DynamoDB. A global index never goes back: what it has once shown of an
 //! item stays shown or becomes newer. Eventual reads of the table may go back, unless
 //! [`monotonic_reads`](Faults::monotonic_reads) forbids it. Reads with `consistent`, transactions and

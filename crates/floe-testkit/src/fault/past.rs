@@ -73,7 +73,11 @@ struct ItemPast {
 
 impl ItemPast {
     fn push(&mut self, image: Option<Item>, write: u64, since: Moment) {
-        self.versions.push_back(Version { image, write, since });
+        self.versions.push_back(Version {
+            image,
+            write,
+            since,
+        });
         if self.versions.len() > VERSIONS_MAX {
             self.forget_first();
         }
@@ -86,7 +90,11 @@ impl ItemPast {
 
     /// The place of the newest version up to which all are reached; the first always is.
     fn newest(&self, reached: impl Fn(&Version) -> bool) -> usize {
-        self.versions.iter().skip(1).take_while(|v| reached(v)).count()
+        self.versions
+            .iter()
+            .skip(1)
+            .take_while(|v| reached(v))
+            .count()
     }
 
     fn old(&self, key: &Item, place: usize) -> Option<Old> {
@@ -129,7 +137,11 @@ impl Past {
             shown: 0,
         });
         // Something else than the last known version was there if a write went around the wrapper.
-        if item.versions.back().is_none_or(|last| last.image != change.before) {
+        if item
+            .versions
+            .back()
+            .is_none_or(|last| last.image != change.before)
+        {
             item.push(change.before, write, since);
         }
         item.push(change.after, write, since);
@@ -174,7 +186,8 @@ impl Past {
         is_behind: bool,
         reader: Moment,
     ) -> Vec<Old> {
-        let (Some(lag), Some(items)) = (attempt.faults().stale_lag, self.tables.get_mut(table)) else {
+        let (Some(lag), Some(items)) = (attempt.faults().stale_lag, self.tables.get_mut(table))
+        else {
             return Vec::new();
         };
         let monotonic = attempt.faults().monotonic;

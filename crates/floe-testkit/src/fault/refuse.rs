@@ -107,7 +107,10 @@ impl Attempt<'_> {
             })
             .collect();
         let at_fault = reasons.iter().filter(|r| r.code == code).count();
-        self.struck(kind, format!("code={code} actions={actions} at_fault={at_fault}"));
+        self.struck(
+            kind,
+            format!("code={code} actions={actions} at_fault={at_fault}"),
+        );
         Err(Error::TransactionCanceled { reasons })
     }
 }

@@ -6,7 +6,7 @@
 //! divide its range between them, so every record is in exactly one shown shard, and all records of an
 //! item lie on one line of descent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::Item;
@@ -36,6 +36,8 @@ impl ShardTrees {
 #[derive(Default)]
 pub(super) struct ShardTree {
     shown: Vec<ShownShard>,
+    /// How many shards got a name of the wrapper's making.
+    named: usize,
 }
 
 /// A shard as the wrapper shows it.
@@ -75,7 +77,10 @@ impl ShownShard {
             id: self.id.clone(),
             parent_id: self.parent.clone().filter(|parent| is_shown(parent)),
             starting_sequence: start.unwrap_or_else(|| source.starting_sequence.clone()),
-            ending_sequence: self.until.clone().or_else(|| source.ending_sequence.clone()),
+            ending_sequence: self
+                .until
+                .clone()
+                .or_else(|| source.ending_sequence.clone()),
         }
     }
 }
@@ -83,7 +88,8 @@ impl ShownShard {
 impl ShardTree {
     /// Takes over what the engine says about its shards, parents before children.
     pub(super) fn refresh(&mut self, shards: Vec<Shard>) {
-        self.shown.retain(|shown| shards.iter().any(|s| s.id == shown.source.id));
+        self.shown
+            .retain(|shown| shards.iter().any(|s| s.id == shown.source.id));
         for shard in shards {
             let mut known = false;
             for shown in self.shown.iter_mut().filter(|s| s.source.id == shard.id) {
@@ -114,12 +120,20 @@ impl ShardTree {
             handed_out: None,
         };
         let roots: Vec<ShownShard> = match parents.as_slice() {
-            [] => vec![root(shard.id.clone(), shard.parent_id.clone(), (0, u64::MAX))],
-            [parent] => vec![root(shard.id.clone(), Some(parent.id.clone()), parent.hashes)],
-            several => (0..)
-                .zip(several)
-                .map(|(n, parent)| {
-                    let id = format!("{}.r{n}", shard.id);
+            [] => vec![root(
+                shard.id.clone(),
+                shard.parent_id.clone(),
+                (0, u64::MAX),
+            )],
+            [parent] => vec![root(
+                shard.id.clone(),
+                Some(parent.id.clone()),
+                parent.hashes,
+            )],
+            several => several
+                .iter()
+                .map(|parent| {
+                    let id = new_id(&shard.id, &mut self.named);
                     root(id, Some(parent.id.clone()), parent.hashes)
                 })
                 .collect(),
@@ -129,7 +143,8 @@ impl ShardTree {
 
     /// The shards as a stream's description shows them.
     pub(super) fn describe(&self) -> Vec<Shard> {
-        let is_shown = |id: &str| self.shown.iter().any(|s| s.id == id);
+        let shown: HashSet<&str> = self.shown.iter().map(|s| s.id.as_str()).collect();
+        let is_shown = |id: &str| shown.contains(id);
         self.shown.iter().map(|s| s.describe(is_shown)).collect()
     }
 
@@ -146,7 +161,10 @@ impl ShardTree {
     pub(super) fn hand_out(&mut self, id: &str, sequence: &str) {
         let shard = self.shown.iter_mut().find(|s| s.id == id);
         if let Some(shard) = shard
-            && shard.handed_out.as_deref().is_none_or(|last| last < sequence)
+            && shard
+                .handed_out
+                .as_deref()
+                .is_none_or(|last| last < sequence)
         {
             shard.handed_out = Some(sequence.to_owned());
         }
@@ -171,8 +189,8 @@ impl ShardTree {
             true => vec![(low, middle), (middle + 1, high)],
             false => vec![(low, high)],
         };
-        let child = |(n, hashes): (usize, (u64, u64))| ShownShard {
-            id: format!("{}.{n}", shard.id),
+        let child = |hashes| ShownShard {
+            id: new_id(&shard.source.id, &mut self.named),
             parent: Some(shard.id.clone()),
             source: shard.source.clone(),
             hashes,
@@ -180,7 +198,7 @@ impl ShardTree {
             until: None,
             handed_out: None,
         };
-        let children: Vec<ShownShard> = ranges.into_iter().enumerate().map(child).collect();
+        let children: Vec<ShownShard> = ranges.into_iter().map(child).collect();
         let split = Split {
             until,
             children: children.len(),
@@ -189,6 +207,13 @@ impl ShardTree {
         self.shown.extend(children);
         Some(split)
     }
+}
+
+/// A name that no other shard of the tree has, and that is short however old the family grows: DynamoDB
+/// allows 65 characters.
+fn new_id(source: &str, named: &mut usize) -> String {
+    *named += 1;
+    format!("{source}.{named}")
 }
 
 /// What a split did.
@@ -240,14 +265,34 @@ mod tests {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         assert_eq!(told(&tree), ["s <  001.."]);
-        assert_eq!(tree.split("s", None, true), None, "it has no record to end with");
+        assert_eq!(
+            tree.split("s", None, true),
+            None,
+            "it has no record to end with"
+        );
         let split = tree.split("s", Some("009"), true);
-        assert_eq!(split, Some(Split { until: "009".to_owned(), children: 2 }));
-        assert_eq!(told(&tree), ["s <  001..009", "s.0 < s 010..", "s.1 < s 010.."]);
+        assert_eq!(
+            split,
+            Some(Split {
+                until: "009".to_owned(),
+                children: 2
+            })
+        );
+        assert_eq!(
+            told(&tree),
+            ["s <  001..009", "s.1 < s 010..", "s.2 < s 010.."]
+        );
         assert_eq!(tree.split("s", Some("010"), true), None, "it is closed");
-        assert_eq!(tree.split("s.0", Some("009"), true), None, "it has no record yet");
-        tree.split("s.1", Some("010"), false);
-        assert_eq!(told(&tree).last().map(String::as_str), Some("s.1.0 < s.1 011.."));
+        assert_eq!(
+            tree.split("s.1", Some("009"), true),
+            None,
+            "it has no record yet"
+        );
+        tree.split("s.2", Some("010"), false);
+        assert_eq!(
+            told(&tree).last().map(String::as_str),
+            Some("s.3 < s.2 011..")
+        );
     }
 
     #[test]
@@ -265,14 +310,24 @@ mod tests {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         tree.split("s", Some("100"), true);
-        tree.split("s.0", Some("200"), true);
+        tree.split("s.1", Some("200"), true);
+        let lines = [
+            ["s", "s.1", "s.3"],
+            ["s", "s.1", "s.4"],
+            ["s", "s.2", "s.2"],
+        ];
         for n in 0..50 {
             let keys = Item::new().with("id", n);
-            for (sequence, depths) in [("050", [1].as_slice()), ("150", &[3]), ("250", &[3, 5])] {
-                let holders: Vec<_> = tree.shown.iter().filter(|s| s.holds(sequence, &keys)).collect();
+            let line = ["050", "150", "250"].map(|sequence| {
+                let holders: Vec<_> = tree
+                    .shown
+                    .iter()
+                    .filter(|s| s.holds(sequence, &keys))
+                    .collect();
                 assert_eq!(holders.len(), 1);
-                assert!(depths.contains(&holders[0].id.len()), "{holders:?}");
-            }
+                holders[0].id.as_str()
+            });
+            assert!(lines.contains(&line), "{line:?}");
         }
     }
 
@@ -281,21 +336,28 @@ mod tests {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         tree.split("s", Some("009"), true);
-        tree.refresh(vec![source("s", None, Some("020")), source("t", Some("s"), None)]);
+        tree.refresh(vec![
+            source("s", None, Some("020")),
+            source("t", Some("s"), None),
+        ]);
         assert_eq!(
             told(&tree),
             [
                 "s <  001..009",
-                "s.0 < s 010..020",
                 "s.1 < s 010..020",
-                "t.r0 < s.0 001..",
-                "t.r1 < s.1 001..",
+                "s.2 < s 010..020",
+                "t.3 < s.1 001..",
+                "t.4 < s.2 001..",
             ]
         );
-        assert_eq!(tree.split("s.0", Some("020"), true), None, "the engine has closed it");
+        assert_eq!(
+            tree.split("s.1", Some("020"), true),
+            None,
+            "the engine has closed it"
+        );
         // The parents were trimmed.
         tree.refresh(vec![source("t", None, None)]);
-        assert_eq!(told(&tree), ["t.r0 <  001..", "t.r1 <  001.."]);
+        assert_eq!(told(&tree), ["t.3 <  001..", "t.4 <  001.."]);
     }
 
     #[test]

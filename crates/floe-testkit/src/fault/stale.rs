@@ -80,7 +80,10 @@ impl FaultEngine {
                 rest.projection.clone_from(&request.projection);
                 &rest.keys
             });
-            let olds: Vec<Old> = olds.into_iter().filter(|old| !left.contains(&old.key)).collect();
+            let olds: Vec<Old> = olds
+                .into_iter()
+                .filter(|old| !left.contains(&old.key))
+                .collect();
             changed += olds.len();
             let items = output.items.entry(table).or_default();
             let is_old = |item: &Item| {
@@ -101,7 +104,9 @@ impl FaultEngine {
 
     pub(super) async fn stale_query(&self, attempt: &Attempt<'_>, input: Query) -> Result<Page> {
         let index = input.index_name.as_deref();
-        let behind = self.behind(attempt, &input.table_name, index, input.consistent).await;
+        let behind = self
+            .behind(attempt, &input.table_name, index, input.consistent)
+            .await;
         let Some((definition, behind)) = behind else {
             return self.inner.query(input).await;
         };
@@ -119,7 +124,10 @@ impl FaultEngine {
                     reply.changed.insert(&old.key);
                     continue;
                 }
-                while ghosts.front().is_some_and(|ghost| reply.order(ghost, &entry).is_lt()) {
+                while ghosts
+                    .front()
+                    .is_some_and(|ghost| reply.order(ghost, &entry).is_lt())
+                {
                     if ghosts.pop_front().is_some_and(|ghost| !reply.push(ghost)) {
                         break 'pages;
                     }
@@ -145,7 +153,9 @@ impl FaultEngine {
 
     pub(super) async fn stale_scan(&self, attempt: &Attempt<'_>, input: Scan) -> Result<Page> {
         let index = input.index_name.as_deref();
-        let behind = self.behind(attempt, &input.table_name, index, input.consistent).await;
+        let behind = self
+            .behind(attempt, &input.table_name, index, input.consistent)
+            .await;
         let Some((definition, behind)) = behind else {
             return self.inner.scan(input).await;
         };
@@ -197,13 +207,18 @@ impl FaultEngine {
         }
         let definition = self.definition(table).await?;
         let global = index.filter(|&name| {
-            definition.index(name).is_some_and(|index| index.kind == IndexKind::Global)
+            definition
+                .index(name)
+                .is_some_and(|index| index.kind == IndexKind::Global)
         });
         let (kind, olds) = match global {
             Some(index) => {
                 let reader = self.moment(attempt.number());
                 let past = self.watch.past();
-                (FaultKind::IndexLag, past.lagging(attempt, table, index, reader))
+                (
+                    FaultKind::IndexLag,
+                    past.lagging(attempt, table, index, reader),
+                )
             }
             None => (FaultKind::StaleRead, self.olds_of(attempt, table, None)),
         };
@@ -215,7 +230,9 @@ impl FaultEngine {
     fn olds_of(&self, attempt: &Attempt<'_>, table: &str, keys: Option<&[Item]>) -> Vec<Old> {
         let is_behind = attempt.meets(FaultKind::StaleRead);
         let reader = self.moment(attempt.number());
-        self.watch.past().stale(attempt, table, keys, is_behind, reader)
+        self.watch
+            .past()
+            .stale(attempt, table, keys, is_behind, reader)
     }
 }
 
@@ -279,21 +296,35 @@ impl<'p> Reply<'p> {
 
     /// The order in which a query finds entries: by the key that is read, and among equals by the table's.
     fn order(&self, one: &Item, other: &Item) -> Ordering {
-        let attributes = self.plan.key().attributes().chain(self.plan.table.key.attributes());
+        let attributes = self
+            .plan
+            .key()
+            .attributes()
+            .chain(self.plan.table.key.attributes());
         let compare = |a: &KeyAttribute| one.get(&a.name)?.compare(other.get(&a.name)?);
         let order = attributes
             .filter_map(compare)
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal);
-        if self.plan.forward { order } else { order.reverse() }
+        if self.plan.forward {
+            order
+        } else {
+            order.reverse()
+        }
     }
 
     fn is_in(&self, range: &KeyRange, entry: &Item) -> bool {
         let key = self.plan.key();
         let equal = |attributes: &[KeyAttribute], values: &[Value]| {
-            attributes.iter().zip(values).all(|(a, value)| entry.get(&a.name) == Some(value))
+            attributes
+                .iter()
+                .zip(values)
+                .all(|(a, value)| entry.get(&a.name) == Some(value))
         };
-        let ranged = key.sort.get(range.sort_prefix.len()).zip(range.range.as_ref());
+        let ranged = key
+            .sort
+            .get(range.sort_prefix.len())
+            .zip(range.range.as_ref());
         equal(&key.partition, &range.partition)
             && equal(&key.sort, &range.sort_prefix)
             && ranged.is_none_or(|(a, op)| condition(a, op).evaluate(entry))
@@ -323,7 +354,11 @@ impl<'p> Reply<'p> {
         if self.plan.fetches {
             self.meter.add_fetched(item_size(&entry));
         }
-        if self.plan.filter.is_none_or(|filter| filter.evaluate(&entry)) {
+        if self
+            .plan
+            .filter
+            .is_none_or(|filter| filter.evaluate(&entry))
+        {
             self.page.count += 1;
             self.page.items.extend(self.plan.answer(entry));
         }
@@ -344,7 +379,10 @@ impl<'p> Reply<'p> {
             .collect();
         absent.sort_by_key(|(key, _)| format!("{key:?}"));
         for (_, entry) in absent {
-            let room = self.plan.limit.is_none_or(|limit| self.meter.entries() + 1 < limit);
+            let room = self
+                .plan
+                .limit
+                .is_none_or(|limit| self.meter.entries() + 1 < limit);
             if room && self.meter.fits(item_size(&entry)) {
                 self.push(entry);
             }
@@ -359,11 +397,7 @@ impl<'p> Reply<'p> {
         })
     }
 
-    fn finish(
-        mut self,
-        attempt: &Attempt<'_>,
-        detail: ReturnConsumedCapacity,
-    ) -> Page {
+    fn finish(mut self, attempt: &Attempt<'_>, detail: ReturnConsumedCapacity) -> Page {
         if !self.changed.is_empty() {
             attempt.struck(self.behind.kind, format!("items={}", self.changed.len()));
         }

@@ -12,6 +12,12 @@ use super::control::Attempt;
 use super::kind::FaultKind;
 use super::shards::ShownShard;
 
+/// What an iterator of the wrapper's begins with.
+const PREFIX: &str = "fault~";
+
+/// What stands between the parts of one: in no resource name, shard or sequence number.
+const SEPARATOR: &str = "~";
+
 /// A position in a shown shard, in the text that stands for it: which shard, up to which sequence number
 /// its source has been read, and the engine's own iterator over the source.
 struct Position {
@@ -30,11 +36,15 @@ impl Position {
             read_up_to,
             inner,
         } = self;
-        format!("fault~{stream_arn}~{shard_id}~{read_up_to}~{inner}")
+        let parts = [stream_arn, shard_id, read_up_to, inner].map(String::as_str);
+        format!("{PREFIX}{}", parts.join(SEPARATOR))
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.strip_prefix("fault~")?.splitn(4, '~').map(str::to_owned);
+        let mut parts = text
+            .strip_prefix(PREFIX)?
+            .splitn(4, SEPARATOR)
+            .map(str::to_owned);
         Some(Self {
             stream_arn: parts.next()?,
             shard_id: parts.next()?,
@@ -42,6 +52,11 @@ impl Position {
             inner: parts.next()?,
         })
     }
+}
+
+/// The stream that an iterator of the wrapper's is over.
+pub(super) fn stream_of(iterator: &str) -> Option<&str> {
+    iterator.strip_prefix(PREFIX)?.split(SEPARATOR).next()
 }
 
 impl FaultEngine {
@@ -79,7 +94,10 @@ impl FaultEngine {
             .shown_shard(&stream_arn, &shard_id)
             .ok_or_else(|| missing_shard(&stream_arn, &shard_id))?;
         let (read_up_to, inner) = match kind {
-            IteratorKind::TrimHorizon => self.iterator_behind(&stream_arn, &shard, shard.after.clone()).await?,
+            IteratorKind::TrimHorizon => {
+                self.iterator_behind(&stream_arn, &shard, shard.after.clone())
+                    .await?
+            }
             IteratorKind::Latest => {
                 let tip = match shard.until.clone() {
                     Some(until) => Some(until),
@@ -89,11 +107,15 @@ impl FaultEngine {
             }
             IteratorKind::AfterSequenceNumber(sequence) => {
                 let kind = IteratorKind::AfterSequenceNumber(sequence.clone());
-                (sequence, self.inner_iterator(&stream_arn, &shard, kind).await?)
+                (
+                    sequence,
+                    self.inner_iterator(&stream_arn, &shard, kind).await?,
+                )
             }
-            at @ IteratorKind::AtSequenceNumber(_) => {
-                (String::new(), self.inner_iterator(&stream_arn, &shard, at).await?)
-            }
+            at @ IteratorKind::AtSequenceNumber(_) => (
+                String::new(),
+                self.inner_iterator(&stream_arn, &shard, at).await?,
+            ),
         };
         let position = Position {
             stream_arn,
@@ -123,7 +145,9 @@ impl FaultEngine {
         }
         let shard = self.shards.with(&position.stream_arn, |tree| {
             let shard = tree.get(&position.shard_id).cloned()?;
-            output.records.retain(|record| shard.holds(&record.sequence, &record.keys));
+            output
+                .records
+                .retain(|record| shard.holds(&record.sequence, &record.keys));
             if let Some(last) = output.records.last() {
                 tree.hand_out(&shard.id, &last.sequence);
             }
@@ -139,13 +163,19 @@ impl FaultEngine {
             position.text()
         });
         if attempt.meets(FaultKind::ShardSplit) {
-            self.split(attempt, &position.stream_arn, Some(shard.id)).await?;
+            self.split(attempt, &position.stream_arn, Some(shard.id))
+                .await?;
         }
         Ok(output)
     }
 
     /// Whether nothing of a closed shard is left to read.
-    async fn is_read(&self, position: &Position, shard: &ShownShard, was_empty: bool) -> Result<bool> {
+    async fn is_read(
+        &self,
+        position: &Position,
+        shard: &ShownShard,
+        was_empty: bool,
+    ) -> Result<bool> {
         let Some(until) = &shard.until else {
             return Ok(false);
         };
@@ -199,7 +229,9 @@ impl FaultEngine {
             Some(id) => tree.open().find(|shard| shard.id == id).cloned(),
             None => {
                 let open = tree.open().count() as u64;
-                let place = roll.checked_rem(open).and_then(|at| usize::try_from(at).ok())?;
+                let place = roll
+                    .checked_rem(open)
+                    .and_then(|at| usize::try_from(at).ok())?;
                 tree.open().nth(place).cloned()
             }
         });
@@ -224,7 +256,11 @@ impl FaultEngine {
     /// The sequence number of the last record of a shard's source, as far as is known.
     async fn tip(&self, stream_arn: &str, shard: &ShownShard) -> Result<Option<String>> {
         let mut tip = shard.handed_out.clone().max(shard.after.clone());
-        let mut iterator = Some(self.iterator_behind(stream_arn, shard, tip.clone()).await?.1);
+        let mut iterator = Some(
+            self.iterator_behind(stream_arn, shard, tip.clone())
+                .await?
+                .1,
+        );
         while let Some(text) = iterator {
             let read = GetRecords {
                 iterator: text,

@@ -54,7 +54,9 @@ impl Watch {
     }
 
     fn definitions(&self) -> MutexGuard<'_, HashMap<String, Arc<TableDef>>> {
-        self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.definitions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps other writes of these items out. Locks are taken in their order, so that two writers never
@@ -131,7 +133,10 @@ impl FaultEngine {
             before.push(self.peek(table, key).await);
         }
         let answer = write.await;
-        if answer.as_ref().is_err_and(|error| !error.may_have_applied()) {
+        if answer
+            .as_ref()
+            .is_err_and(|error| !error.may_have_applied())
+        {
             return answer;
         }
         for ((table, key), before) in targets.into_iter().zip(before) {

@@ -194,7 +194,9 @@ where
             .map(|cycle| explain::cycle(&cycle, &versions)),
     );
     anomalies.sort_by_key(|a| a.kind);
-    let committed = (0..history.len()).filter(|&t| versions.is_committed(t)).count();
+    let committed = (0..history.len())
+        .filter(|&t| versions.is_committed(t))
+        .count();
     let unknown = (0..)
         .zip(history)
         .filter(|(at, t)| t.status == Status::Unknown && !versions.is_committed(*at))

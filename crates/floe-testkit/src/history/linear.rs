@@ -24,6 +24,7 @@
 //! assert!(!report.is_linearizable(), "the read came after the write and missed it");
 //! ```
 
+mod bits;
 mod counter;
 mod record;
 mod register;
@@ -37,7 +38,7 @@ use std::hash::Hash;
 
 pub use counter::CounterOp;
 pub use record::{Call, Event, Recorder};
-pub use register::RegisterOp;
+pub use register::{RegisterOp, RegisterState};
 
 use search::{Outcome, Problem};
 
@@ -205,9 +206,10 @@ where
         match found.outcome {
             Outcome::Explained => {}
             Outcome::Undecided => report.undecided.push(key.clone()),
-            Outcome::Contradicted => report
-                .violations
-                .push(window::smallest(key, &events, limits.configurations_max)),
+            Outcome::Contradicted => {
+                let violation = window::smallest(key, &events, limits.configurations_max);
+                report.violations.push(violation);
+            }
         }
     }
     report

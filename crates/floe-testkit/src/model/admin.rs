@@ -9,7 +9,7 @@ use floe_store::{Error, Result, TableDef};
 use super::state::{State, Table};
 
 impl State {
-    pub(super) fn create_table(&mut self, input: CreateTable) -> Result<TableDescription> {
+    pub(super) fn create_table(&mut self, input: &CreateTable) -> Result<TableDescription> {
         let definition = input.definition()?;
         let name = definition.name.clone();
         if self.tables.contains_key(&name) {
@@ -27,13 +27,13 @@ impl State {
         Ok(description)
     }
 
-    pub(super) fn describe_table(&mut self, table_name: String) -> Result<TableDescription> {
-        validate_table_name(&table_name)?;
-        self.table_named(&table_name)?;
-        self.described(&table_name)
+    pub(super) fn describe_table(&mut self, table_name: &str) -> Result<TableDescription> {
+        validate_table_name(table_name)?;
+        self.table_named(table_name)?;
+        self.described(table_name)
     }
 
-    pub(super) fn update_table(&mut self, input: UpdateTable) -> Result<TableDescription> {
+    pub(super) fn update_table(&mut self, input: &UpdateTable) -> Result<TableDescription> {
         input.validate()?;
         let table = self.table_named(&input.table_name)?;
         let definition = input.apply(&table.definition)?;
@@ -41,9 +41,9 @@ impl State {
         self.redefine(definition)
     }
 
-    pub(super) fn delete_table(&mut self, table_name: String) -> Result<TableDescription> {
-        validate_table_name(&table_name)?;
-        let table = self.table_named(&table_name)?;
+    pub(super) fn delete_table(&mut self, table_name: &str) -> Result<TableDescription> {
+        validate_table_name(table_name)?;
+        let table = self.table_named(table_name)?;
         if table.definition.deletion_protection {
             return Err(Error::validation(
                 "Resource cannot be deleted as it is currently protected against deletion. \
@@ -51,23 +51,23 @@ impl State {
             ));
         }
         let latest_stream = table.latest_stream;
-        let description = self.described(&table_name)?;
+        let description = self.described(table_name)?;
         self.close_stream(latest_stream);
-        self.tables.remove(&table_name);
+        self.tables.remove(table_name);
         Ok(TableDescription {
             status: TableStatus::Deleting,
             ..description
         })
     }
 
-    pub(super) fn list_tables(&mut self, input: ListTables) -> Result<ListTablesOutput> {
+    pub(super) fn list_tables(&mut self, input: &ListTables) -> Result<ListTablesOutput> {
         input.validate()?;
         Ok(input.page(self.tables.keys()))
     }
 
     pub(super) fn update_time_to_live(
         &mut self,
-        input: UpdateTimeToLive,
+        input: &UpdateTimeToLive,
     ) -> Result<TableDescription> {
         input.validate()?;
         let table = self.table_named(&input.table_name)?;
@@ -75,7 +75,7 @@ impl State {
         self.redefine(definition)
     }
 
-    pub(super) fn update_tags(&mut self, input: UpdateTags) -> Result<()> {
+    pub(super) fn update_tags(&mut self, input: &UpdateTags) -> Result<()> {
         input.validate()?;
         let table = self.table_named(&input.table_name)?;
         table.definition = input.apply(&table.definition)?;

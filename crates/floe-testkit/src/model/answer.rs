@@ -23,6 +23,8 @@ pub(super) enum Answer {
     Pages(Vec<Page>),
     Table(Box<Description>),
     Tables(ListTablesOutput),
+    /// How many streams are on a page, and whether there are more; which come first is not promised.
+    StreamPage(usize, bool),
     Streams(Vec<StreamContents>),
     Done,
     Failed(Error),
@@ -109,6 +111,10 @@ impl Answer {
         sort(&mut output.consumed);
         sort_collections(&mut output.collections);
         Self::TransactWrite(output)
+    }
+
+    pub(super) fn stream_page(output: &ListStreamsOutput) -> Self {
+        Self::StreamPage(output.streams.len(), output.last_arn.is_some())
     }
 
     pub(super) fn table(description: TableDescription) -> Self {

@@ -110,7 +110,7 @@ impl State {
         });
     }
 
-    pub(super) fn list_streams(&mut self, input: ListStreams) -> Result<ListStreamsOutput> {
+    pub(super) fn list_streams(&mut self, input: &ListStreams) -> Result<ListStreamsOutput> {
         input.validate()?;
         let wanted = |stream: &&Stream| {
             input.table_name.as_ref().is_none_or(|name| *name == stream.table_name)
@@ -135,7 +135,7 @@ impl State {
         })
     }
 
-    pub(super) fn describe_stream(&mut self, input: DescribeStream) -> Result<StreamDescription> {
+    pub(super) fn describe_stream(&mut self, input: &DescribeStream) -> Result<StreamDescription> {
         input.validate()?;
         let (_, stream) = self.stream(&input.stream_arn)?;
         let after = |shard: &Shard| input.start_after.as_ref().is_none_or(|id| *id < shard.id);
@@ -156,7 +156,7 @@ impl State {
         })
     }
 
-    pub(super) fn get_shard_iterator(&mut self, input: GetShardIterator) -> Result<String> {
+    pub(super) fn get_shard_iterator(&mut self, input: &GetShardIterator) -> Result<String> {
         input.validate()?;
         let (place, stream) = self.stream(&input.stream_arn)?;
         if stream.shard.id != input.shard_id {
@@ -174,7 +174,7 @@ impl State {
         Ok(self.iterator(place, position))
     }
 
-    pub(super) fn get_records(&mut self, input: GetRecords) -> Result<GetRecordsOutput> {
+    pub(super) fn get_records(&mut self, input: &GetRecords) -> Result<GetRecordsOutput> {
         input.validate()?;
         let (place, position, made) = parse_iterator(&input.iterator)
             .ok_or_else(|| Error::validation("Invalid ShardIterator"))?;
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// The model trims nothing, so it holds everything.
-    pub(super) fn hold_changes(&mut self, input: HoldChanges) -> Result<()> {
+    pub(super) fn hold_changes(&mut self, input: &HoldChanges) -> Result<()> {
         self.stream(&input.stream_arn).map(drop)
     }
 

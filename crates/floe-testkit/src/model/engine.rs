@@ -44,7 +44,7 @@ impl ModelEngine {
 macro_rules! operations {
     ($($name:ident($input:ident: $type:ty) -> $output:ty;)*) => {$(
         fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(async move { self.state().$name($input) })
+            Box::pin(async move { self.state().$name(&$input) })
         }
     )*};
 }

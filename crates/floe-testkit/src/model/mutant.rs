@@ -209,10 +209,11 @@ impl Mutant {
             WriteItem::Put(put) if self.has(Bug::ConditionIgnoredOnPut) => {
                 forget_condition(&mut put.condition);
             }
-            WriteItem::Update(update) if self.has(Bug::UpdatedReturnsAll) => {
-                if update.return_values == ReturnValues::UpdatedNew {
-                    update.return_values = ReturnValues::AllNew;
-                }
+            WriteItem::Update(update)
+                if self.has(Bug::UpdatedReturnsAll)
+                    && update.return_values == ReturnValues::UpdatedNew =>
+            {
+                update.return_values = ReturnValues::AllNew;
             }
             _ => {}
         }

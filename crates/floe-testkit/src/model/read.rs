@@ -40,7 +40,7 @@ pub(super) fn told(cost: ConsumedCapacity, detail: ReturnConsumedCapacity) -> Op
 }
 
 impl State {
-    pub(super) fn get_item(&mut self, input: GetItem) -> Result<GetItemOutput> {
+    pub(super) fn get_item(&mut self, input: &GetItem) -> Result<GetItemOutput> {
         input.validate()?;
         let table = self.table(&input.table_name)?;
         input.check(&table.definition)?;
@@ -54,15 +54,15 @@ impl State {
         })
     }
 
-    pub(super) fn batch_get_item(&mut self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
+    pub(super) fn batch_get_item(&mut self, input: &BatchGetItem) -> Result<BatchGetItemOutput> {
         input.validate()?;
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
         let mut output = BatchGetItemOutput::default();
         let mut bill = Bill::default();
         let mut room = BATCH_GET_BYTES_MAX;
-        for (name, request) in input.requests {
-            let table = self.table(&name)?;
+        for (name, request) in &input.requests {
+            let table = self.table(name)?;
             let mut found = Vec::new();
             let mut left = Vec::new();
             for key in &request.keys {
@@ -73,13 +73,13 @@ impl State {
                     continue;
                 }
                 room -= bytes;
-                bill.add(read_cost(&name, [bytes], request.consistency(), detail));
+                bill.add(read_cost(name, [bytes], request.consistency(), detail));
                 found.extend(item.map(|item| request.answer(item)));
             }
             output.items.insert(name.clone(), found);
             if !left.is_empty() {
-                let rest = KeysAndAttributes { keys: left, ..request };
-                output.unprocessed.insert(name, rest);
+                let rest = KeysAndAttributes { keys: left, ..request.clone() };
+                output.unprocessed.insert(name.clone(), rest);
             }
         }
         output.consumed = bill.told(detail);
@@ -88,7 +88,7 @@ impl State {
 
     pub(super) fn transact_get_items(
         &mut self,
-        input: TransactGetItems,
+        input: &TransactGetItems,
     ) -> Result<TransactGetItemsOutput> {
         input.validate()?;
         input.check(|name| self.definition(name))?;
@@ -96,7 +96,7 @@ impl State {
         let mut items = Vec::new();
         let mut bill = Bill::default();
         let mut total = 0;
-        for get in input.gets {
+        for get in &input.gets {
             let item = self.table(&get.table_name)?.get(&get.key).cloned();
             let bytes = item.as_ref().map_or(0, item_size);
             total += bytes;
@@ -111,7 +111,7 @@ impl State {
         })
     }
 
-    pub(super) fn query(&mut self, input: Query) -> Result<Page> {
+    pub(super) fn query(&mut self, input: &Query) -> Result<Page> {
         input.validate()?;
         let table = self.table(&input.table_name)?;
         let plan = input.plan(&table.definition)?;
@@ -119,7 +119,7 @@ impl State {
         Ok(entries.page(&plan, input.return_capacity))
     }
 
-    pub(super) fn scan(&mut self, input: Scan) -> Result<Page> {
+    pub(super) fn scan(&mut self, input: &Scan) -> Result<Page> {
         input.validate()?;
         let table = self.table(&input.table_name)?;
         let plan = input.plan(&table.definition)?;

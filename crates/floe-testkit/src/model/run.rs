@@ -16,7 +16,7 @@ use crate::Harness;
 
 /// How many operations one engine gets before a fresh one takes over: enough for state to build up, few
 /// enough to shrink quickly.
-const SEQUENCE_STEPS: usize = 200;
+const SEQUENCE_STEPS: usize = 250;
 
 /// Figures of a property run without a mismatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -350,6 +350,9 @@ async fn answer(engine: &dyn Engine, step: &Step) -> Answer {
             Answer::of(engine.update_time_to_live(ttl).await, Answer::table)
         }
         Step::UpdateTags(tags) => Answer::of(engine.update_tags(tags).await, |()| Answer::Done),
+        Step::ListStreams(list) => {
+            Answer::of(engine.list_streams(list).await, |page| Answer::stream_page(&page))
+        }
         Step::ReadStreams(limit) => read_streams(engine, limit).await,
         Step::Advance(_) | Step::Sweep | Step::Reopen => Answer::Done,
     }

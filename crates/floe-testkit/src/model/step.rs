@@ -40,6 +40,8 @@ pub enum Step {
     UpdateTimeToLive(UpdateTimeToLive),
     /// Changes tags.
     UpdateTags(UpdateTags),
+    /// Lists streams.
+    ListStreams(ListStreams),
     /// Reads all streams to their end, so many records at a time.
     ReadStreams(usize),
     /// Moves the clock ahead.
@@ -80,6 +82,7 @@ impl fmt::Display for Step {
             Self::ListTables(list) => write!(f, "list {list:?}"),
             Self::UpdateTimeToLive(ttl) => write!(f, "expiry {ttl:?}"),
             Self::UpdateTags(tags) => write!(f, "tags {tags:?}"),
+            Self::ListStreams(list) => write!(f, "list streams {list:?}"),
             Self::ReadStreams(limit) => write!(f, "read streams, {limit} records at a time"),
             Self::Advance(by) => write!(f, "advance {by:?}"),
             Self::Sweep => f.write_str("sweep"),

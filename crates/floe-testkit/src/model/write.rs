@@ -31,7 +31,7 @@ impl Change {
 }
 
 impl State {
-    pub(super) fn write_item(&mut self, input: WriteItem) -> Result<WriteItemOutput> {
+    pub(super) fn write_item(&mut self, input: &WriteItem) -> Result<WriteItemOutput> {
         input.validate()?;
         let table = self.table(input.table_name())?;
         input.check(&table.definition)?;
@@ -76,18 +76,18 @@ impl State {
         })
     }
 
-    pub(super) fn batch_write_item(&mut self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
+    pub(super) fn batch_write_item(&mut self, input: &BatchWriteItem) -> Result<BatchWriteItemOutput> {
         input.validate()?;
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
         let mut bill = Bill::default();
         let mut written = Vec::new();
-        for (table_name, writes) in input.requests {
+        for (table_name, writes) in &input.requests {
             for write in writes {
-                let table = self.table(&table_name)?;
+                let table = self.table(table_name)?;
                 let key = write.key(&table.definition)?;
                 let old = table.get(&key).cloned();
-                let new = write.apply();
+                let new = write.clone().apply();
                 let (before, after) = (old.as_ref(), new.as_ref());
                 bill.add(write_cost(&table.definition, before, after, WriteKind::Plain, detail));
                 written.push((table_name.clone(), key.clone()));
@@ -107,7 +107,7 @@ impl State {
 
     pub(super) fn transact_write_items(
         &mut self,
-        input: TransactWriteItems,
+        input: &TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput> {
         input.validate()?;
         input.check(|name| self.definition(name))?;
@@ -153,7 +153,7 @@ impl State {
         for change in changes {
             self.apply(change, None);
         }
-        self.remember(TokenOf::Transaction, input.token, fingerprint, sizes, None);
+        self.remember(TokenOf::Transaction, input.token.clone(), fingerprint, sizes, None);
         Ok(TransactWriteItemsOutput {
             consumed: bill.told(detail),
             collections: match input.return_collection {

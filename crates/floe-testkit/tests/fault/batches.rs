@@ -18,7 +18,10 @@ async fn a_batch_of_writes_is_done_or_left_part_by_part() {
         let places: Vec<u64> = (0..size).map(|n| round * 10 + n).collect();
         let requests = BTreeMap::from([(
             TABLE.to_owned(),
-            places.iter().map(|&p| BatchWrite::Put(thing(p, p))).collect::<Vec<_>>(),
+            places
+                .iter()
+                .map(|&p| BatchWrite::Put(thing(p, p)))
+                .collect::<Vec<_>>(),
         )]);
         let batch = BatchWriteItem {
             requests: requests.clone(),
@@ -45,9 +48,14 @@ async fn a_batch_of_writes_is_done_or_left_part_by_part() {
 async fn a_batch_of_reads_is_answered_or_left_key_by_key() {
     let engine = engine(Faults::seeded(2).partial_batches(1.0)).await;
     for place in 0..20 {
-        put(&*engine, thing(place, place).with("more", 1)).await.unwrap();
+        put(&*engine, thing(place, place).with("more", 1))
+            .await
+            .unwrap();
     }
-    let projection = Some(Paths(vec![Path::attribute("place"), Path::attribute("note")]));
+    let projection = Some(Paths(vec![
+        Path::attribute("place"),
+        Path::attribute("note"),
+    ]));
     let mut halves = 0;
     for round in 0..200 {
         let request = KeysAndAttributes {
@@ -62,13 +70,22 @@ async fn a_batch_of_reads_is_answered_or_left_key_by_key() {
         let output = engine.batch_get_item(input).await.unwrap();
         let items = &output.items[TABLE];
         let left = &output.unprocessed[TABLE];
-        assert_eq!((&left.projection, left.consistent), (&projection, request.consistent));
+        assert_eq!(
+            (&left.projection, left.consistent),
+            (&projection, request.consistent)
+        );
         assert!(!items.is_empty() && !left.keys.is_empty());
         halves += usize::from(left.keys.len() > 1 && items.len() > 1);
         for key in &request.keys {
             let place = key.get("place");
-            let is_found = items.iter().any(|item| item.get("place") == place && item.len() == 2);
-            assert_ne!(is_found, left.keys.contains(key), "answered or left, not both");
+            let is_found = items
+                .iter()
+                .any(|item| item.get("place") == place && item.len() == 2);
+            assert_ne!(
+                is_found,
+                left.keys.contains(key),
+                "answered or left, not both"
+            );
         }
         assert_eq!(items.len() + left.keys.len(), request.keys.len());
     }
@@ -99,7 +116,9 @@ async fn sent_again_and_again_a_batch_is_done() {
 #[tokio::test]
 async fn a_batch_of_one_is_never_halved() {
     let engine = engine(Faults::seeded(4).partial_batches(1.0)).await;
-    let output = engine.batch_write_item(BatchWriteItem::new().put(TABLE, thing(1, 1))).await;
+    let output = engine
+        .batch_write_item(BatchWriteItem::new().put(TABLE, thing(1, 1)))
+        .await;
     assert_eq!(output.unwrap().unprocessed, BTreeMap::new());
 }
 
@@ -108,7 +127,9 @@ async fn a_wrong_batch_is_refused_as_a_whole() {
     let engine = engine(Faults::seeded(5).partial_batches(1.0)).await;
     for _ in 0..20 {
         // The same key twice, which only the table's key tells.
-        let twice = BatchWriteItem::new().put(TABLE, thing(1, 1)).put(TABLE, thing(1, 2));
+        let twice = BatchWriteItem::new()
+            .put(TABLE, thing(1, 1))
+            .put(TABLE, thing(1, 2));
         let answer = engine.batch_write_item(twice).await;
         assert!(matches!(answer, Err(Error::Validation(_))), "{answer:?}");
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use floe_local::LocalEngine;
 use floe_store::env::ManualClock;
 use floe_store::op::{CreateTable, GetItem, PutItem};
 use floe_store::table::{KeyKind, Projection, StreamView};
@@ -37,8 +38,22 @@ pub(crate) async fn engine(faults: Faults) -> Arc<FaultEngine> {
 pub(crate) async fn with_clock(faults: Faults) -> (Arc<FaultEngine>, Arc<ManualClock>) {
     let harness = ModelHarness::new(1);
     let engine = FaultEngine::new(harness.engine(), faults);
-    engine.create_table(CreateTable::from(things())).await.unwrap();
+    engine
+        .create_table(CreateTable::from(things()))
+        .await
+        .unwrap();
     (Arc::new(engine), harness.clock().unwrap())
+}
+
+/// The same on the embedded engine.
+pub(crate) async fn local(faults: Faults) -> Arc<FaultEngine> {
+    let inner = LocalEngine::memory().unwrap();
+    let engine = FaultEngine::new(Arc::new(inner), faults);
+    engine
+        .create_table(CreateTable::from(things()))
+        .await
+        .unwrap();
+    Arc::new(engine)
 }
 
 pub(crate) fn key(place: u64) -> Item {
@@ -50,24 +65,39 @@ pub(crate) fn thing(place: u64, note: u64) -> Item {
 }
 
 pub(crate) async fn put(engine: &dyn Engine, item: Item) -> Result<()> {
-    engine.write_item(PutItem::new(TABLE, item).into()).await.map(drop)
+    engine
+        .write_item(PutItem::new(TABLE, item).into())
+        .await
+        .map(drop)
 }
 
 /// The item as it stands, whatever the faults.
 pub(crate) async fn truth(engine: &FaultEngine, key: Item) -> Option<Item> {
-    engine.inner().get_item(GetItem::new(TABLE, key)).await.unwrap().item
+    engine
+        .inner()
+        .get_item(GetItem::new(TABLE, key))
+        .await
+        .unwrap()
+        .item
 }
 
 /// How many faults of a kind the log tells.
 pub(crate) fn count(engine: &FaultEngine, kind: FaultKind) -> usize {
-    engine.faults().iter().filter(|fault| fault.kind == kind).count()
+    engine
+        .faults()
+        .iter()
+        .filter(|fault| fault.kind == kind)
+        .count()
 }
 
 /// Whether a count is near the rate of so many tries.
 #[track_caller]
 pub(crate) fn assert_near(count: usize, rate: f64, tries: usize) {
     let measured = count as f64 / tries as f64;
-    assert!((measured - rate).abs() < 0.03, "measured={measured} rate={rate} tries={tries}");
+    assert!(
+        (measured - rate).abs() < 0.03,
+        "measured={measured} rate={rate} tries={tries}"
+    );
 }
 
 /// A model behind a wrapper that watches all writes and tells no lie.

@@ -26,7 +26,11 @@ async fn all_operations(engine: &FaultEngine, n: u64) -> Vec<(Operation, Option<
         shard_id: shard(engine).await,
         kind: IteratorKind::TrimHorizon,
     };
-    let inner_iterator = engine.inner().get_shard_iterator(iterator.clone()).await.unwrap();
+    let inner_iterator = engine
+        .inner()
+        .get_shard_iterator(iterator.clone())
+        .await
+        .unwrap();
     let records = GetRecords {
         iterator: inner_iterator,
         limit: None,
@@ -35,31 +39,56 @@ async fn all_operations(engine: &FaultEngine, n: u64) -> Vec<(Operation, Option<
     let query = Query::new(TABLE, KeyCondition::partition("shelf", "a")).limit(1);
     let batch_write = BatchWriteItem::new().put(TABLE, thing(n, n));
     vec![
-        told(Operation::GetItem, engine.get_item(GetItem::new(TABLE, key(n))).await),
+        told(
+            Operation::GetItem,
+            engine.get_item(GetItem::new(TABLE, key(n))).await,
+        ),
         told(
             Operation::BatchGetItem,
-            engine.batch_get_item(BatchGetItem::new().keys(TABLE, [key(n)])).await,
+            engine
+                .batch_get_item(BatchGetItem::new().keys(TABLE, [key(n)]))
+                .await,
         ),
         told(
             Operation::TransactGetItems,
-            engine.transact_get_items(TransactGetItems::new([get()])).await,
+            engine
+                .transact_get_items(TransactGetItems::new([get()]))
+                .await,
         ),
         told(Operation::WriteItem, put(engine, thing(n, n)).await),
-        told(Operation::BatchWriteItem, engine.batch_write_item(batch_write).await),
+        told(
+            Operation::BatchWriteItem,
+            engine.batch_write_item(batch_write).await,
+        ),
         told(
             Operation::TransactWriteItems,
-            engine.transact_write_items(TransactWriteItems::new(actions)).await,
+            engine
+                .transact_write_items(TransactWriteItems::new(actions))
+                .await,
         ),
         told(Operation::Query, engine.query(query).await),
-        told(Operation::Scan, engine.scan(Scan::new(TABLE).limit(1)).await),
-        told(Operation::DescribeStream, engine.describe_stream(stream).await),
-        told(Operation::GetShardIterator, engine.get_shard_iterator(iterator).await),
+        told(
+            Operation::Scan,
+            engine.scan(Scan::new(TABLE).limit(1)).await,
+        ),
+        told(
+            Operation::DescribeStream,
+            engine.describe_stream(stream).await,
+        ),
+        told(
+            Operation::GetShardIterator,
+            engine.get_shard_iterator(iterator).await,
+        ),
         told(Operation::GetRecords, engine.get_records(records).await),
     ]
 }
 
 async fn arn(engine: &FaultEngine) -> String {
-    let table = engine.inner().describe_table(TABLE.to_owned()).await.unwrap();
+    let table = engine
+        .inner()
+        .describe_table(TABLE.to_owned())
+        .await
+        .unwrap();
     table.latest_stream.unwrap().arn
 }
 
@@ -68,7 +97,14 @@ async fn shard(engine: &FaultEngine) -> String {
         stream_arn: arn(engine).await,
         ..DescribeStream::default()
     };
-    engine.inner().describe_stream(request).await.unwrap().shards[0].id.clone()
+    engine
+        .inner()
+        .describe_stream(request)
+        .await
+        .unwrap()
+        .shards[0]
+        .id
+        .clone()
 }
 
 #[tokio::test]
@@ -93,13 +129,20 @@ async fn every_operation_is_throttled_in_its_own_words() {
                 continue;
             };
             struck += 1;
-            assert!(error.is_retryable() && !error.may_have_applied(), "{operation} {error}");
+            assert!(
+                error.is_retryable() && !error.may_have_applied(),
+                "{operation} {error}"
+            );
             match (operation, error) {
                 (
                     Operation::TransactGetItems | Operation::TransactWriteItems,
                     Error::TransactionCanceled { reasons },
                 ) => {
-                    let actions = if operation == Operation::TransactGetItems { 1 } else { 2 };
+                    let actions = if operation == Operation::TransactGetItems {
+                        1
+                    } else {
+                        2
+                    };
                     assert_eq!(reasons.len(), actions);
                     assert!(reasons.iter().any(|r| {
                         r.code == CancellationCode::ThrottlingError
@@ -113,7 +156,10 @@ async fn every_operation_is_throttled_in_its_own_words() {
         }
     }
     assert_near(struck, 0.3, 3300);
-    assert!(provisioned > 300, "both codes are met: provisioned={provisioned}");
+    assert!(
+        (150..600).contains(&provisioned),
+        "both codes are met: provisioned={provisioned}"
+    );
     assert_eq!(count(&engine, FaultKind::Throttle), struck);
 }
 
@@ -133,7 +179,9 @@ async fn conflicts_strike_transactions_and_single_writes_only() {
                     Operation::TransactGetItems | Operation::TransactWriteItems,
                     Error::TransactionCanceled { reasons },
                 ) => {
-                    let at_fault = reasons.iter().filter(|r| r.code == CancellationCode::TransactionConflict);
+                    let at_fault = reasons
+                        .iter()
+                        .filter(|r| r.code == CancellationCode::TransactionConflict);
                     let spared = reasons.iter().filter(|r| r.code == CancellationCode::None);
                     assert!(at_fault.clone().count() >= 1);
                     assert_eq!(at_fault.count() + spared.count(), reasons.len());
@@ -147,7 +195,13 @@ async fn conflicts_strike_transactions_and_single_writes_only() {
 
 #[tokio::test]
 async fn what_is_refused_is_not_applied() {
-    let engine = engine(Faults::seeded(3).throttle(0.3).conflict(0.3).lost_before(0.3)).await;
+    let engine = engine(
+        Faults::seeded(3)
+            .throttle(0.3)
+            .conflict(0.3)
+            .lost_before(0.3),
+    )
+    .await;
     let mut refused = 0;
     for n in 0..TRIES as u64 {
         let answer = match n % 2 {
@@ -159,7 +213,11 @@ async fn what_is_refused_is_not_applied() {
             }
         };
         refused += usize::from(answer.is_err());
-        assert_eq!(truth(&engine, key(n)).await.is_some(), answer.is_ok(), "{answer:?}");
+        assert_eq!(
+            truth(&engine, key(n)).await.is_some(),
+            answer.is_ok(),
+            "{answer:?}"
+        );
     }
     assert_near(refused, 1.0 - 0.7 * 0.7 * 0.7, TRIES);
 }
@@ -175,8 +233,16 @@ async fn what_is_lost_after_is_applied_and_looks_like_what_is_lost_before() {
             Ok(()) => assert!(there),
             Err(error @ Error::OutcomeUnknown(_)) => {
                 assert!(error.may_have_applied());
-                assert!(error.to_string().starts_with("the connection was lost before the answer came"));
-                if there { applied += 1 } else { not_applied += 1 }
+                assert!(
+                    error
+                        .to_string()
+                        .starts_with("the connection was lost before the answer came")
+                );
+                if there {
+                    applied += 1;
+                } else {
+                    not_applied += 1;
+                }
             }
             Err(error) => panic!("{error:?}"),
         }
@@ -206,7 +272,13 @@ async fn the_log_tells_what_a_lost_answer_was() {
 
 #[tokio::test]
 async fn a_token_makes_lost_answers_harmless() {
-    let engine = engine(Faults::seeded(6).lost_before(0.3).lost_after(0.3).conflict(0.1)).await;
+    let engine = engine(
+        Faults::seeded(6)
+            .lost_before(0.3)
+            .lost_after(0.3)
+            .conflict(0.1),
+    )
+    .await;
     for n in 0..200 {
         let add = Update::new().add("note", 1);
         let add = UpdateItem::new(TABLE, key(0), add).token(format!("token-{n}"));
@@ -234,9 +306,15 @@ async fn a_wrong_request_is_told_so_whatever_strikes() {
 async fn scripted_faults_strike_the_next_operation_of_their_kind() {
     let engine = engine(Faults::seeded(8).throttle(1.0)).await;
     engine.pause();
-    engine.script(Operation::WriteItem, FaultKind::LostBefore).unwrap();
-    engine.script(Operation::WriteItem, FaultKind::LostAfter).unwrap();
-    engine.script(Operation::Query, FaultKind::Throttle).unwrap();
+    engine
+        .script(Operation::WriteItem, FaultKind::LostBefore)
+        .unwrap();
+    engine
+        .script(Operation::WriteItem, FaultKind::LostAfter)
+        .unwrap();
+    engine
+        .script(Operation::Query, FaultKind::Throttle)
+        .unwrap();
     assert!(engine.get_item(GetItem::new(TABLE, key(1))).await.is_ok());
     for place in [1, 2] {
         let answer = put(&*engine, thing(place, 0)).await;
@@ -246,7 +324,10 @@ async fn scripted_faults_strike_the_next_operation_of_their_kind() {
     assert_eq!(truth(&engine, key(2)).await, Some(thing(2, 0)));
     assert!(put(&*engine, thing(3, 0)).await.is_ok());
     let kinds: Vec<_> = engine.faults().iter().map(|f| (f.number, f.kind)).collect();
-    assert_eq!(kinds, [(2, FaultKind::LostBefore), (3, FaultKind::LostAfter)]);
+    assert_eq!(
+        kinds,
+        [(2, FaultKind::LostBefore), (3, FaultKind::LostAfter)]
+    );
     engine.resume();
     assert!(put(&*engine, thing(4, 0)).await.is_err());
 }
@@ -264,7 +345,10 @@ async fn a_fault_that_cannot_strike_cannot_be_scripted() {
         (Operation::Query, FaultKind::IndexLag),
     ] {
         let answer = engine.script(operation, kind);
-        assert!(matches!(answer, Err(Error::Validation(_))), "{operation} {kind}");
+        assert!(
+            matches!(answer, Err(Error::Validation(_))),
+            "{operation} {kind}"
+        );
     }
 }
 
@@ -277,7 +361,11 @@ async fn faults_can_be_paused_filtered_and_changed() {
     engine.resume();
     assert!(put(&*engine, thing(1, 1)).await.is_err());
 
-    engine.set_faults(Faults::seeded(10).throttle(1.0).only_on([Operation::GetItem]));
+    engine.set_faults(
+        Faults::seeded(10)
+            .throttle(1.0)
+            .only_on([Operation::GetItem]),
+    );
     assert!(put(&*engine, thing(1, 1)).await.is_ok());
     assert!(engine.get_item(GetItem::new(TABLE, key(1))).await.is_err());
 

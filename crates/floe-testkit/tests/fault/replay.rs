@@ -25,7 +25,9 @@ async fn run(engine: &FaultEngine) -> Vec<String> {
     for n in 0..400_u64 {
         let place = n * 7 % 10;
         let item = thing(place, n).with("color", "red").with("weight", n);
-        let batch = BatchWriteItem::new().put(TABLE, item.clone()).delete(TABLE, key(place + 20));
+        let batch = BatchWriteItem::new()
+            .put(TABLE, item.clone())
+            .delete(TABLE, key(place + 20));
         let red = Query::new(TABLE, KeyCondition::partition("color", "red")).index("by_color");
         let write = TransactWriteItems::new([PutItem::new(TABLE, item.clone()).into()]);
         let get = GetItem::new(TABLE, key(place)).eventual();

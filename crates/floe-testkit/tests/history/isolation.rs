@@ -88,13 +88,24 @@ fn a_value_may_be_appended_once() {
 #[test]
 fn a_read_value_must_have_been_appended() {
     let report = finds(&[t("x+1"), t("x=1,7"), t("x=1,7")], &[UnknownValue]);
-    assert_eq!(report.anomalies.len(), 1, "each value is told once: {report}");
+    assert_eq!(
+        report.anomalies.len(),
+        1,
+        "each value is told once: {report}"
+    );
 }
 
 #[test]
 fn an_append_applied_twice_is_found() {
-    let report = finds(&[t("x+1"), t("x+2"), t("x=1,2,1"), t("x=1,2,1")], &[DuplicateValue]);
-    assert_eq!(report.anomalies.len(), 1, "each value is told once: {report}");
+    let report = finds(
+        &[t("x+1"), t("x+2"), t("x=1,2,1"), t("x=1,2,1")],
+        &[DuplicateValue],
+    );
+    assert_eq!(
+        report.anomalies.len(),
+        1,
+        "each value is told once: {report}"
+    );
 }
 
 #[test]
@@ -106,7 +117,10 @@ fn a_transaction_sees_its_own_steps() {
 
 #[test]
 fn readers_agree_about_the_order() {
-    finds(&[t("x+1"), t("x+2"), t("x=1,2"), t("x=2")], &[IncompatibleOrder]);
+    finds(
+        &[t("x+1"), t("x+2"), t("x=1,2"), t("x=2")],
+        &[IncompatibleOrder],
+    );
 }
 
 #[test]
@@ -144,7 +158,10 @@ fn half_a_transaction_is_read_skew() {
 
 #[test]
 fn updates_of_one_version_lose_one_of_them() {
-    let report = finds(&[t("x= x+1"), t("x= x+2"), t("x=1,2")], &[LostUpdate, GSingle]);
+    let report = finds(
+        &[t("x= x+1"), t("x= x+2"), t("x=1,2")],
+        &[LostUpdate, GSingle],
+    );
     assert_eq!(report.anomalies[0].transactions, [0, 1]);
     // Nobody needs to have seen the result.
     finds(&[t("x= x+1"), t("x= x+2")], &[LostUpdate, G2]);
@@ -167,7 +184,12 @@ fn an_order_against_the_clock_is_a_violation_only_when_strict() {
     // Overlapping ones may be ordered either way.
     finds(&[at(0, 3, "x+1"), at(2, 5, "x="), at(6, 7, "x=1")], &[]);
     // Over several transactions: the last read is older than what the first had seen.
-    let chain = [at(0, 9, "x+1"), at(1, 2, "x=1 y+2"), at(3, 4, "y=2"), at(5, 6, "x=")];
+    let chain = [
+        at(0, 9, "x+1"),
+        at(1, 2, "x=1 y+2"),
+        at(3, 4, "y=2"),
+        at(5, 6, "x="),
+    ];
     finds(&chain, &[RealTime]);
 }
 
@@ -181,7 +203,10 @@ fn unknown_outcomes_count_as_committed_once_they_are_seen() {
         invoked,
         ..unknown("x+1")
     };
-    finds(&[late(0), at(1, 2, "x="), at(3, 4, "x="), at(5, 6, "x=1")], &[]);
+    finds(
+        &[late(0), at(1, 2, "x="), at(3, 4, "x="), at(5, 6, "x=1")],
+        &[],
+    );
     finds(&[late(7), at(5, 6, "x=1")], &[RealTime]);
     let report = finds(&[unknown("x+1"), unknown("y+2"), t("x=1")], &[]);
     assert_eq!((report.committed, report.unknown), (2, 1));
@@ -190,7 +215,14 @@ fn unknown_outcomes_count_as_committed_once_they_are_seen() {
 #[test]
 fn many_unread_appends_are_no_contradiction() {
     // Each of the appenders read the longest version, and none comes before itself.
-    let history = [t("x+1"), t("x=1 y+2"), t("x=1 y+3"), t("x+4"), t("x+5"), t("x+6")];
+    let history = [
+        t("x+1"),
+        t("x=1 y+2"),
+        t("x=1 y+3"),
+        t("x+4"),
+        t("x+5"),
+        t("x+6"),
+    ];
     finds(&history, &[]);
 }
 
@@ -220,7 +252,10 @@ fn the_recorder_keeps_what_happened() {
     recorder.begin(3).lost();
     drop(recorder.begin(4));
     let history: History = recorder.into_transactions();
-    let ends: Vec<_> = history.iter().map(|t| (t.client, t.status, t.invoked, t.returned)).collect();
+    let ends: Vec<_> = history
+        .iter()
+        .map(|t| (t.client, t.status, t.invoked, t.returned))
+        .collect();
     assert_eq!(
         ends,
         [
@@ -328,7 +363,11 @@ impl Simulation {
     /// Reads some keys at one moment and makes up appends, mostly to keys that were read. Keys grow with
     /// the history, so that lists stay short.
     fn begin(&mut self, client: u64, keys: u64) -> Open {
-        let lists = if self.wrong(Bug::StaleSnapshot) { &self.old } else { &self.lists };
+        let lists = if self.wrong(Bug::StaleSnapshot) {
+            &self.old
+        } else {
+            &self.lists
+        };
         let era = self.value / 2000 * keys;
         let mut picked: Vec<u64> = (0..3).map(|_| era + self.random.below(keys)).collect();
         picked.sort_unstable();
@@ -343,7 +382,10 @@ impl Simulation {
         for key in picked {
             if self.random.below(3) > 0 {
                 self.value += 1;
-                steps.push(Step::Append { key, value: self.value });
+                steps.push(Step::Append {
+                    key,
+                    value: self.value,
+                });
             }
         }
         Open {
@@ -401,7 +443,10 @@ fn what_a_correct_store_answers_passes() {
     for seed in 0..10 {
         let report = Simulation::run(seed, 3000, 20, Bug::None);
         assert!(report.is_ok(), "seed={seed} {report}");
-        assert!(report.committed > 500 && report.committed < 3000, "{report}");
+        assert!(
+            report.committed > 500 && report.committed < 3000,
+            "{report}"
+        );
     }
 }
 
@@ -423,7 +468,11 @@ fn planted_bugs_are_found() {
     ];
     for (bug, kind) in expected {
         let report = Simulation::run(3, 20_000, 30, bug);
-        assert!(report.kinds().contains(&kind), "{bug:?} {:?}", report.kinds());
+        assert!(
+            report.kinds().contains(&kind),
+            "{bug:?} {:?}",
+            report.kinds()
+        );
     }
 }
 
@@ -468,7 +517,11 @@ fn short_history(random: &SeededRandom) -> Vec<Transaction<u64, u64>> {
                     list.push(value);
                 }
             } else if applied {
-                let keep = if random.below(6) == 0 { random.below(3) as usize } else { list.len() };
+                let keep = if random.below(6) == 0 {
+                    random.below(3) as usize
+                } else {
+                    list.len()
+                };
                 let values = list.iter().copied().take(keep).collect();
                 steps.push(Step::Read { key, values });
             }
@@ -477,7 +530,11 @@ fn short_history(random: &SeededRandom) -> Vec<Transaction<u64, u64>> {
         history.push(Transaction {
             client: n,
             steps,
-            status: if unknown { Status::Unknown } else { Status::Committed },
+            status: if unknown {
+                Status::Unknown
+            } else {
+                Status::Committed
+            },
             invoked,
             returned: (!unknown).then(|| 4 * n + 2 + random.below(8)),
         });

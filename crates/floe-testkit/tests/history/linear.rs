@@ -48,7 +48,11 @@ fn explained<O: Operation>(events: &[Event<&'static str, O>]) {
 fn contradicted<O: Operation>(events: &[Event<&'static str, O>], window: &[u64]) {
     let report = linear::check(events);
     assert_eq!(report.violations.len(), 1, "{report}");
-    let told: Vec<u64> = report.violations[0].window.iter().map(|e| e.invoked).collect();
+    let told: Vec<u64> = report.violations[0]
+        .window
+        .iter()
+        .map(|e| e.invoked)
+        .collect();
     assert_eq!(told, window, "{report}");
 }
 
@@ -111,7 +115,11 @@ fn of_concurrent_swaps_from_one_value_one_wins() {
         at(10, 11, Read(Some(2))),
     ]);
     contradicted(
-        &[at(0, 1, Write(1)), at(2, 9, swap(1, 2)), at(3, 8, swap(1, 3))],
+        &[
+            at(0, 1, Write(1)),
+            at(2, 9, swap(1, 2)),
+            at(3, 8, swap(1, 3)),
+        ],
         &[2, 3],
     );
 }
@@ -146,10 +154,19 @@ fn a_lost_write_may_take_effect_late_or_never_but_once() {
     let with = |rest: &[Event<&'static str, Register>]| [&start[..], rest].concat();
     explained(&with(&[read(10, Some(1)), read(12, Some(1))]));
     explained(&with(&[read(10, Some(1)), read(12, Some(2))]));
-    explained(&with(&[read(10, Some(2)), at(12, 13, Write(3)), read(14, Some(3))]));
+    explained(&with(&[
+        read(10, Some(2)),
+        at(12, 13, Write(3)),
+        read(14, Some(3)),
+    ]));
     contradicted(&with(&[read(10, Some(2)), read(12, Some(1))]), &[10, 12]);
     contradicted(
-        &with(&[read(10, Some(2)), at(12, 13, Write(3)), read(14, Some(3)), read(16, Some(2))]),
+        &with(&[
+            read(10, Some(2)),
+            at(12, 13, Write(3)),
+            read(14, Some(3)),
+            read(16, Some(2)),
+        ]),
         &[0, 2, 10, 12, 14, 16],
     );
     // Nor before it was sent.
@@ -185,13 +202,20 @@ fn equal_lost_operations_count_one_by_one() {
     let add = |at_| lost(at_, CounterOp::Add(1));
     let read = |at_, found| at(at_, at_ + 1, CounterOp::Read(found));
     explained(&[add(0), add(1), add(2), read(3, 1), read(5, 3)]);
-    contradicted(&[add(0), add(1), add(2), read(3, 1), read(5, 4)], &[0, 1, 2, 3, 5]);
+    contradicted(
+        &[add(0), add(1), add(2), read(3, 1), read(5, 4)],
+        &[0, 1, 2, 3, 5],
+    );
 }
 
 #[test]
 fn counters_tell_their_sums() {
     let add = |by, sum| CounterOp::AddReturning { by, sum };
-    explained(&[at(0, 9, add(1, 3)), at(1, 8, add(2, 2)), at(10, 11, CounterOp::Read(3))]);
+    explained(&[
+        at(0, 9, add(1, 3)),
+        at(1, 8, add(2, 2)),
+        at(10, 11, CounterOp::Read(3)),
+    ]);
     contradicted(&[at(0, 9, add(1, 1)), at(1, 8, add(1, 1))], &[0, 1]);
 }
 
@@ -232,7 +256,12 @@ fn a_search_beyond_its_limit_is_undecided_not_passed() {
     let add = |n: u64| at(n, 100 + n, CounterOp::Add(1 << n));
     let mut events: Vec<_> = (0..10).map(add).collect();
     events.push(at(200, 201, CounterOp::Read(7777)));
-    let report = linear::check_with(&events, Limits { configurations_max: 50 });
+    let report = linear::check_with(
+        &events,
+        Limits {
+            configurations_max: 50,
+        },
+    );
     assert_eq!(report.undecided, ["k"]);
     assert!(!report.is_linearizable());
     assert!(!linear::check(&events).violations.is_empty());
@@ -310,7 +339,13 @@ enum Client {
 }
 
 impl Simulation {
-    fn run(seed: u64, operations: usize, clients: usize, keys: u64, bug: Bug) -> Report<u64, Register> {
+    fn run(
+        seed: u64,
+        operations: usize,
+        clients: usize,
+        keys: u64,
+        bug: Bug,
+    ) -> Report<u64, Register> {
         let mut simulation = Self {
             random: SeededRandom::new(seed),
             bug,
@@ -394,7 +429,11 @@ impl Simulation {
     fn apply(&mut self, key: u64, wish: Register) -> Register {
         let (now, before) = self.store.get(&key).copied().unwrap_or_default();
         // A condition that is not looked at mostly holds anyway, so that bug must strike more often.
-        let one_in = if self.bug == Bug::UncheckedSwap { 20 } else { 500 };
+        let one_in = if self.bug == Bug::UncheckedSwap {
+            20
+        } else {
+            500
+        };
         let wrong = self.bug != Bug::None && self.random.below(one_in) == 0;
         let set = |store: &mut BTreeMap<_, _>, value| {
             if !(wrong && self.bug == Bug::LostWrite) {
@@ -407,7 +446,10 @@ impl Simulation {
             RegisterOp::Swap { expected, .. }
                 if expected != now && !(wrong && self.bug == Bug::UncheckedSwap) =>
             {
-                RefusedBy { expected, found: now }
+                RefusedBy {
+                    expected,
+                    found: now,
+                }
             }
             _ => {
                 let value = match wish {
@@ -421,7 +463,14 @@ impl Simulation {
         }
     }
 
-    fn push(&mut self, client: u64, key: u64, operation: Register, invoked: u64, returned: Option<u64>) {
+    fn push(
+        &mut self,
+        client: u64,
+        key: u64,
+        operation: Register,
+        invoked: u64,
+        returned: Option<u64>,
+    ) {
         self.events.push(Event {
             client,
             key,
@@ -437,7 +486,10 @@ fn what_a_correct_store_answers_passes() {
     for seed in 0..20 {
         let report = Simulation::run(seed, 2000, 16, 5, Bug::None);
         assert!(report.is_linearizable(), "seed={seed} {report}");
-        assert!(report.unknown > 20, "the lost answers are in the history: {report}");
+        assert!(
+            report.unknown > 20,
+            "the lost answers are in the history: {report}"
+        );
     }
 }
 
@@ -460,7 +512,12 @@ fn hot_keys_take_no_more_work_than_cold_ones() {
 
 #[test]
 fn planted_bugs_are_found() {
-    for bug in [Bug::StaleRead, Bug::UncheckedSwap, Bug::LostWrite, Bug::DoubleApply] {
+    for bug in [
+        Bug::StaleRead,
+        Bug::UncheckedSwap,
+        Bug::LostWrite,
+        Bug::DoubleApply,
+    ] {
         let found = (0..3)
             .map(|seed| Simulation::run(seed, 20_000, 32, 100, bug))
             .inspect(|report| assert_eq!(report.undecided, [0; 0]))
@@ -509,7 +566,10 @@ fn random_counter_op(random: &SeededRandom) -> CounterOp {
     match random.below(4) {
         0 => CounterOp::Read(number()),
         1 => CounterOp::Add(1 + number() % 2),
-        _ => CounterOp::AddReturning { by: 1, sum: number() },
+        _ => CounterOp::AddReturning {
+            by: 1,
+            sum: number(),
+        },
     }
 }
 
@@ -532,7 +592,11 @@ fn agree<O: Operation>(operation: fn(&SeededRandom) -> O) {
         let expected = explained_by_trying(&events, &O::initial());
         let report = linear::check(&events);
         assert_eq!(report.is_linearizable(), expected, "round={round} {report}");
-        if expected { good += 1 } else { bad += 1 }
+        if expected {
+            good += 1;
+        } else {
+            bad += 1;
+        }
     }
     assert!(good > 1000 && bad > 1000, "good={good} bad={bad}");
 }

@@ -48,8 +48,8 @@ pub(in crate::verify) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     reporter.tell(&Record::Opened(micros))?;
     runtime()?.block_on(endure(opened.engine(), &reporter, task))?;
     // Closing may fail on a broken disk; what counts is what the next opening finds.
-    if let Err(Failure::Usage(why) | Failure::Broken(why)) = opened.close() {
-        reporter.tell(&Record::Failed(OPENING, why))?;
+    if let Err(error) = opened.close() {
+        reporter.tell(&Record::Failed(OPENING, format!("{error:?}")))?;
     }
     reporter.tell(&Record::Done)?;
     Ok(ExitCode::SUCCESS)

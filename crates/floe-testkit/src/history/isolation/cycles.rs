@@ -191,7 +191,10 @@ impl<'a> Search<'a> {
 }
 
 /// The strongly connected component of each node (Tarjan, without recursion).
-#[expect(clippy::indexing_slicing, reason = "every vector has one entry per node of the graph")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every vector has one entry per node of the graph"
+)]
 fn components(graph: &Graph, mask: Mask) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let nodes = graph.nodes();

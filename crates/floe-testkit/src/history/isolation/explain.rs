@@ -101,10 +101,16 @@ where
     V: Eq + Hash + Debug,
 {
     let Link { from, to, .. } = link;
-    let append = || link.element.map_or_else(String::new, |id| versions.appended(id));
+    let append = || {
+        link.element
+            .map_or_else(String::new, |id| versions.appended(id))
+    };
     match link.dependency {
         Dependency::WriteWrite => {
-            format!("T{from} before T{to} (ww): it had appended before {}", append())
+            format!(
+                "T{from} before T{to} (ww): it had appended before {}",
+                append()
+            )
         }
         Dependency::WriteRead => format!("T{from} before T{to} (wr): T{to} read {}", append()),
         Dependency::ReadWrite => {

@@ -81,7 +81,8 @@ impl Graph {
             graph.add_appends(list, tail, versions);
         }
         for read in versions.reads() {
-            let (Some(list), Some(tail)) = (versions.lists().get(read.key), tails.get(read.key)) else {
+            let (Some(list), Some(tail)) = (versions.lists().get(read.key), tails.get(read.key))
+            else {
                 continue;
             };
             let writer = |id: &ElementId| (versions.element(*id).transaction, *id);
@@ -150,7 +151,12 @@ impl Graph {
     {
         let writer = |id: ElementId| versions.element(id).transaction;
         for (&before, &after) in list.order.iter().zip(list.order.iter().skip(1)) {
-            self.add(writer(before), writer(after), Dependency::WriteWrite, Some(after));
+            self.add(
+                writer(before),
+                writer(after),
+                Dependency::WriteWrite,
+                Some(after),
+            );
         }
         if let Some(&last) = list.order.last() {
             tail.enter(writer(last), Dependency::WriteWrite, self);
@@ -205,7 +211,8 @@ impl Tail {
     fn build(list: &List, graph: &mut Graph) -> Self {
         let up_to: Vec<NodeId> = list.unread.iter().map(|_| graph.node()).collect();
         let from: Vec<NodeId> = list.unread.iter().map(|_| graph.node()).collect();
-        for (chain, &(transaction, id)) in up_to.iter().chain(&from).zip(list.unread.iter().cycle()) {
+        for (chain, &(transaction, id)) in up_to.iter().chain(&from).zip(list.unread.iter().cycle())
+        {
             graph.push(*chain, transaction, None, Some(id));
         }
         for (&node, &next) in from.iter().zip(from.iter().skip(1)) {

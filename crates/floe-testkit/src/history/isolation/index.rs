@@ -195,6 +195,8 @@ impl<'a, V: Eq> Known<'a, V> {
     fn without_own(&self, values: &'a [V]) -> Option<&'a [V]> {
         let at = values.len().checked_sub(self.appended.len())?;
         let (others, own) = values.split_at_checked(at)?;
-        own.iter().eq(self.appended.iter().copied()).then_some(others)
+        own.iter()
+            .eq(self.appended.iter().copied())
+            .then_some(others)
     }
 }

@@ -76,7 +76,9 @@ where
         versions.find_orders(&index.reads);
         // What is not committed may have read anything.
         let counts = |a: &Anomaly| a.transactions.iter().all(|&t| versions.is_committed(t));
-        findings.anomalies.retain(|a| a.kind != AnomalyKind::Internal || counts(a));
+        findings
+            .anomalies
+            .retain(|a| a.kind != AnomalyKind::Internal || counts(a));
         for read in &index.reads {
             if versions.is_committed(read.transaction) {
                 versions.place(read, &mut findings);
@@ -105,12 +107,18 @@ where
         self.committed.get(transaction).copied().unwrap_or(false)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "ids are made from the indices of this vector")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "ids are made from the indices of this vector"
+    )]
     pub(super) fn element(&self, id: ElementId) -> &Element<'a, V> {
         &self.elements[id]
     }
 
-    #[expect(clippy::indexing_slicing, reason = "ids are made from the indices of this vector")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "ids are made from the indices of this vector"
+    )]
     pub(super) fn key(&self, id: KeyId) -> &'a K {
         self.keys[id]
     }
@@ -130,11 +138,15 @@ where
     /// read has committed, too, so that its reads count in the next round.
     fn find_orders(&mut self, reads: &[Read<'a, V>]) {
         let mut longest: Vec<&'a [V]> = vec![&[]; self.keys.len()];
-        let mut fresh: HashSet<TransactionId> =
-            (0..self.history.len()).filter(|&t| self.is_committed(t)).collect();
+        let mut fresh: HashSet<TransactionId> = (0..self.history.len())
+            .filter(|&t| self.is_committed(t))
+            .collect();
         while !fresh.is_empty() {
             let mut seen: Vec<(KeyId, &'a V)> = Vec::new();
-            for read in reads.iter().filter(|read| fresh.contains(&read.transaction)) {
+            for read in reads
+                .iter()
+                .filter(|read| fresh.contains(&read.transaction))
+            {
                 if let Some(longest) = longest.get_mut(read.key)
                     && longest.len() < read.values.len()
                 {
@@ -145,14 +157,20 @@ where
             }
             fresh.clear();
             for seen in seen {
-                let writer = self.by_value.get(&seen).map(|&id| self.element(id).transaction);
+                let writer = self
+                    .by_value
+                    .get(&seen)
+                    .map(|&id| self.element(id).transaction);
                 if let Some(writer) = writer.filter(|&writer| !self.is_committed(writer)) {
                     self.mark_committed(writer);
                     fresh.insert(writer);
                 }
             }
         }
-        self.lists = (0..).zip(longest).map(|(key, values)| self.list(key, values)).collect();
+        self.lists = (0..)
+            .zip(longest)
+            .map(|(key, values)| self.list(key, values))
+            .collect();
     }
 
     fn list(&self, key: KeyId, longest: &'a [V]) -> List {
@@ -195,17 +213,25 @@ where
         let mut places: HashMap<ElementId, usize> = HashMap::new();
         for (place, value) in read.values.iter().enumerate() {
             let Some(&id) = self.by_value.get(&(read.key, value)) else {
-                self.tell(AnomalyKind::UnknownValue, read, Some(value), findings, || {
-                    format!("nobody appended {value:?}")
-                });
+                self.tell(
+                    AnomalyKind::UnknownValue,
+                    read,
+                    Some(value),
+                    findings,
+                    || format!("nobody appended {value:?}"),
+                );
                 continue;
             };
             match places.insert(id, place) {
                 None => found.push(id),
                 Some(earlier) => {
-                    self.tell(AnomalyKind::DuplicateValue, read, Some(value), findings, || {
-                        format!("{value:?} stands in it twice, at {earlier} and at {place}")
-                    });
+                    self.tell(
+                        AnomalyKind::DuplicateValue,
+                        read,
+                        Some(value),
+                        findings,
+                        || format!("{value:?} stands in it twice, at {earlier} and at {place}"),
+                    );
                 }
             }
         }
@@ -228,8 +254,15 @@ where
     ) {
         if findings.is_new(kind, read.key, value) {
             let values = Listed(read.values.iter().collect());
-            let text = format!("T{} read {:?} = {values}; {}", read.transaction, self.key(read.key), what());
-            findings.anomalies.push(self.about(kind, &[read.transaction], &text));
+            let text = format!(
+                "T{} read {:?} = {values}; {}",
+                read.transaction,
+                self.key(read.key),
+                what()
+            );
+            findings
+                .anomalies
+                .push(self.about(kind, &[read.transaction], &text));
         }
     }
 
@@ -245,7 +278,10 @@ where
             if let Some(list) = self.lists.get_mut(element.key)
                 && committed
                 && !is_read
-                && list.unread.last().is_none_or(|&(t, _)| t != element.transaction)
+                && list
+                    .unread
+                    .last()
+                    .is_none_or(|&(t, _)| t != element.transaction)
             {
                 list.unread.push((element.transaction, id));
             }
@@ -308,7 +344,10 @@ where
     pub(super) fn appended(&self, id: ElementId) -> String {
         let element = self.element(id);
         let (value, key) = (element.value, self.key(element.key));
-        format!("the append of {value:?} to {key:?} by T{}", element.transaction)
+        format!(
+            "the append of {value:?} to {key:?} by T{}",
+            element.transaction
+        )
     }
 
     fn about(&self, kind: AnomalyKind, transactions: &[TransactionId], text: &str) -> Anomaly {

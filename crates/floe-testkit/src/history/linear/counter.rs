@@ -34,7 +34,9 @@ impl Operation for CounterOp {
 
     fn step(&self, state: &Self::State) -> Option<Self::State> {
         match *self {
-            Self::Read(found) => state.is_none_or(|held| held == found).then_some(Some(found)),
+            Self::Read(found) => state
+                .is_none_or(|held| held == found)
+                .then_some(Some(found)),
             Self::Add(by) => Some(state.map(|held| held.wrapping_add(by))),
             Self::AddReturning { by, sum } => state
                 .is_none_or(|held| held.wrapping_add(by) == sum)

@@ -111,7 +111,12 @@ impl<V: Debug> Display for RegisterOp<V> {
             Self::Swap { expected, new } => write!(f, "swap {} for {}", Held(expected), Held(new)),
             Self::Refused { expected } => write!(f, "refused: expected {}", Held(expected)),
             Self::RefusedBy { expected, found } => {
-                write!(f, "refused: expected {}, found {}", Held(expected), Held(found))
+                write!(
+                    f,
+                    "refused: expected {}, found {}",
+                    Held(expected),
+                    Held(found)
+                )
             }
         }
     }

@@ -17,6 +17,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use super::bits::{Bits, is_subset};
 use super::supply::Supply;
 use super::{Effect, Event, Operation};
 use crate::history::Stamp;
@@ -418,12 +419,18 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         true
     }
 
-    #[expect(clippy::indexing_slicing, reason = "choices are made from the indices of this vector")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "choices are made from the indices of this vector"
+    )]
     fn required(&self, at: usize) -> &'a O {
         self.problem.required[at].operation
     }
 
-    #[expect(clippy::indexing_slicing, reason = "choices are made from the indices of this vector")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "choices are made from the indices of this vector"
+    )]
     fn optional(&self, at: usize) -> &'a O {
         self.problem.optional[at].operation
     }
@@ -467,69 +474,5 @@ impl<S: Clone + Eq + Hash> Followers<S> {
     /// Whether one other than `chosen` can happen in the state that it leaves.
     fn depend_on(&self, state: &S, chosen: usize) -> bool {
         self.needed.contains(state) || self.of_any.iter().any(|&at| at != chosen)
-    }
-}
-
-/// A set of small numbers.
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn zeros(len: usize) -> Self {
-        Self(vec![0; len.div_ceil(64)])
-    }
-
-    fn has(&self, at: usize) -> bool {
-        self.0
-            .get(at / 64)
-            .is_some_and(|word| word & (1 << (at % 64)) != 0)
-    }
-
-    fn set(&mut self, at: usize) {
-        if let Some(word) = self.0.get_mut(at / 64) {
-            *word |= 1 << (at % 64);
-        }
-    }
-
-    fn clear(&mut self, at: usize) {
-        if let Some(word) = self.0.get_mut(at / 64) {
-            *word &= !(1 << (at % 64));
-        }
-    }
-
-    /// The words that hold the numbers from `from` to below `to`, without empty ones at the end.
-    fn words(&self, from: usize, to: usize) -> Box<[u64]> {
-        let words = self.0.get(from / 64..to.div_ceil(64)).unwrap_or_default();
-        let len = words.iter().rposition(|&w| w != 0).map_or(0, |at| at + 1);
-        words.get(..len).unwrap_or_default().into()
-    }
-}
-
-fn is_subset(small: &[u64], large: &[u64]) -> bool {
-    small.len() <= large.len() && small.iter().zip(large).all(|(s, l)| s & !l == 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bits_give_back_the_words_around_a_range() {
-        let mut bits = Bits::zeros(200);
-        bits.set(3);
-        bits.set(70);
-        assert!(bits.has(70) && !bits.has(71));
-        assert_eq!(*bits.words(0, 200), [8, 64]);
-        assert_eq!(*bits.words(65, 200), [64]);
-        bits.clear(70);
-        assert_eq!(*bits.words(0, 200), [8]);
-        assert_eq!(*bits.words(64, 200), []);
-    }
-
-    #[test]
-    fn subsets_are_told_from_other_sets() {
-        assert!(is_subset(&[], &[1]));
-        assert!(is_subset(&[1], &[3, 1]));
-        assert!(!is_subset(&[1, 1], &[3]));
-        assert!(!is_subset(&[4], &[3]));
     }
 }

@@ -47,7 +47,12 @@ impl<S: Clone + Eq + Hash> Supply<S> {
             optional: Vec::new(),
         };
         supply.required = required.map(|o| supply.part(o)).collect();
-        supply.optional = optional.map(|o| Part { needs: None, ..supply.part(o) }).collect();
+        supply.optional = optional
+            .map(|o| Part {
+                needs: None,
+                ..supply.part(o)
+            })
+            .collect();
         for at in 0..supply.required.len() {
             supply.give_required(at);
         }
@@ -83,7 +88,9 @@ impl<S: Clone + Eq + Hash> Supply<S> {
 
     /// Whether the state is needed and nothing can make it.
     pub(super) fn lacks(&self, state: &S) -> bool {
-        self.states.get(state).is_some_and(|&at| self.is_lacking(at))
+        self.states
+            .get(state)
+            .is_some_and(|&at| self.is_lacking(at))
     }
 
     /// Whether a state other than this one is needed and nothing can make it.
@@ -101,28 +108,52 @@ impl<S: Clone + Eq + Hash> Supply<S> {
     /// A required operation has its place.
     pub(super) fn take_required(&mut self, at: usize) {
         if let Some(part) = self.required.get(at) {
-            count(&mut self.needed, &mut self.makers, &mut self.makers_of_any, part, |n| n - 1);
+            count(
+                &mut self.needed,
+                &mut self.makers,
+                &mut self.makers_of_any,
+                part,
+                |n| n - 1,
+            );
         }
     }
 
     /// A required operation is without a place again.
     pub(super) fn give_required(&mut self, at: usize) {
         if let Some(part) = self.required.get(at) {
-            count(&mut self.needed, &mut self.makers, &mut self.makers_of_any, part, |n| n + 1);
+            count(
+                &mut self.needed,
+                &mut self.makers,
+                &mut self.makers_of_any,
+                part,
+                |n| n + 1,
+            );
         }
     }
 
     /// An optional operation is used.
     pub(super) fn take_optional(&mut self, at: usize) {
         if let Some(part) = self.optional.get(at) {
-            count(&mut self.needed, &mut self.makers, &mut self.makers_of_any, part, |n| n - 1);
+            count(
+                &mut self.needed,
+                &mut self.makers,
+                &mut self.makers_of_any,
+                part,
+                |n| n - 1,
+            );
         }
     }
 
     /// An optional operation can be used again.
     pub(super) fn give_optional(&mut self, at: usize) {
         if let Some(part) = self.optional.get(at) {
-            count(&mut self.needed, &mut self.makers, &mut self.makers_of_any, part, |n| n + 1);
+            count(
+                &mut self.needed,
+                &mut self.makers,
+                &mut self.makers_of_any,
+                part,
+                |n| n + 1,
+            );
         }
     }
 }

@@ -83,7 +83,8 @@ impl Generator {
             940..960 => self.change_table(),
             960..970 => self.switch_ttl(),
             970..978 => self.change_tags(),
-            978..986 => self.list_tables(),
+            978..982 => self.list_tables(),
+            982..986 => self.list_streams(),
             986..993 => self.create_table(),
             _ => self.delete_table(),
         }
@@ -167,6 +168,6 @@ mod tests {
                 text.split(['(', ' ']).next().unwrap_or_default().to_owned()
             })
             .collect();
-        assert_eq!(kinds.len(), 19, "{kinds:?}");
+        assert_eq!(kinds.len(), 20, "{kinds:?}");
     }
 }

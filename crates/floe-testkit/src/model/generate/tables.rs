@@ -115,6 +115,15 @@ impl Generator {
         })
     }
 
+    pub(super) fn list_streams(&self) -> Step {
+        let limits = [1, 2, 100, 0, 101];
+        Step::ListStreams(ListStreams {
+            table_name: self.dice.chance(50).then(|| self.dice.text(&NAMES).to_owned()),
+            start_after: None,
+            limit: self.dice.chance(60).then(|| self.dice.pick(&limits).copied()).flatten(),
+        })
+    }
+
     pub(super) fn switch_ttl(&mut self) -> Step {
         let table = self.table();
         let attribute = if self.dice.chance(85) { "expires" } else { "n" };

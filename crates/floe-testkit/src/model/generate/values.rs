@@ -13,13 +13,37 @@ pub(super) const ATTRIBUTES: [&str; 12] =
 pub(super) const FIELDS: [&str; 3] = ["x", "y", "deep"];
 
 const TEXTS: [&str; 8] = ["a", "b", "ab", "abc", "a\0", "é", "", "banana"];
-const KEY_TEXTS: [&str; 7] = ["a", "b", "ab", "a\0", "é", "banana", "abc"];
+const KEY_TEXTS: [&str; 12] =
+    ["a", "b", "ab", "a\0", "é", "banana", "abc", "a\0b", "z", "A", "\u{10ffff}", "aa"];
 const NUMBERS: [&str; 12] = [
-    "0", "1", "-1", "2", "10", "2.5", "-2.5", "1e20", "1e-20", "9.99e125", "1e-130",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "10",
+    "2.5",
+    "-2.5",
+    "1e20",
+    "1e-20",
+    "9.99e125",
+    "1e-130",
     "12345678901234567890123456789012345678",
 ];
-const KEY_NUMBERS: [&str; 8] = ["0", "1", "-1", "2.5", "10", "1e20", "-10", "9"];
-const BINARIES: [&[u8]; 6] = [&[0], &[0, 0], &[1], &[255], &[1, 2], &[0, 255]];
+const KEY_NUMBERS: [&str; 13] = [
+    "0", "1", "-1", "2.5", "10", "1e20", "-10", "9", "100", "-2.5", "0.001", "1e-20", "3",
+];
+const BINARIES: [&[u8]; 10] = [
+    &[0],
+    &[0, 0],
+    &[1],
+    &[255],
+    &[1, 2],
+    &[0, 255],
+    &[127],
+    &[128],
+    &[255, 255],
+    &[0, 1],
+];
 
 fn parsed(text: &str) -> Number {
     text.parse().unwrap_or_else(|_| Number::from(0))

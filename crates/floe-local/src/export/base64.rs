@@ -11,7 +11,7 @@ const GROUP_BYTES: usize = 3;
 const GROUP_LETTERS: usize = 4;
 
 /// The text of these bytes.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(GROUP_BYTES) * GROUP_LETTERS);
     for group in bytes.chunks(GROUP_BYTES) {
         let bits = (0..GROUP_BYTES).fold(0, |bits, at| {
@@ -31,9 +31,9 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 }
 
 /// The bytes of this text; `None` if it is not what [`encode`] writes.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let letters = text.as_bytes();
-    if letters.len() % GROUP_LETTERS != 0 {
+    if !letters.len().is_multiple_of(GROUP_LETTERS) {
         return None;
     }
     let padding = letters
@@ -49,7 +49,8 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
             bits = bits << 6 | value(*letter)?;
         }
         let spare = 6 * (GROUP_LETTERS - group.len());
-        let [_, group_bytes @ ..] = (bits << spare).to_be_bytes();
+        let bits: u32 = bits << spare;
+        let group_bytes = [bits >> 16, bits >> 8, bits].map(|bits| bits as u8);
         // One letter holds no byte, and bits behind the last byte must be zero.
         let (kept, rest) = group_bytes.split_at_checked(group.len().checked_sub(1)?)?;
         if kept.is_empty() || rest.iter().any(|byte| *byte != 0) {

@@ -1,0 +1,110 @@
+//! The embedded engine, in memory and in a directory: the contract, and random operations against the
+//! reference model.
+
+use std::sync::Arc;
+
+use floe_local::{LocalEngine, Options};
+use floe_store::env::ManualClock;
+use floe_store::{BoxFuture, Engine, Env, Result};
+use floe_testkit::Harness;
+use floe_testkit::model::run_property;
+use floe_testkit::time::TestEnv;
+use tempfile::TempDir;
+
+/// An embedded engine whose time and background work belong to the test.
+struct Local {
+    engine: Option<Arc<LocalEngine>>,
+    clock: Arc<ManualClock>,
+    seed: u64,
+    /// Where it is kept, if not in memory.
+    dir: Option<TempDir>,
+}
+
+impl Local {
+    /// An empty engine in memory.
+    fn memory(seed: u64) -> Self {
+        Self::new(seed, None)
+    }
+
+    /// An empty engine in a directory of its own.
+    fn directory(seed: u64) -> Self {
+        Self::new(seed, Some(tempfile::tempdir().unwrap()))
+    }
+
+    fn new(seed: u64, dir: Option<TempDir>) -> Self {
+        let mut local = Self {
+            engine: None,
+            clock: TestEnv::seeded(seed).clock,
+            seed,
+            dir,
+        };
+        local.open().unwrap();
+        local
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let env = Env::manual(self.clock.clone(), self.seed);
+        let options = Options::new().env(env).background(false);
+        self.engine = Some(Arc::new(match &self.dir {
+            Some(dir) => LocalEngine::open_with(dir.path(), options)?,
+            None => LocalEngine::memory_with(options)?,
+        }));
+        Ok(())
+    }
+
+    fn local(&self) -> &Arc<LocalEngine> {
+        self.engine.as_ref().expect("the engine is open")
+    }
+}
+
+impl Harness for Local {
+    fn engine(&self) -> Arc<dyn Engine> {
+        self.local().clone()
+    }
+
+    fn clock(&self) -> Option<Arc<ManualClock>> {
+        Some(self.clock.clone())
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async {
+            while self.local().run_background_once()? {}
+            Ok(())
+        })
+    }
+
+    fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async {
+            // What is in memory lives as long as the engine.
+            if self.dir.is_none() {
+                return Ok(());
+            }
+            // Ids must go on, not come again.
+            self.seed = self.seed.wrapping_add(0x9e37_79b9);
+            let engine = Arc::into_inner(self.engine.take().expect("the engine is open"));
+            drop(engine.expect("nobody else holds the engine"));
+            self.open()
+        })
+    }
+}
+
+
+
+#[tokio::test]
+async fn explore() {
+    let from: u64 = std::env::var("FROM").unwrap().parse().unwrap();
+    let count: u64 = std::env::var("COUNT").unwrap().parse().unwrap();
+    let ops: usize = std::env::var("OPS").unwrap().parse().unwrap();
+    let dir = std::env::var("DIR").is_ok();
+    for seed in from..from + count {
+        let started = std::time::Instant::now();
+        let report = match dir {
+            true => run_property(async |seed| Local::directory(seed), seed, ops).await,
+            false => run_property(async |seed| Local::memory(seed), seed, ops).await,
+        };
+        match report {
+            Ok(report) => println!("seed={seed} {report} {:?}", started.elapsed()),
+            Err(mismatch) => println!("MISMATCH {mismatch}"),
+        }
+    }
+}
