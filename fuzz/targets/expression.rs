@@ -22,25 +22,25 @@ fuzz_target!(|data: &[u8]| {
     };
     let item = item();
     match kind % 4 {
-        0 => check(text, Parser::condition, Renderer::condition, |condition| {
+        0 => check(text, |p, t| p.condition(t), Renderer::condition, |condition| {
             condition.check().expect("what parses passes the check");
             condition.evaluate(&item);
         }),
-        1 => check(text, Parser::update, Renderer::update, |update| {
+        1 => check(text, |p, t| p.update(t), Renderer::update, |update| {
             update.check().expect("what parses passes the check");
             let _applied = update.apply(&item);
         }),
-        2 => check(text, Parser::projection, Renderer::projection, |paths| {
+        2 => check(text, |p, t| p.projection(t), Renderer::projection, |paths| {
             paths.check().expect("what parses passes the check");
             paths.project(&item);
         }),
-        _ => check(text, Parser::key_condition, Renderer::key_condition, |_| {}),
+        _ => check(text, |p, t| p.key_condition(t), Renderer::key_condition, |_| {}),
     }
 });
 
 fn check<T: PartialEq + Debug>(
     text: &str,
-    parse: fn(&mut Parser<'_>, &str) -> Result<T>,
+    parse: impl Fn(&mut Parser<'_>, &str) -> Result<T>,
     render: fn(&mut Renderer, &T) -> String,
     exercise: impl Fn(&T),
 ) {

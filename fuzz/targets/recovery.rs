@@ -30,8 +30,6 @@ fuzz_target!(|data: &[u8]| {
 fn runtime() -> &'static tokio::runtime::Runtime {
     static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
-        // The fuzzer aborts in its panic hook; a panic that the engine turns into an error is none.
-        std::panic::set_hook(Box::new(|_| {}));
         tokio::runtime::Builder::new_current_thread()
             .build()
             .expect("a runtime")
@@ -49,6 +47,8 @@ fn template() -> &'static Path {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("store");
         runtime().block_on(fill(&path)).expect("a store");
+        // The fuzzer aborts in its panic hook; a panic that the engine turns into an error is none.
+        std::panic::set_hook(Box::new(|_| {}));
         (folder, path)
     });
     path
@@ -56,14 +56,14 @@ fn template() -> &'static Path {
 
 async fn fill(path: &Path) -> floe_store::Result<()> {
     let engine = LocalEngine::open_with(path, options())?;
-    let table = TableDef::builder("T", "id", KeyKind::S)
+    let table = TableDef::builder("Things", "id", KeyKind::S)
         .global_index("by_n", [("n", KeyKind::N)], [("id", KeyKind::S)], Projection::All)
         .stream(StreamView::NewAndOldImages)
         .build()?;
     engine.create_table(table.into()).await?;
     for n in 0..50 {
         let item = Item::new().with("id", format!("item-{n}")).with("n", n % 7);
-        engine.write_item(PutItem::new("T", item).into()).await?;
+        engine.write_item(PutItem::new("Things", item).into()).await?;
     }
     engine.close()?;
     drop(engine);
@@ -78,7 +78,7 @@ async fn fill(path: &Path) -> floe_store::Result<()> {
     let engine = LocalEngine::open_with(path, options())?;
     for n in 50..60 {
         let item = Item::new().with("id", format!("item-{n}")).with("n", n % 7);
-        engine.write_item(PutItem::new("T", item).into()).await?;
+        engine.write_item(PutItem::new("Things", item).into()).await?;
     }
     engine.close()
 }
@@ -142,7 +142,7 @@ async fn read_everything(store: &Path) {
         return;
     };
     for index in [None, Some("by_n".to_owned())] {
-        let mut scan = Scan::new("T");
+        let mut scan = Scan::new("Things");
         scan.index_name = index;
         while let Ok(page) = engine.scan(scan.clone()).await {
             scan.start_key = page.last_key;
@@ -153,6 +153,6 @@ async fn read_everything(store: &Path) {
     }
     let _examined = engine.doctor(false);
     let item = Item::new().with("id", "new").with("n", 1);
-    let _written = engine.write_item(PutItem::new("T", item).into()).await;
+    let _written = engine.write_item(PutItem::new("Things", item).into()).await;
     let _closed = engine.close();
 }

@@ -22,7 +22,11 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
         let asked = args.help();
         args.finish("cargo xtask bench")?;
         out::figures(HELP);
-        return Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(2) });
+        return Ok(if asked {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(2)
+        });
     };
     if name != "engine" {
         let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
@@ -31,7 +35,14 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["run", "--quiet", "--release", "--package", "floe-bench", "--"])
+        .args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "floe-bench",
+            "--",
+        ])
         .arg(name)
         .args(args.rest())
         .status()?;

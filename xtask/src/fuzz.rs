@@ -12,8 +12,14 @@ use crate::{Failure, out};
 
 const TARGETS: &[(&str, &str)] = &[
     ("number", "numbers from text and bytes"),
-    ("expression", "conditions, updates, projections and key conditions from text"),
-    ("item", "stored items, change records and catalog entries from bytes"),
+    (
+        "expression",
+        "conditions, updates, projections and key conditions from text",
+    ),
+    (
+        "item",
+        "stored items, change records and catalog entries from bytes",
+    ),
     ("key", "stored keys from bytes"),
     ("recovery", "opening a directory with damaged files"),
 ];
@@ -46,7 +52,11 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
         ok &= fuzz(&folder, &built, name, seconds)?;
     }
-    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn help() -> String {
@@ -69,7 +79,14 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
     // Naming the target keeps the flags away from build scripts.
     let status = Command::new(cargo)
         .current_dir(folder)
-        .args(["build", "--quiet", "--release", "--bins", "--target", &triple])
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--bins",
+            "--target",
+            &triple,
+        ])
         .env("RUSTFLAGS", COVERAGE)
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .status()?;
@@ -100,7 +117,12 @@ fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, F
     command
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
-        .args(["-print_final_stats=1", "-rss_limit_mb=2048", "-timeout=20", "-verbosity=1"])
+        .args([
+            "-print_final_stats=1",
+            "-rss_limit_mb=2048",
+            "-timeout=20",
+            "-verbosity=1",
+        ])
         .arg(&corpus)
         .stdin(Stdio::null());
     if seeds.is_dir() {
@@ -115,7 +137,9 @@ fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, F
             out::note(line);
         }
     }
-    let runs = log.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    let runs = log
+        .lines()
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     out::figures(&format!(
         "fuzz={name} seconds={seconds} runs={} findings={}",
         runs.map_or("unknown", str::trim),

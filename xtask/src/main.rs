@@ -34,7 +34,10 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "verify",
-        help: Some(("verify NAME [flags]", "run a reliability check, or `all` of them")),
+        help: Some((
+            "verify NAME [flags]",
+            "run a reliability check, or `all` of them",
+        )),
         run: verify::run,
     },
     Command {
@@ -44,7 +47,10 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "fuzz",
-        help: Some(("fuzz [TARGET] [flags]", "feed what parses with generated input")),
+        help: Some((
+            "fuzz [TARGET] [flags]",
+            "feed what parses with generated input",
+        )),
         run: fuzz::run,
     },
     Command {
@@ -105,7 +111,11 @@ fn dispatch(mut args: Args) -> Result<ExitCode, Failure> {
         let asked = args.help();
         args.finish("cargo xtask")?;
         out::figures(&help());
-        return Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(2) });
+        return Ok(if asked {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(2)
+        });
     };
     let command = COMMANDS.iter().find(|command| command.name == name);
     let command = command.ok_or_else(|| {

@@ -17,7 +17,11 @@ fn verify(arguments: &str) -> Output {
 fn line(output: &Output) -> String {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(stdout.lines().count(), 1, "one line of figures: {stdout}{stderr}");
+    assert_eq!(
+        stdout.lines().count(),
+        1,
+        "one line of figures: {stdout}{stderr}"
+    );
     format!("{}\n{stderr}", stdout.trim_end())
 }
 
@@ -28,7 +32,10 @@ fn check(sizes: &str, bugs: &[&str]) {
     for bug in bugs {
         let planted = verify(&format!("{sizes} --planted {bug}"));
         let line = line(&planted);
-        assert!(planted.status.success() && line.contains(" found=true"), "{bug}: {line}");
+        assert!(
+            planted.status.success() && line.contains(" found=true"),
+            "{bug}: {line}"
+        );
     }
 }
 
@@ -42,12 +49,18 @@ fn kill_finds_what_is_planted() {
 
 #[test]
 fn linear_finds_what_is_planted() {
-    check("linear --seed 1 --operations 3000 --keys 20", &["stale-read"]);
+    check(
+        "linear --seed 1 --operations 3000 --keys 20",
+        &["stale-read"],
+    );
 }
 
 #[test]
 fn isolation_finds_what_is_planted() {
-    check("isolation --seed 1 --operations 3000", &["split-transaction"]);
+    check(
+        "isolation --seed 1 --operations 3000",
+        &["split-transaction"],
+    );
 }
 
 #[test]
@@ -57,12 +70,18 @@ fn model_finds_what_is_planted() {
 
 #[test]
 fn io_errors_finds_what_is_planted() {
-    check("io-errors --quick --seed 1 --points 3 --operations 40", &["ack-failed"]);
+    check(
+        "io-errors --quick --seed 1 --points 3 --operations 40",
+        &["ack-failed"],
+    );
 }
 
 #[test]
 fn power_cut_finds_what_is_planted() {
-    check("power-cut --quick --seed 1 --cuts 30 --operations 150", &["relaxed"]);
+    check(
+        "power-cut --quick --seed 1 --cuts 30 --operations 150",
+        &["relaxed"],
+    );
 }
 
 #[test]
@@ -71,7 +90,10 @@ fn a_wrong_call_is_told_in_one_line() {
         ("nothing", "no such check: nothing"),
         ("kill --fast", "unknown argument: --fast"),
         ("kill --cycles many", "--cycles: invalid digit"),
-        ("kill --planted stale-read", "this check does not know the bug: stale-read"),
+        (
+            "kill --planted stale-read",
+            "this check does not know the bug: stale-read",
+        ),
         ("linear --planted nonsense", "no such planted bug"),
     ];
     for (arguments, message) in cases {
@@ -86,7 +108,14 @@ fn a_wrong_call_is_told_in_one_line() {
 
 #[test]
 fn every_check_explains_itself() {
-    for check in ["kill", "linear", "isolation", "model", "io-errors", "power-cut"] {
+    for check in [
+        "kill",
+        "linear",
+        "isolation",
+        "model",
+        "io-errors",
+        "power-cut",
+    ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success());

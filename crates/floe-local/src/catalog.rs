@@ -8,10 +8,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use floe_store::table::{
-    IndexDef, IndexDescription, StreamHandle, TableDescription, TableStatus,
-};
 use floe_store::TableDef;
+use floe_store::table::{IndexDef, IndexDescription, StreamHandle, TableDescription, TableStatus};
 
 use crate::kv::Space;
 use crate::layout::record::{Count, Counts, IndexRecord, StreamRecord, TableRecord};

@@ -59,7 +59,9 @@ impl Directory {
     /// Whether a whole store is in the directory of this path, of whatever version.
     pub(crate) fn is_store(path: &Path) -> Result<bool> {
         let format = path.join(FORMAT_FILE);
-        format.try_exists().map_err(|e| failed("could not be read", &format, &e))
+        format
+            .try_exists()
+            .map_err(|e| failed("could not be read", &format, &e))
     }
 
     /// Where the key-value store is.
@@ -221,7 +223,10 @@ mod tests {
         let first = Directory::open(dir.path()).unwrap();
         let message = Directory::open(dir.path()).unwrap_err().to_string();
         let process = format!("process={}", std::process::id());
-        assert!(message.contains("in use") && message.contains(&process), "{message}");
+        assert!(
+            message.contains("in use") && message.contains(&process),
+            "{message}"
+        );
         drop(first);
         Directory::open(dir.path()).unwrap();
     }
@@ -248,7 +253,10 @@ mod tests {
         let format = dir.path().join(FORMAT_FILE);
         fs::write(&format, "floe-local 99\n").unwrap();
         let message = Directory::open(dir.path()).unwrap_err().to_string();
-        assert!(message.contains("newer") && message.contains("format=99"), "{message}");
+        assert!(
+            message.contains("newer") && message.contains("format=99"),
+            "{message}"
+        );
         fs::write(&format, "something else").unwrap();
         let message = Directory::open(dir.path()).unwrap_err().to_string();
         assert!(message.contains("damaged"), "{message}");

@@ -9,15 +9,16 @@ use std::thread::JoinHandle;
 use floe_store::{Error, Result};
 
 use crate::catalog::{Catalog, Table};
-use crate::commit::{CommitState, Queue, run_committer};
+use crate::commit::{CommitState, run_committer};
 use crate::dir::Directory;
+use crate::journal::{Tail, trim_torn_tail};
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
 use crate::layout::{
     CHANGES_SPACE, META_SPACE, TOKENS_SPACE, damaged, table_of_space_name, table_space_name,
 };
-use crate::journal::{Tail, trim_torn_tail};
 use crate::options::{Durability, Options};
+use crate::queue::Queue;
 use crate::streams::{OpenShard, Position, Streams};
 
 /// What the parts of an engine share.
@@ -158,7 +159,9 @@ impl Running {
         let stopped_here = !threads.is_empty();
         for thread in threads {
             if thread.join().is_err() {
-                return Err(Error::Internal("a thread of the engine panicked".to_owned()));
+                return Err(Error::Internal(
+                    "a thread of the engine panicked".to_owned(),
+                ));
             }
         }
         match self.shared.poisoned() {
@@ -203,7 +206,9 @@ fn make_instance(kv: &Kv, meta: &Space, options: &Options) -> Result<Instance> {
     batch.put(meta, record::INSTANCE_KEY, instance.encode());
     match kv.commit(batch, crate::kv::Sync::Data) {
         Ok(()) => Ok(instance),
-        Err(e) => Err(Error::Storage(format!("the store could not be made: {e:?}"))),
+        Err(e) => Err(Error::Storage(format!(
+            "the store could not be made: {e:?}"
+        ))),
     }
 }
 
@@ -232,7 +237,9 @@ fn load_streams(meta: &Space, snapshot: &Snapshot) -> Result<(Streams, Position)
         if stream.disabled.is_none() {
             let prefix = record::shards_prefix(stream.id);
             let mut shards = snapshot.prefix(meta, &prefix, Direction::Backward);
-            let newest = shards.next().ok_or_else(|| damaged("stream without shard"))?;
+            let newest = shards
+                .next()
+                .ok_or_else(|| damaged("stream without shard"))?;
             let open = OpenShard {
                 shard: ShardRecord::decode(&newest?.1)?,
                 view: stream.view,

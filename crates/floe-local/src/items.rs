@@ -65,7 +65,11 @@ pub(crate) fn key_of(table: &Table, item: &Item) -> Result<Vec<u8>> {
 }
 
 /// The item under a key, with its size.
-pub(crate) fn read(snapshot: &Snapshot, table: &Table, key: &[u8]) -> Result<Option<(usize, Item)>> {
+pub(crate) fn read(
+    snapshot: &Snapshot,
+    table: &Table,
+    key: &[u8],
+) -> Result<Option<(usize, Item)>> {
     let bytes = snapshot.get(&table.space, key)?;
     bytes.map(|bytes| decode_sized(&bytes)).transpose()
 }
@@ -79,7 +83,12 @@ pub(crate) fn get_item(shared: &Shared, get: &GetItem) -> Result<GetItemOutput> 
     let found = read(&shared.kv.snapshot(), &table, &key)?;
     let consumed = get.return_capacity.is_wanted().then(|| {
         let size = found.as_ref().map_or(0, |(size, _)| *size);
-        read_cost(&get.table_name, [size], get.consistency(), get.return_capacity)
+        read_cost(
+            &get.table_name,
+            [size],
+            get.consistency(),
+            get.return_capacity,
+        )
     });
     Ok(GetItemOutput {
         item: found.map(|(_, item)| get.answer(item)),
@@ -88,7 +97,10 @@ pub(crate) fn get_item(shared: &Shared, get: &GetItem) -> Result<GetItemOutput> 
 }
 
 /// Reads many items, each on its own, up to 16 MB of them.
-pub(crate) fn batch_get_item(shared: &Shared, mut batch: BatchGetItem) -> Result<BatchGetItemOutput> {
+pub(crate) fn batch_get_item(
+    shared: &Shared,
+    mut batch: BatchGetItem,
+) -> Result<BatchGetItemOutput> {
     batch.validate()?;
     let tables = shared.tables(batch.requests.keys().map(String::as_str));
     batch.check(definitions(&tables))?;
@@ -221,7 +233,14 @@ impl Write {
         let detail = self.write.return_capacity();
         if let Some(record) = token.recall(group)? {
             let name = self.write.table_name();
-            let cost = || read_cost(name, record.sizes.iter().copied(), Consistency::Strong, detail);
+            let cost = || {
+                read_cost(
+                    name,
+                    record.sizes.iter().copied(),
+                    Consistency::Strong,
+                    detail,
+                )
+            };
             return Ok(WriteItemOutput {
                 consumed: detail.is_wanted().then(cost),
                 attributes: record.returned,
@@ -246,7 +265,9 @@ impl Write {
             false => None,
         };
         let definition = self.table.definition();
-        let applied = self.write.apply(definition, old.as_ref().map(|old| &old.item))?;
+        let applied = self
+            .write
+            .apply(definition, old.as_ref().map(|old| &old.item))?;
         let new = applied.new.map(|item| match self.encoded {
             Some((bytes, size)) => StoredItem { item, bytes, size },
             None => StoredItem::encode(item),
@@ -260,7 +281,9 @@ impl Write {
             change.write(group);
         }
         Ok(Written {
-            size: before.map_or(0, |s| s.size).max(after.map_or(0, |s| s.size)),
+            size: before
+                .map_or(0, |s| s.size)
+                .max(after.map_or(0, |s| s.size)),
             output: WriteItemOutput {
                 attributes: applied.returned,
                 consumed,
@@ -327,7 +350,8 @@ struct BatchRequest {
 impl SharedRequest for BatchRequest {
     fn run(mut self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer> {
         let result = self.renew(group);
-        let result = result.and_then(|()| run_batch(group, &self.tables, std::mem::take(&mut self.batch)));
+        let result =
+            result.and_then(|()| run_batch(group, &self.tables, std::mem::take(&mut self.batch)));
         Pending::boxed(self.promise, result)
     }
 

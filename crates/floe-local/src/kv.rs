@@ -30,9 +30,12 @@ use std::ops::{Bound, Deref};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use fjall::config::{CompressionPolicy, PinningPolicy};
-use fjall::{AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
+use fjall::{
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
+};
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -274,7 +277,9 @@ impl Kv {
             let (key, value) = entry?;
             // The store below panics on keys out of order.
             if last.is_some_and(|last| last >= key) {
-                return Err(Error::Storage(format!("keys are out of order: key={key:?}")));
+                return Err(Error::Storage(format!(
+                    "keys are out of order: key={key:?}"
+                )));
             }
             ingestion.write(key.0.clone(), value.0).map_err(failed)?;
             last = Some(key);
@@ -332,6 +337,7 @@ impl Kv {
 
     /// Applies a batch as a whole and publishes it.
     pub(crate) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
+        debug_assert!(batch.has_each_key_once(), "a key stands in a batch twice");
         #[cfg(test)]
         if let Some(error) = lock(&self.next_failure).take() {
             return Err(error);
@@ -340,7 +346,6 @@ impl Kv {
             Backing::Disk(disk) => {
                 disk.commit(batch, sync)?;
                 self.publish(Snapshot::Disk(Arc::new(disk.db.snapshot())));
-                disk.bound_write_buffers(|| self.all_spaces());
             }
             Backing::Memory => {
                 if let Snapshot::Memory(state) = self.snapshot() {
@@ -349,6 +354,14 @@ impl Kv {
             }
         }
         Ok(())
+    }
+
+    /// Keeps the write buffers within their bound. Called by the committer when it has answered, so that
+    /// nobody waits for it whose write is done.
+    pub(crate) fn maintain(&self) {
+        if let Backing::Disk(disk) = &self.backing {
+            disk.bound_write_buffers(|| lock(&self.spaces).values().cloned().collect());
+        }
     }
 
     /// Publishes the present state anew, so that readers leave behind the files that a compaction has
@@ -394,10 +407,6 @@ impl Kv {
         drop(replaced);
     }
 
-    fn all_spaces(&self) -> Vec<Space> {
-        lock(&self.spaces).values().cloned().collect()
-    }
-
     fn stored_names(&self) -> Vec<String> {
         match &self.backing {
             Backing::Disk(disk) => {
@@ -426,6 +435,7 @@ impl Disk {
     }
 
     fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
+        self.wait_for_workers(&batch)?;
         let mode = match sync {
             Sync::Data => PersistMode::SyncData,
             Sync::None => PersistMode::Buffer,
@@ -445,11 +455,41 @@ impl Disk {
             .fetch_add(batch.bytes as u64, Ordering::Relaxed);
         writes.commit().map_err(|e| match e {
             // An earlier failure, found before anything of this batch was written.
-            fjall::Error::Poisoned => {
-                CommitError::Refused(format!("the store has failed before: {e}"))
-            }
+            fjall::Error::Poisoned => failed_before(),
             e => CommitError::Unknown(format!("a commit failed: {e}")),
         })
+    }
+
+    /// Waits while the threads that write and merge files are far behind. The store below would do so
+    /// after the batch is written, with everybody waiting, and for ever if those threads have failed.
+    fn wait_for_workers(&self, batch: &Batch) -> Result<(), CommitError> {
+        let mut seen: Vec<SpaceId> = Vec::new();
+        for (space, _, _) in &batch.writes {
+            let Some(keyspace) = space
+                .keyspace
+                .as_ref()
+                .filter(|_| !seen.contains(&space.id))
+            else {
+                continue;
+            };
+            seen.push(space.id);
+            while keyspace.tree.sealed_memtable_count() >= SEALED_BUFFERS_MAX
+                || keyspace.tree.l0_run_count() >= UNMERGED_RUNS_MAX
+            {
+                self.pause()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps a little, if there is still something to wait for.
+    fn pause(&self) -> Result<(), CommitError> {
+        // Passes on whether one of the threads below has failed; there is nothing to write here.
+        self.db
+            .persist(PersistMode::Buffer)
+            .map_err(|_| failed_before())?;
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(())
     }
 
     /// Starts to write the fullest buffers into sorted files once all together are over the bound.
@@ -471,6 +511,12 @@ impl Disk {
         for (size, keyspace) in buffers {
             if total <= self.write_buffer_bytes {
                 break;
+            }
+            // One round at a time, so that those on their way to disk are bounded too.
+            while self.db.outstanding_flushes() >= FLUSHES_MAX {
+                if self.pause().is_err() {
+                    return;
+                }
             }
             // A failure here shows in the next commit: the store below refuses to go on.
             if keyspace.rotate_memtable().is_ok() {
@@ -498,7 +544,9 @@ impl Snapshot {
     /// The keys and values within bounds, in one direction.
     pub(crate) fn range(&self, space: &Space, bounds: KeyBounds, direction: Direction) -> Walk {
         let source = match (self, &space.keyspace) {
-            (Self::Disk(_), Some(_)) if is_empty_range(as_slice(&bounds.0), as_slice(&bounds.1)) => {
+            (Self::Disk(_), Some(_))
+                if is_empty_range(as_slice(&bounds.0), as_slice(&bounds.1)) =>
+            {
                 Source::Empty
             }
             (Self::Disk(snapshot), Some(keyspace)) => {
@@ -676,6 +724,13 @@ impl Batch {
         self.bytes
     }
 
+    fn has_each_key_once(&self) -> bool {
+        let mut seen = std::collections::HashSet::new();
+        self.writes
+            .iter()
+            .all(|(space, key, _)| seen.insert((space.id, key)))
+    }
+
     fn applied_to(self, state: &MemoryState) -> MemoryState {
         let mut state = state.clone();
         for (space, key, value) in self.writes {
@@ -695,6 +750,15 @@ const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// One thread to write buffers into files while the other compacts.
 const WORKER_THREADS: usize = 2;
+
+/// A space with so many full buffers on their way to disk takes no further writes.
+const SEALED_BUFFERS_MAX: usize = 3;
+
+/// A space with so many files that overlap takes no further writes until some are merged.
+const UNMERGED_RUNS_MAX: usize = 20;
+
+/// No further buffers are closed while so many are on their way to disk.
+const FLUSHES_MAX: usize = 4;
 
 /// Entries that a walk in memory fetches at once.
 const FETCH: usize = 64;
@@ -750,6 +814,10 @@ fn storage(what: &str, error: &fjall::Error) -> Error {
     Error::Storage(format!("{what}: {error}"))
 }
 
+fn failed_before() -> CommitError {
+    CommitError::Refused("the store below has failed before".to_owned())
+}
+
 fn foreign_space() -> Error {
     Error::Storage("a space of another store was asked for".to_owned())
 }
@@ -759,138 +827,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OPTIONS: KvOptions = KvOptions {
-        cache_bytes: 1 << 20,
-        write_buffer_bytes: 1 << 20,
-    };
-
-    /// Runs a check on a store in memory and on one on disk.
-    fn check(check: impl Fn(&Kv)) {
-        check(&Kv::memory());
-        let dir = tempfile::tempdir().unwrap();
-        check(&Kv::open(dir.path(), &OPTIONS).unwrap());
-    }
-
-    fn commit(kv: &Kv, space: &Space, writes: &[(&[u8], Option<&[u8]>)]) {
-        let mut batch = Batch::default();
-        for (key, value) in writes {
-            batch.push(space, Bytes::from(*key), value.map(Bytes::from));
-        }
-        kv.commit(batch, Sync::None).unwrap();
-    }
-
-    fn keys(walk: Walk) -> Vec<Vec<u8>> {
-        walk.map(|entry| entry.unwrap().0.to_vec()).collect()
-    }
-
-    #[test]
-    fn a_snapshot_stays_as_it_was() {
-        check(|kv| {
-            let space = kv.space("a").unwrap();
-            commit(kv, &space, &[(b"k", Some(b"1")), (b"gone", Some(b"1"))]);
-            let before = kv.snapshot();
-            commit(kv, &space, &[(b"k", Some(b"2")), (b"gone", None), (b"new", Some(b"2"))]);
-            let get = |snapshot: &Snapshot, key: &[u8]| snapshot.get(&space, key).unwrap();
-            assert_eq!(get(&before, b"k").as_deref(), Some(&b"1"[..]));
-            assert_eq!(get(&before, b"new"), None);
-            assert!(get(&before, b"gone").is_some());
-            let now = kv.snapshot();
-            assert_eq!(get(&now, b"k").as_deref(), Some(&b"2"[..]));
-            assert_eq!(get(&now, b"gone"), None);
-            assert_eq!(kv.get_latest(&space, b"k").unwrap(), get(&now, b"k"));
-        });
-    }
-
-    #[test]
-    fn walks_go_both_ways_within_bounds() {
-        check(|kv| {
-            let space = kv.space("a").unwrap();
-            let names: Vec<[u8; 2]> = (0..300_u16).map(u16::to_be_bytes).collect();
-            let writes: Vec<_> = names.iter().map(|key| (&key[..], Some(&b"v"[..]))).collect();
-            commit(kv, &space, &writes);
-            let snapshot = kv.snapshot();
-            let key = |n: u16| n.to_be_bytes().to_vec();
-            for (bounds, expected) in [
-                ((Bound::Unbounded, Bound::Unbounded), 0..300_u16),
-                ((Bound::Included(key(5)), Bound::Excluded(key(200))), 5..200),
-                ((Bound::Excluded(key(5)), Bound::Included(key(200))), 6..201),
-                ((Bound::Included(key(7)), Bound::Excluded(key(7))), 0..0),
-                ((Bound::Excluded(key(7)), Bound::Included(key(7))), 0..0),
-                ((Bound::Included(key(9)), Bound::Excluded(key(8))), 0..0),
-            ] {
-                let mut expected: Vec<_> = expected.map(key).collect();
-                let forward = snapshot.range(&space, bounds.clone(), Direction::Forward);
-                assert_eq!(keys(forward), expected, "{bounds:?}");
-                expected.reverse();
-                let backward = snapshot.range(&space, bounds.clone(), Direction::Backward);
-                assert_eq!(keys(backward), expected, "{bounds:?}");
-            }
-            let prefix = snapshot.prefix(&space, &[1], Direction::Backward);
-            assert_eq!(keys(prefix).len(), 300 - 256);
-        });
-    }
-
-    #[test]
-    fn a_dropped_space_is_gone_and_can_be_made_again() {
-        check(|kv| {
-            let space = kv.space("a").unwrap();
-            commit(kv, &space, &[(b"k", Some(b"1"))]);
-            let held = kv.snapshot();
-            kv.drop_space("a").unwrap();
-            assert_eq!(kv.space_names(), Vec::<String>::new());
-            assert!(held.get(&space, b"k").unwrap().is_some());
-            let again = kv.space("a").unwrap();
-            assert_eq!(kv.snapshot().get(&again, b"k").unwrap(), None);
-        });
-    }
-
-    #[test]
-    fn batches_over_spaces_and_their_durability_survive_opening_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-        let (a, b) = (kv.space("a").unwrap(), kv.space("b").unwrap());
-        let mut batch = Batch::default();
-        batch.put(&a, &b"k"[..], &b"1"[..]);
-        batch.put(&b, &b"k"[..], &b"2"[..]);
-        kv.commit(batch, Sync::Data).unwrap();
-        drop((a, b));
-        drop(kv);
-        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-        let value = |name: &str| {
-            let space = kv.find_space(name).unwrap();
-            kv.snapshot().get(&space, b"k").unwrap().unwrap().to_vec()
-        };
-        assert_eq!((value("a"), value("b")), (b"1".to_vec(), b"2".to_vec()));
-    }
-
-    #[test]
-    fn write_buffers_of_many_spaces_are_bounded_together() {
-        let dir = tempfile::tempdir().unwrap();
-        let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-        let spaces: Vec<_> = (0..20).map(|n| kv.space(&format!("s{n}")).unwrap()).collect();
-        let value = [7; 1000];
-        for n in 0..400_u32 {
-            let mut batch = Batch::default();
-            for space in &spaces {
-                batch.put(space, &n.to_be_bytes()[..], &value[..]);
-            }
-            kv.commit(batch, Sync::None).unwrap();
-        }
-        // 8 MB were written; of those that are not in files yet, only the bound and one look's worth.
-        let active = |space: &Space| space.keyspace.as_ref().unwrap().tree.active_memtable().size();
-        let buffered: u64 = spaces.iter().map(active).sum();
-        assert!(buffered <= OPTIONS.write_buffer_bytes * 5 / 4, "buffered={buffered}");
-        assert_eq!(keys(kv.snapshot().prefix(&spaces[3], &[], Direction::Forward)).len(), 400);
-    }
-
-    #[test]
-    fn the_end_of_a_prefix_is_the_next_key_that_does_not_have_it() {
-        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(prefix_end(&[1, 255, 255]), Some(vec![2]));
-        assert_eq!(prefix_end(&[255, 255]), None);
-        assert_eq!(prefix_end(&[]), None);
-    }
-}
+mod tests;

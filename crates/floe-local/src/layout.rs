@@ -156,12 +156,6 @@ impl<'a> Reader<'a> {
         self.bytes(count)
     }
 
-    /// Text of so many bytes.
-    pub(crate) fn text(&mut self, count: usize) -> Result<&'a str> {
-        let bytes = self.bytes(count)?;
-        std::str::from_utf8(bytes).map_err(|_| self.damaged())
-    }
-
     /// Checks that nothing is left.
     pub(crate) fn finish(self) -> Result<()> {
         if self.rest.is_empty() {
@@ -178,7 +172,16 @@ mod tests {
 
     #[test]
     fn varints_come_back_and_have_one_form() {
-        for number in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
+        for number in [
+            0,
+            1,
+            127,
+            128,
+            16_383,
+            16_384,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ] {
             let mut bytes = Vec::new();
             push_varint(&mut bytes, number);
             let mut reader = Reader::new(&bytes, "test");

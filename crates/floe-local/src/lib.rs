@@ -47,7 +47,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `items` `transact` `query` `tables` `changes` | the operations: check, then read a snapshot or ask the committer |
-//! | `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
+//! | `queue` `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
 //! | `apply` `indexes` `streams` `tokens` | what a write does besides the item: index entries, change records, expiry, tokens |
 //! | `jobs` `expire` `background` | what is done in steps between commits |
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
@@ -85,6 +85,9 @@ pub mod doctor;
 mod engine;
 mod expire;
 mod export;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod indexes;
 mod items;
 mod jobs;
@@ -94,6 +97,7 @@ mod layout;
 mod moment;
 mod options;
 mod query;
+mod queue;
 mod streams;
 mod tables;
 mod tokens;
@@ -114,8 +118,8 @@ use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Capabilities, Engine, Error, Result};
 
 use crate::answer::Answer;
-use crate::engine::Running;
 pub use crate::backup::BackupReport;
+use crate::engine::Running;
 pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
 pub use crate::options::{Durability, Options};
 

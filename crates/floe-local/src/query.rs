@@ -23,7 +23,10 @@ pub(crate) fn query(shared: &Shared, query: &Query) -> Result<Page> {
     let table = shared.table(&query.table_name)?;
     let plan = query.plan(table.definition())?;
     let entries = entries_of(&table, &plan)?;
-    let range = plan.range.as_ref().ok_or_else(|| damaged("plan of a query"))?;
+    let range = plan
+        .range
+        .as_ref()
+        .ok_or_else(|| damaged("plan of a query"))?;
     let mut bounds = entries.query_bounds(plan.key(), range)?;
     if let Some(start) = start_key(entries, &plan)? {
         match plan.forward {

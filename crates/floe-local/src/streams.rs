@@ -58,7 +58,9 @@ impl Streams {
     /// of that name has.
     pub(crate) fn free_moment(&self, table_name: &str, now: Timestamp) -> Timestamp {
         let streams = self.list();
-        let taken = streams.iter().filter(|stream| stream.table_name == table_name);
+        let taken = streams
+            .iter()
+            .filter(|stream| stream.table_name == table_name);
         let last = taken.map(|stream| stream.created).max();
         match last {
             Some(last) if last >= now => Timestamp::from_millis(last.as_millis() + 1),
@@ -92,7 +94,11 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     (year, month, day)
 }
@@ -174,7 +180,10 @@ impl Position {
             end: Some(self.sequence.max(shard.start)),
             ..shard
         };
-        (record::shard_key(stream, shard.start), closed.encode().into())
+        (
+            record::shard_key(stream, shard.start),
+            closed.encode().into(),
+        )
     }
 
     fn set_open(&mut self, stream: u32, view: StreamView, shard: ShardRecord) -> MetaWrite {
@@ -184,7 +193,10 @@ impl Position {
             records: 0,
         };
         self.open.insert(stream, open);
-        (record::shard_key(stream, shard.start), shard.encode().into())
+        (
+            record::shard_key(stream, shard.start),
+            shard.encode().into(),
+        )
     }
 }
 

@@ -36,14 +36,20 @@ pub(crate) fn list_tables(shared: &Shared, list: &ListTables) -> Result<ListTabl
 }
 
 /// Makes a table.
-pub(crate) fn create_table(shared: &Shared, create: &CreateTable) -> Result<Answer<TableDescription>> {
+pub(crate) fn create_table(
+    shared: &Shared,
+    create: &CreateTable,
+) -> Result<Answer<TableDescription>> {
     create.validate()?;
     let definition = create.definition()?;
     Ok(shared.run(move |group| group.create_table(definition)))
 }
 
 /// Changes a table.
-pub(crate) fn update_table(shared: &Shared, update: UpdateTable) -> Result<Answer<TableDescription>> {
+pub(crate) fn update_table(
+    shared: &Shared,
+    update: UpdateTable,
+) -> Result<Answer<TableDescription>> {
     update.validate()?;
     Ok(shared.run(move |group| {
         let table = group.idle_table(&update.table_name)?;
@@ -87,7 +93,10 @@ impl Shared {
     }
 
     fn describe(&self, table: &Table) -> TableDescription {
-        let stream = table.record.latest_stream.and_then(|id| self.streams.get(id));
+        let stream = table
+            .record
+            .latest_stream
+            .and_then(|id| self.streams.get(id));
         table.describe(&self.options, stream.as_deref())
     }
 }
@@ -108,7 +117,9 @@ impl Group<'_> {
         let shared = self.shared();
         let name = definition.name.clone();
         if shared.catalog.get(&name).is_some() {
-            return Err(Error::ResourceInUse(format!("Table already exists: {name}")));
+            return Err(Error::ResourceInUse(format!(
+                "Table already exists: {name}"
+            )));
         }
         let id = self.new_id();
         let indexes = definition.indexes.iter().map(|_| IndexRecord {
@@ -144,7 +155,10 @@ impl Group<'_> {
         self.change_expiry(&before, &mut record, is_empty);
         let stream = match before.definition.stream == record.definition.stream {
             true => None,
-            false => self.switch_stream(before.definition.stream.and(before.latest_stream), &mut record),
+            false => self.switch_stream(
+                before.definition.stream.and(before.latest_stream),
+                &mut record,
+            ),
         };
         Ok(self.publish(table.with_record(record), stream))
     }

@@ -82,7 +82,10 @@ fn slot(moment: Timestamp) -> u32 {
 /// Removes tokens that have expired, up to so many at once. Returns how many.
 pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
     let due = |now: Timestamp| {
-        let walk = shared.kv.snapshot().prefix(&shared.tokens, &[], Direction::Forward);
+        let walk = shared
+            .kv
+            .snapshot()
+            .prefix(&shared.tokens, &[], Direction::Forward);
         let mut keys = Vec::new();
         for entry in walk.take(EXPIRE_STEP) {
             let (key, value) = entry?;

@@ -188,7 +188,10 @@ fn replayed(transaction: &TransactWriteItems, sizes: &[usize]) -> TransactWriteI
 }
 
 fn cancel_if_faulty(reasons: &mut Vec<CancellationReason>) -> Result<()> {
-    if reasons.iter().all(|reason| reason.code == CancellationCode::None) {
+    if reasons
+        .iter()
+        .all(|reason| reason.code == CancellationCode::None)
+    {
         return Ok(());
     }
     Err(Error::TransactionCanceled {

@@ -1,5 +1,7 @@
 //! Indexes that are added to and removed from tables with items, over restarts and under writes.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Owned, memory, open};
@@ -26,13 +28,19 @@ fn order(id: i64) -> Item {
 }
 
 fn add_index(projection: Projection) -> UpdateTable {
-    let element = |name: &str, role| KeySchemaElement { name: name.into(), role };
+    let element = |name: &str, role| KeySchemaElement {
+        name: name.into(),
+        role,
+    };
     UpdateTable {
         attribute_definitions: vec![("state".into(), KeyKind::S), ("id".into(), KeyKind::N)],
         indexes: vec![IndexUpdate::Create(CreateIndex {
             name: "by_state".to_owned(),
             kind: IndexKind::Global,
-            key_schema: vec![element("state", KeyRole::Hash), element("id", KeyRole::Range)],
+            key_schema: vec![
+                element("state", KeyRole::Hash),
+                element("id", KeyRole::Range),
+            ],
             projection,
             throughput: None,
         })],
@@ -66,7 +74,11 @@ async fn an_index_is_filled_from_the_items_that_are_there() {
     for id in 0..2000 {
         store.put("Orders", order(id)).await;
     }
-    let described = store.engine.update_table(add_index(Projection::KeysOnly)).await.unwrap();
+    let described = store
+        .engine
+        .update_table(add_index(Projection::KeysOnly))
+        .await
+        .unwrap();
     assert_eq!(described.status, TableStatus::Updating);
     assert_eq!(described.indexes[0].status, TableStatus::Creating);
     assert!(described.indexes[0].backfilling);
@@ -81,11 +93,18 @@ async fn an_index_is_filled_from_the_items_that_are_there() {
     store.delete("Orders", Item::new().with("id", 0)).await;
     store.delete("Orders", Item::new().with("id", 1998)).await;
     store.put("Orders", order(2001)).await;
-    let close = UpdateItem::new("Orders", Item::new().with("id", 3), Update::new().set("state", "closed"));
+    let close = UpdateItem::new(
+        "Orders",
+        Item::new().with("id", 3),
+        Update::new().set("state", "closed"),
+    );
     store.engine.write_item(close.into()).await.unwrap();
     store.settle();
 
-    let expected: Vec<i64> = (0..2002).step_by(3).filter(|id| ![0, 3, 1998].contains(id)).collect();
+    let expected: Vec<i64> = (0..2002)
+        .step_by(3)
+        .filter(|id| ![0, 3, 1998].contains(id))
+        .collect();
     assert_eq!(open_orders(&store).await.unwrap(), expected);
     let described = describe(&store).await;
     assert_eq!(described.status, TableStatus::Active);
@@ -108,7 +127,11 @@ async fn filling_and_removing_go_on_after_a_restart() {
         }
         store.engine.batch_write_item(batch).await.unwrap();
     }
-    store.engine.update_table(add_index(Projection::All)).await.unwrap();
+    store
+        .engine
+        .update_table(add_index(Projection::All))
+        .await
+        .unwrap();
     store.engine.run_background_once().unwrap();
     drop(store);
 
@@ -120,7 +143,10 @@ async fn filling_and_removing_go_on_after_a_restart() {
 
     let described = store.engine.update_table(remove_index()).await.unwrap();
     assert_eq!(described.indexes[0].status, TableStatus::Deleting);
-    assert!(matches!(open_orders(&store).await, Err(Error::Validation(_))));
+    assert!(matches!(
+        open_orders(&store).await,
+        Err(Error::Validation(_))
+    ));
     drop(store);
 
     let store = open(dir.path());
@@ -128,7 +154,11 @@ async fn filling_and_removing_go_on_after_a_restart() {
     assert!(matches!(busy, Err(Error::ResourceInUse(_))), "{busy:?}");
     store.settle();
     assert!(describe(&store).await.indexes.is_empty());
-    store.engine.update_table(add_index(Projection::All)).await.unwrap();
+    store
+        .engine
+        .update_table(add_index(Projection::All))
+        .await
+        .unwrap();
     store.settle();
     assert_eq!(open_orders(&store).await.unwrap().len(), 500);
 }
@@ -137,7 +167,11 @@ async fn filling_and_removing_go_on_after_a_restart() {
 async fn an_index_on_an_empty_table_is_ready_at_once() {
     let store = memory();
     store.create(orders()).await;
-    let described = store.engine.update_table(add_index(Projection::All)).await.unwrap();
+    let described = store
+        .engine
+        .update_table(add_index(Projection::All))
+        .await
+        .unwrap();
     assert_eq!(described.indexes[0].status, TableStatus::Active);
     store.put("Orders", order(3)).await;
     assert_eq!(open_orders(&store).await.unwrap(), [3]);
@@ -148,8 +182,16 @@ async fn a_table_whose_index_is_being_filled_is_not_removed() {
     let store = memory();
     store.create(orders()).await;
     store.put("Orders", order(3)).await;
-    store.engine.update_table(add_index(Projection::All)).await.unwrap();
-    let refused = store.engine.delete_table("Orders".into()).await.unwrap_err();
+    store
+        .engine
+        .update_table(add_index(Projection::All))
+        .await
+        .unwrap();
+    let refused = store
+        .engine
+        .delete_table("Orders".into())
+        .await
+        .unwrap_err();
     assert_eq!(
         refused.to_string(),
         "Attempt to change a resource which is still in use: Table is being updated: Orders"

@@ -1,5 +1,7 @@
 //! Opening, closing and opening again.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 use floe_local::{Durability, LocalEngine, Options};
@@ -39,7 +41,10 @@ async fn what_was_answered_is_there_after_opening_again() {
     drop(engine);
 
     let engine = LocalEngine::open(dir.path()).unwrap();
-    assert_eq!(engine.describe_table("Things".into()).await.unwrap(), before);
+    assert_eq!(
+        engine.describe_table("Things".into()).await.unwrap(),
+        before
+    );
     assert_eq!(count(&engine).await, 100);
     let get = GetItem::new("Things", Item::new().with("id", 42));
     let found = engine.get_item(get).await.unwrap().item.unwrap();
@@ -53,7 +58,10 @@ async fn a_removed_table_stays_removed_and_its_name_is_free() {
     create_table(&engine, "Things").await;
     put(&engine, 1).await.unwrap();
     let first = engine.delete_table("Things".into()).await.unwrap();
-    assert!(matches!(put(&engine, 2).await, Err(Error::ResourceNotFound(_))));
+    assert!(matches!(
+        put(&engine, 2).await,
+        Err(Error::ResourceNotFound(_))
+    ));
     create_table(&engine, "Things").await;
     drop(engine);
     let engine = LocalEngine::open(dir.path()).unwrap();
@@ -77,7 +85,10 @@ async fn a_newer_format_is_refused() {
     drop(LocalEngine::open(dir.path()).unwrap());
     std::fs::write(dir.path().join("FORMAT"), "floe-local 2\n").unwrap();
     let message = message(dir.path());
-    assert!(message.contains("newer version") && message.contains("format=2"), "{message}");
+    assert!(
+        message.contains("newer version") && message.contains("format=2"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

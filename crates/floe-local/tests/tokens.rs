@@ -1,5 +1,7 @@
 //! Requests with a token apply once, however often they are sent.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::time::Duration;
@@ -14,7 +16,9 @@ use floe_store::table::KeyKind;
 use floe_store::{Engine, Error, Item, TableDef};
 
 fn counters() -> TableDef {
-    TableDef::builder("Counters", "id", KeyKind::S).build().unwrap()
+    TableDef::builder("Counters", "id", KeyKind::S)
+        .build()
+        .unwrap()
 }
 
 fn key() -> Item {
@@ -35,7 +39,11 @@ async fn a_repeated_transaction_is_applied_once_and_costs_reads() {
     store.create(counters()).await;
     let mut request = transaction("t-1");
     request.return_capacity = ReturnConsumedCapacity::Total;
-    let first = store.engine.transact_write_items(request.clone()).await.unwrap();
+    let first = store
+        .engine
+        .transact_write_items(request.clone())
+        .await
+        .unwrap();
     let again = store.engine.transact_write_items(request).await.unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
     assert_eq!(first.consumed[0].write.as_f64(), 2.0);
@@ -47,12 +55,20 @@ async fn a_repeated_transaction_is_applied_once_and_costs_reads() {
 async fn a_token_of_another_request_is_refused() {
     let store = memory();
     store.create(counters()).await;
-    store.engine.transact_write_items(transaction("t-1")).await.unwrap();
+    store
+        .engine
+        .transact_write_items(transaction("t-1"))
+        .await
+        .unwrap();
     let other = TransactWriteItems::new([add(2).into()]).token("t-1");
     let refused = store.engine.transact_write_items(other).await;
     assert_eq!(refused, Err(Error::IdempotentParameterMismatch));
     // A single write has tokens of its own.
-    store.engine.write_item(add(5).token("t-1").into()).await.unwrap();
+    store
+        .engine
+        .write_item(add(5).token("t-1").into())
+        .await
+        .unwrap();
     let refused = store.engine.write_item(add(6).token("t-1").into()).await;
     assert_eq!(refused, Err(Error::IdempotentParameterMismatch));
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 6)));
@@ -62,7 +78,12 @@ async fn a_token_of_another_request_is_refused() {
 async fn a_repeated_write_answers_what_the_first_did() {
     let store = memory();
     store.create(counters()).await;
-    let write = || -> WriteItem { add(1).token("w-1").return_values(ReturnValues::AllNew).into() };
+    let write = || -> WriteItem {
+        add(1)
+            .token("w-1")
+            .return_values(ReturnValues::AllNew)
+            .into()
+    };
     let answer = |n: i64| WriteItemOutput {
         attributes: Some(key().with("n", n)),
         ..Default::default()
@@ -70,7 +91,10 @@ async fn a_repeated_write_answers_what_the_first_did() {
     assert_eq!(store.engine.write_item(write()).await, Ok(answer(1)));
     store.engine.write_item(add(10).into()).await.unwrap();
     assert_eq!(store.engine.write_item(write()).await, Ok(answer(1)));
-    assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 11)));
+    assert_eq!(
+        store.get("Counters", key()).await,
+        Some(key().with("n", 11))
+    );
 }
 
 #[tokio::test]
@@ -78,22 +102,38 @@ async fn tokens_outlive_a_restart_and_are_forgotten_after_ten_minutes() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(counters()).await;
-    store.engine.transact_write_items(transaction("t-1")).await.unwrap();
+    store
+        .engine
+        .transact_write_items(transaction("t-1"))
+        .await
+        .unwrap();
     let clock = store.clock.clone();
     drop(store);
 
     let store = open_at(dir.path(), clock.clone());
     clock.advance(Duration::from_secs(599));
     store.settle();
-    store.engine.transact_write_items(transaction("t-1")).await.unwrap();
+    store
+        .engine
+        .transact_write_items(transaction("t-1"))
+        .await
+        .unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
 
     clock.advance(Duration::from_secs(1));
-    store.engine.transact_write_items(transaction("t-1")).await.unwrap();
+    store
+        .engine
+        .transact_write_items(transaction("t-1"))
+        .await
+        .unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 2)));
     clock.advance(Duration::from_secs(601));
     store.settle();
-    store.engine.transact_write_items(transaction("t-1")).await.unwrap();
+    store
+        .engine
+        .transact_write_items(transaction("t-1"))
+        .await
+        .unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 3)));
 }
 

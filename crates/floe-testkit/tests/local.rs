@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use floe_local::{LocalEngine, Options};
+use floe_local::{Durability, LocalEngine, Options};
 use floe_store::env::ManualClock;
 use floe_store::{BoxFuture, Engine, Env, Result};
 use floe_testkit::Harness;
@@ -23,25 +23,36 @@ struct Local {
     seed: u64,
     /// Where it is kept, if not in memory.
     dir: Option<TempDir>,
+    durability: Durability,
 }
 
 impl Local {
     /// An empty engine in memory.
     fn memory(seed: u64) -> Self {
-        Self::new(seed, None)
+        Self::new(seed, None, Durability::Sync)
     }
 
     /// An empty engine in a directory of its own.
     fn directory(seed: u64) -> Self {
-        Self::new(seed, Some(tempfile::tempdir().unwrap()))
+        Self::new(seed, Some(tempfile::tempdir().unwrap()), Durability::Sync)
     }
 
-    fn new(seed: u64, dir: Option<TempDir>) -> Self {
+    /// The same without waiting for the disk, which only a loss of power could tell.
+    fn relaxed_directory(seed: u64) -> Self {
+        Self::new(
+            seed,
+            Some(tempfile::tempdir().unwrap()),
+            Durability::Relaxed,
+        )
+    }
+
+    fn new(seed: u64, dir: Option<TempDir>, durability: Durability) -> Self {
         let mut local = Self {
             engine: None,
             clock: TestEnv::seeded(seed).clock,
             seed,
             dir,
+            durability,
         };
         local.open().unwrap();
         local
@@ -49,7 +60,10 @@ impl Local {
 
     fn open(&mut self) -> Result<()> {
         let env = Env::manual(self.clock.clone(), self.seed);
-        let options = Options::new().env(env).background(false);
+        let options = Options::new()
+            .env(env)
+            .durability(self.durability)
+            .background(false);
         self.engine = Some(Arc::new(match &self.dir {
             Some(dir) => LocalEngine::open_with(dir.path(), options)?,
             None => LocalEngine::memory_with(options)?,
@@ -113,6 +127,6 @@ async fn random_operations_in_memory_are_answered_as_the_model_answers() {
 
 #[tokio::test]
 async fn random_operations_in_a_directory_are_answered_as_the_model_answers() {
-    let report = run_property(async |seed| Local::directory(seed), 2, 2000).await;
+    let report = run_property(async |seed| Local::relaxed_directory(seed), 2, 3000).await;
     println!("{}", report.unwrap());
 }

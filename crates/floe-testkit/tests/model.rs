@@ -21,9 +21,17 @@ async fn every_planted_bug_is_found() {
     for bug in Bug::ALL {
         let make = async |seed| MutantHarness::new(ModelHarness::new(seed), bug);
         let found = run_property(make, 1, OPERATIONS).await;
-        let mismatch = found.expect_err(&format!("{bug:?} is found within {OPERATIONS} operations"));
-        println!("{bug:?}: operations={} steps={}", mismatch.operations, mismatch.steps.len());
-        assert!(mismatch.steps.len() <= 12, "{bug:?} is shown by a few steps: {mismatch}");
+        let mismatch =
+            found.expect_err(&format!("{bug:?} is found within {OPERATIONS} operations"));
+        println!(
+            "{bug:?}: operations={} steps={}",
+            mismatch.operations,
+            mismatch.steps.len()
+        );
+        assert!(
+            mismatch.steps.len() <= 12,
+            "{bug:?} is shown by a few steps: {mismatch}"
+        );
     }
 }
 
@@ -31,9 +39,17 @@ async fn every_planted_bug_is_found() {
 async fn a_mismatch_is_told_with_its_seed_and_its_steps() {
     let bug = Bug::ConditionIgnoredOnDelete;
     let make = async |seed| MutantHarness::new(ModelHarness::new(seed), bug);
-    let mismatch = run_property(make, 3, 4000).await.expect_err("the bug is found");
+    let mismatch = run_property(make, 3, 4000)
+        .await
+        .expect_err("the bug is found");
     let text = mismatch.to_string();
-    assert!(text.starts_with("the engine and the model disagree: seed=3 "), "{text}");
+    assert!(
+        text.starts_with("the engine and the model disagree: seed=3 "),
+        "{text}"
+    );
     assert!(text.contains("delete "), "{text}");
-    assert!(text.contains("\n  expected: ") && text.contains("\n  actual: "), "{text}");
+    assert!(
+        text.contains("\n  expected: ") && text.contains("\n  actual: "),
+        "{text}"
+    );
 }

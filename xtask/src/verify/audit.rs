@@ -2,6 +2,7 @@
 //! indexes with the items, the items with a replay of the change log.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use floe_store::expr::KeyCondition;
@@ -9,10 +10,14 @@ use floe_store::op::{Page, Query, Scan};
 use floe_store::table::{IndexDef, IndexKind};
 use floe_store::{Engine, Error, Item, Result, TableDef};
 
+use super::directory::{self, Settings};
+use super::figures::Figures;
 use super::ledger::{Finding, Ledger};
 use super::preload::Preload;
 use super::replay::Replay;
+use super::runtime;
 use super::stage::{GROUPS, Key, TABLE, group};
+use crate::Failure;
 
 /// How many findings are told in words; the rest is only counted.
 const NOTES_MAX: usize = 10;
@@ -30,6 +35,8 @@ pub(super) struct Findings {
     pub(super) index_mismatch: u64,
     /// Places where the change log leaves something out or does not lead to the items.
     pub(super) log_gaps: u64,
+    /// What the engine's own doctor found.
+    pub(super) doctor: u64,
     /// The first findings in words.
     pub(super) notes: Vec<String>,
 }
@@ -42,6 +49,28 @@ impl Findings {
             && self.phantom == 0
             && self.index_mismatch == 0
             && self.log_gaps == 0
+            && self.doctor == 0
+    }
+
+    /// Adds them to the figures of a check.
+    pub(super) fn put(&self, figures: Figures, prefix: &str) -> Figures {
+        let Self {
+            lost,
+            torn,
+            phantom,
+            index_mismatch,
+            log_gaps,
+            doctor,
+            ..
+        } = self;
+        let key = |name: &str| format!("{prefix}{name}");
+        figures
+            .put(&key("lost"), lost)
+            .put(&key("torn"), torn)
+            .put(&key("phantom"), phantom)
+            .put(&key("index_mismatch"), index_mismatch)
+            .put(&key("log_gaps"), log_gaps)
+            .put(&key("doctor"), doctor)
     }
 
     /// Adds what another look has found.
@@ -51,6 +80,7 @@ impl Findings {
         self.phantom += other.phantom;
         self.index_mismatch += other.index_mismatch;
         self.log_gaps += other.log_gaps;
+        self.doctor += other.doctor;
         other.notes.into_iter().for_each(|note| self.note(note));
     }
 
@@ -74,6 +104,28 @@ pub(super) enum Scope {
 /// Items by their keys.
 pub(super) type Items = BTreeMap<Key, Item>;
 
+/// Opens a directory on which nothing was loaded in advance, looks all over it, lets the doctor look
+/// as well, and closes it.
+pub(super) fn look_over(
+    folder: &Path,
+    ledger: &Ledger,
+    replay: &mut Replay,
+) -> Result<(Findings, Items), Failure> {
+    let opened = directory::open(folder, Settings::IDLE)?;
+    let engine = opened.engine();
+    let audit = Audit {
+        engine: &engine,
+        ledger,
+        preload: Preload::default(),
+        scope: Scope::Everything,
+    };
+    let (mut findings, items) = runtime()?.block_on(audit.run(replay))?;
+    opened.ask_doctor(&mut findings)?;
+    drop(engine);
+    opened.close()?;
+    Ok((findings, items))
+}
+
 /// One look over an engine.
 pub(super) struct Audit<'a> {
     pub(super) engine: &'a Arc<dyn Engine>,
@@ -96,13 +148,15 @@ impl Audit<'_> {
             }
             Err(error) => return Err(error),
         };
-        let items = self.read(None, |item| Some(item.clone()), &mut findings).await?;
+        let items = self
+            .read(None, |item| Some(item.clone()), &mut findings)
+            .await?;
         self.judge(&items, &mut findings);
         for index in &table.indexes {
             self.compare(&table, index, &items, &mut findings).await?;
         }
         replay.read_on(self.engine, &mut findings).await?;
-        replay.compare(&items, self.preload, &mut findings);
+        replay.compare(&items, &mut findings);
         Ok((findings, items))
     }
 
@@ -119,7 +173,10 @@ impl Audit<'_> {
             let told = self.ledger.tell(key);
             findings.note(format!("key={key} found={} told={told}", brief(found)));
         }
-        for item in items.values().filter(|item| self.ledger.is_torn(item, items)) {
+        for item in items
+            .values()
+            .filter(|item| self.ledger.is_torn(item, items))
+        {
             findings.torn += 1;
             findings.note(format!("half a transaction: {}", brief(Some(item))));
         }
@@ -144,7 +201,9 @@ impl Audit<'_> {
             if wanted != found {
                 findings.index_mismatch += 1;
                 let (name, found, wanted) = (&index.name, brief(found), brief(wanted));
-                findings.note(format!("index={name} key={key} found={found} wanted={wanted}"));
+                findings.note(format!(
+                    "index={name} key={key} found={found} wanted={wanted}"
+                ));
             }
         }
         Ok(())

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::env::SeededRandom;
 use floe_store::op::{
-    DeleteItem, GetItem, PutItem, TransactGet, TransactGetItems, TransactWrite,
-    TransactWriteItems, UpdateItem, WriteItem,
+    DeleteItem, GetItem, PutItem, TransactGet, TransactGetItems, TransactWrite, TransactWriteItems,
+    UpdateItem, WriteItem,
 };
 use floe_store::{Engine, Error, Item};
 
@@ -220,11 +220,13 @@ impl Client {
         };
         let step = self.next_step(known.version, State::Set);
         let by_update = self.random.below(2) == 0;
-        let actions = keys.iter().map(|key| match single(key, step, known, by_update) {
-            WriteItem::Put(put) => TransactWrite::Put(put),
-            WriteItem::Update(update) => TransactWrite::Update(update),
-            WriteItem::Delete(delete) => TransactWrite::Delete(delete),
-        });
+        let actions = keys
+            .iter()
+            .map(|key| match single(key, step, known, by_update) {
+                WriteItem::Put(put) => TransactWrite::Put(put),
+                WriteItem::Update(update) => TransactWrite::Update(update),
+                WriteItem::Delete(delete) => TransactWrite::Delete(delete),
+            });
         let input = TransactWriteItems::new(actions).token(format!("trio-{}", step.stamp));
         let operation = Operation {
             stamp: step.stamp,
@@ -243,11 +245,19 @@ impl Client {
     }
 
     async fn look_at_trio(&self, keys: &[Key; 3]) -> io::Result<Option<Known>> {
-        let gets = keys.each_ref().map(|key| TransactGet::new(TABLE, key.attributes()));
-        let result = self.engine.transact_get_items(TransactGetItems::new(gets)).await;
+        let gets = keys
+            .each_ref()
+            .map(|key| TransactGet::new(TABLE, key.attributes()));
+        let result = self
+            .engine
+            .transact_get_items(TransactGetItems::new(gets))
+            .await;
         let result = result.map(|output| output.items);
         if let Ok(items) = &result {
-            let faces: Vec<_> = items.iter().map(|i| i.as_ref().and_then(version_and_stamp)).collect();
+            let faces: Vec<_> = items
+                .iter()
+                .map(|i| i.as_ref().and_then(version_and_stamp))
+                .collect();
             if faces.windows(2).any(|pair| pair.first() != pair.last()) {
                 let message = format!("a snapshot shows half a transaction: {keys:?} {faces:?}");
                 self.tell(&Record::Broken(message))?;
@@ -264,7 +274,10 @@ impl Client {
                 return Ok(None);
             }
         };
-        let version = item.as_ref().and_then(version_and_stamp).map(|(version, _)| version);
+        let version = item
+            .as_ref()
+            .and_then(version_and_stamp)
+            .map(|(version, _)| version);
         Ok(Some(Known {
             version: version.unwrap_or(self.round.version_floor()),
             is_there: version.is_some(),
@@ -308,7 +321,10 @@ impl Client {
 
     fn is_own(&self, operation: &Operation) -> bool {
         let own = format!("own-{}", self.number);
-        operation.effects.iter().all(|(key, _)| key.partition == own)
+        operation
+            .effects
+            .iter()
+            .all(|(key, _)| key.partition == own)
     }
 
     fn tell(&self, record: &Record) -> io::Result<()> {

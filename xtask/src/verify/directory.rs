@@ -6,6 +6,7 @@ use std::sync::Arc;
 use floe_local::{Durability, LocalEngine, Options};
 use floe_store::{Engine, Result};
 
+use super::audit::Findings;
 use crate::args::Args;
 
 /// How to open a directory.
@@ -20,6 +21,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// For looking: nothing happens that one does not do oneself.
+    pub(super) const IDLE: Self = Self {
+        is_relaxed: false,
+        is_small: false,
+        is_idle: true,
+    };
+
     /// As flags of a process that a check starts.
     pub(super) fn flags(self) -> impl Iterator<Item = &'static str> {
         let flags = [
@@ -65,6 +73,16 @@ impl Opened {
     /// The engine, to be shared.
     pub(super) fn engine(&self) -> Arc<dyn Engine> {
         Arc::clone(&self.0) as Arc<dyn Engine>
+    }
+
+    /// Lets the engine's own doctor look at everything that is stored.
+    pub(super) fn ask_doctor(&self, findings: &mut Findings) -> Result<()> {
+        let report = self.0.doctor(false)?;
+        findings.doctor += report.findings_total;
+        for finding in report.findings {
+            findings.note(format!("doctor: {finding:?}"));
+        }
+        Ok(())
     }
 
     /// Closes the directory.

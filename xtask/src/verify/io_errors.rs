@@ -22,7 +22,7 @@ use crate::args::Args;
 use crate::shim::{Counts, Fault, FaultKind, Shim};
 use crate::{Failure, out};
 pub(super) use endure::{ROLE, run as run_child};
-use point::{Bench, Base};
+use point::{Base, Bench};
 
 pub(super) const CHECK: Check = Check {
     name: "io-errors",
@@ -33,7 +33,10 @@ pub(super) const CHECK: Check = Check {
           hang, and what it acknowledged must be there when the\ndirectory is opened again, also \
           when the power was cut after a failed sync. The same on a disk that is full.",
     flags: &[
-        ("--points N", "at most so many calls of each kind to fail (quick: 12; full: every one)"),
+        (
+            "--points N",
+            "at most so many calls of each kind to fail (quick: 12; full: every one)",
+        ),
         ("--operations N", "operations of the process (60)"),
     ],
     planted: &[Bug::AckFailed],
@@ -183,22 +186,17 @@ fn verdict(plan: Plan, mut total: Total, full: full::Outcome, started: Instant) 
     let figures = figures
         .put("tmpfs", full.is_tmpfs)
         .put("full_acked", full.acked)
-        .put("full_refused", full.point.is_refused)
-        .put("lost", findings.lost)
-        .put("torn", findings.torn)
-        .put("phantom", findings.phantom)
-        .put("index_mismatch", findings.index_mismatch)
-        .put("log_gaps", findings.log_gaps)
+        .put("full_refused", full.point.is_refused);
+    let figures = findings
+        .put(figures, "")
         .put("resumed", faults.resumed)
         .put("unclear", faults.unclear)
         .put("panicked", faults.panicked)
         .put("hung", faults.hung)
         .put("unopened", faults.unopened)
         .put("seconds", started.elapsed().as_secs());
-    let is_clean = findings.is_clean()
-        && faults.is_clean()
-        && total.injected > 0
-        && full.point.is_refused;
+    let is_clean =
+        findings.is_clean() && faults.is_clean() && total.injected > 0 && full.point.is_refused;
     let found = plan.planted.map(|_| findings.lost > 0);
     Verdict::new(figures, is_clean, found)
 }

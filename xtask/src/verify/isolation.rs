@@ -78,7 +78,10 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     if !report.is_ok() && plan.planted.is_none() {
         out::note(&report.to_string());
     }
-    let aborted = history.iter().filter(|t| t.status == Status::Aborted).count();
+    let aborted = history
+        .iter()
+        .filter(|t| t.status == Status::Aborted)
+        .count();
     let figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)
         .put("transactions", report.transactions)
@@ -164,7 +167,9 @@ impl Client {
         let Plan { keys, .. } = self.shared.plan;
         let oldest = begun / TRANSACTIONS_PER_LIST;
         let count = 1 + self.random.below(LISTS_MAX);
-        (0..count).map(|_| oldest + self.random.below(keys)).collect()
+        (0..count)
+            .map(|_| oldest + self.random.below(keys))
+            .collect()
     }
 
     async fn read_only(&self, keys: &BTreeSet<u64>) -> Result<()> {
@@ -206,7 +211,11 @@ impl Client {
                 TransactWrite::Check(ConditionCheck::new(TABLE, key_of(list.key), unchanged))
             });
         }
-        match self.engine.transact_write_items(TransactWriteItems::new(actions)).await {
+        match self
+            .engine
+            .transact_write_items(TransactWriteItems::new(actions))
+            .await
+        {
             Ok(_) => transaction.committed(),
             Err(error) if is_refusal(&error) => transaction.aborted(),
             Err(error) => return Err(error),
@@ -216,9 +225,14 @@ impl Client {
 
     async fn read(&self, keys: &BTreeSet<u64>) -> Result<Vec<List>> {
         let gets = keys.iter().map(|key| TransactGet::new(TABLE, key_of(*key)));
-        let output = self.engine.transact_get_items(TransactGetItems::new(gets)).await?;
+        let output = self
+            .engine
+            .transact_get_items(TransactGetItems::new(gets))
+            .await?;
         let items = keys.iter().zip(output.items);
-        Ok(items.map(|(key, item)| List::from(*key, item.as_ref())).collect())
+        Ok(items
+            .map(|(key, item)| List::from(*key, item.as_ref()))
+            .collect())
     }
 }
 
@@ -228,7 +242,11 @@ impl List {
         let number = |value: &Value| value.as_n().and_then(|n| n.to_u64());
         Self {
             key,
-            values: values.unwrap_or_default().iter().filter_map(number).collect(),
+            values: values
+                .unwrap_or_default()
+                .iter()
+                .filter_map(number)
+                .collect(),
             is_there: item.is_some(),
         }
     }

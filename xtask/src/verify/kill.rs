@@ -28,7 +28,10 @@ pub(super) const CHECK: Check = Check {
           the median.",
     flags: &[
         ("--cycles N", "how often to kill (50)"),
-        ("--items N", "items in the table before the first cycle (1000000; quick: 20000)"),
+        (
+            "--items N",
+            "items in the table before the first cycle (1000000; quick: 20000)",
+        ),
         ("--clients N", "clients at once (32)"),
     ],
     planted: &[
@@ -77,7 +80,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         plan,
         random: SeededRandom::new(plan.seed),
         ledger: Ledger::default(),
-        replay: Replay::default(),
+        replay: Replay::new(plan.preload),
         findings: Findings::default(),
         broken: 0,
         reopen_us: Vec::new(),
@@ -125,28 +128,32 @@ struct Run {
 impl Run {
     fn cycle(&mut self, folder: &Path, cycle: u64) -> Result<(), Failure> {
         self.write_and_kill(folder, cycle)?;
-        let settings = Settings {
-            is_idle: true,
-            ..Settings::default()
-        };
         let opening = Instant::now();
-        let opened = directory::open(folder, settings)?;
+        let opened = directory::open(folder, Settings::IDLE)?;
         let micros = opening.elapsed().as_micros();
-        self.reopen_us.push(u64::try_from(micros).unwrap_or(u64::MAX));
+        self.reopen_us
+            .push(u64::try_from(micros).unwrap_or(u64::MAX));
 
         let is_last = cycle == self.plan.cycles;
         if is_last {
             // From the beginning once more, in one go.
-            self.replay = Replay::default();
+            self.replay = Replay::new(self.plan.preload);
         }
         let engine = Flawed::plant(opened.engine(), self.plan.planted);
         let audit = Audit {
             engine: &engine,
             ledger: &self.ledger,
             preload: self.plan.preload,
-            scope: if is_last { Scope::Everything } else { Scope::Named },
+            scope: if is_last {
+                Scope::Everything
+            } else {
+                Scope::Named
+            },
         };
-        let (findings, items) = runtime()?.block_on(audit.run(&mut self.replay))?;
+        let (mut findings, items) = runtime()?.block_on(audit.run(&mut self.replay))?;
+        if is_last {
+            opened.ask_doctor(&mut findings)?;
+        }
         self.findings.add(findings);
         self.ledger.settle(&items);
         drop(engine);
@@ -181,7 +188,8 @@ impl Run {
         told.iter().for_each(|record| self.take(record));
         if ending.panicked() {
             self.broken += 1;
-            self.findings.note(format!("the writing process panicked: {}", ending.stderr));
+            self.findings
+                .note(format!("the writing process panicked: {}", ending.stderr));
         }
         Ok(())
     }
@@ -214,16 +222,9 @@ impl Run {
     }
 
     fn verdict(self, elapsed: Duration) -> Verdict {
-        let Findings {
-            lost,
-            torn,
-            phantom,
-            index_mismatch,
-            log_gaps,
-            notes,
-        } = &self.findings;
+        let findings = &self.findings;
         if self.plan.planted.is_none() {
-            notes.iter().for_each(|note| out::note(note));
+            findings.notes.iter().for_each(|note| out::note(note));
         }
         let tally = self.ledger.tally;
         let reopen_ms = median(&self.reopen_us) / 1000;
@@ -236,24 +237,21 @@ impl Run {
             .put("writes", tally.intents)
             .put("acked", tally.acked)
             .put("refused", tally.refused)
-            .put("log_records", self.replay.records)
-            .put("lost", lost)
-            .put("torn", torn)
-            .put("phantom", phantom)
+            .put("log_records", self.replay.records);
+        let figures = findings
+            .put(figures, "")
             .put("doubled", tally.doubled)
-            .put("index_mismatch", index_mismatch)
-            .put("log_gaps", log_gaps)
             .put("broken", self.broken)
             .put("reopen_ms_p50", reopen_ms)
             .put("reopen_ms_max", reopen_ms_max)
             .put("seconds", elapsed.as_secs());
         let found = self.plan.planted.map(|bug| match bug {
-            Bug::EarlyAck => *lost > 0,
-            Bug::SplitTransaction => *torn > 0,
-            Bug::SkippedIndex => *index_mismatch > 0,
-            _ => *log_gaps > 0,
+            Bug::EarlyAck => findings.lost > 0,
+            Bug::SplitTransaction => findings.torn > 0,
+            Bug::SkippedIndex => findings.index_mismatch > 0,
+            _ => findings.log_gaps > 0,
         });
-        let is_clean = self.findings.is_clean()
+        let is_clean = findings.is_clean()
             && self.broken == 0
             && tally.doubled == 0
             && tally.acked > 0

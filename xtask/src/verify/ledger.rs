@@ -178,7 +178,11 @@ impl History {
                 State::Expiring(at) => at <= now_secs,
                 State::Absent => true,
             });
-        if is_explained { Finding::Fine } else { Finding::Lost }
+        if is_explained {
+            Finding::Fine
+        } else {
+            Finding::Lost
+        }
     }
 
     fn settle(&mut self, found: Option<(u64, u64)>) {
@@ -302,7 +306,11 @@ mod tests {
         let check = |at_a: Step, at_b: Option<Step>, torn: bool| {
             let mut items = BTreeMap::from([(a.clone(), at_a.item(&a).unwrap())]);
             items.extend(at_b.map(|step| (b.clone(), step.item(&b).unwrap())));
-            assert_eq!(ledger.is_torn(&items[&a], &items), torn, "{at_a:?} {at_b:?}");
+            assert_eq!(
+                ledger.is_torn(&items[&a], &items),
+                torn,
+                "{at_a:?} {at_b:?}"
+            );
         };
         check(set(1, 10), Some(set(1, 10)), false);
         check(set(2, 11), Some(set(2, 11)), false);

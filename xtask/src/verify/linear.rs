@@ -88,7 +88,11 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         .put("check_ms", (started.elapsed() - played).as_millis());
     let is_complete = report.operations as u64 >= plan.operations && report.unknown == 0;
     let found = plan.planted.map(|_| !report.violations.is_empty());
-    Ok(Verdict::new(figures, report.is_linearizable() && is_complete, found))
+    Ok(Verdict::new(
+        figures,
+        report.is_linearizable() && is_complete,
+        found,
+    ))
 }
 
 type Operation = RegisterOp<u64>;
@@ -145,7 +149,11 @@ impl Client {
     async fn run(&mut self) -> Result<()> {
         let take = |left: u64| left.checked_sub(1);
         let left = Arc::clone(&self.shared);
-        while left.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+        while left
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok()
+        {
             let key = self.random.below(self.shared.keys);
             let seen = self.seen.get(&key).copied().flatten();
             match self.random.below(100) {

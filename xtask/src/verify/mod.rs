@@ -80,8 +80,14 @@ struct Common {
 impl Common {
     const FLAGS: [(&'static str, &'static str); 3] = [
         ("--quick", "the short form, as CI runs it"),
-        ("--seed N", "choose as in an earlier run, by the seed that it printed"),
-        ("--planted BUG", "plant a bug; succeeds only if the check finds it"),
+        (
+            "--seed N",
+            "choose as in an earlier run, by the seed that it printed",
+        ),
+        (
+            "--planted BUG",
+            "plant a bug; succeeds only if the check finds it",
+        ),
     ];
 
     fn take(args: &mut Args, allowed: &[Bug]) -> Result<Self, Failure> {
@@ -114,14 +120,20 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
         let asked = args.help();
         args.finish("cargo xtask verify")?;
         out::figures(&help());
-        return Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(2) });
+        return Ok(if asked {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(2)
+        });
     };
     if name == "all" {
         return run_all(args);
     }
     let check = CHECKS.into_iter().find(|check| check.name == name);
     let check = check.ok_or_else(|| {
-        Failure::usage(format!("no such check: {name}; see cargo xtask verify --help"))
+        Failure::usage(format!(
+            "no such check: {name}; see cargo xtask verify --help"
+        ))
     })?;
     if args.help() {
         out::figures(&check.help());
@@ -129,7 +141,11 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     }
     let common = Common::take(&mut args, check.planted)?;
     let is_met = check.run(&common, args)?;
-    Ok(if is_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn run_all(mut args: Args) -> Result<ExitCode, Failure> {
@@ -141,17 +157,22 @@ fn run_all(mut args: Args) -> Result<ExitCode, Failure> {
     args.finish("cargo xtask verify")?;
     let mut missed = Vec::new();
     for check in CHECKS {
-        let is_met = check.run(&common, Args::new::<&str>([])).unwrap_or_else(|failure| {
-            let (Failure::Usage(message) | Failure::Broken(message)) = failure;
-            out::note(&format!("{}: {message}", check.name));
-            false
-        });
+        let is_met = check
+            .run(&common, Args::new::<&str>([]))
+            .unwrap_or_else(|failure| {
+                let (Failure::Usage(message) | Failure::Broken(message)) = failure;
+                out::note(&format!("{}: {message}", check.name));
+                false
+            });
         missed.extend((!is_met).then_some(check.name));
     }
     if missed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    out::note(&format!("checks that missed their floor: {}", missed.join(" ")));
+    out::note(&format!(
+        "checks that missed their floor: {}",
+        missed.join(" ")
+    ));
     Ok(ExitCode::FAILURE)
 }
 
@@ -215,7 +236,9 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
 
 /// The runtime on which a check calls an engine.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_time()
+        .build();
     Ok(runtime?)
 }
 

@@ -24,8 +24,14 @@ pub(super) const CHECK: Check = Check {
           that differs is told with the\nshortest sequence that leads to it. Planted are all the \
           bugs that the test kit knows, one after the other.",
     flags: &[
-        ("--seeds N", "how many runs, every second on a directory (40; full: 1000)"),
-        ("--operations N", "operations of each run (1000; planted: 4000)"),
+        (
+            "--seeds N",
+            "how many runs, every second on a directory (40; full: 1000)",
+        ),
+        (
+            "--operations N",
+            "operations of each run (1000; planted: 4000)",
+        ),
     ],
     planted: &[Bug::WrongAnswer],
     prepare,
@@ -47,7 +53,13 @@ fn prepare(common: &Common, args: &mut Args) -> Result<Work, Failure> {
         seeds: seeds.unwrap_or(common.pick(40, 1000)),
         operations: operations.unwrap_or(if is_planted { 4000 } else { 1000 }),
     };
-    Ok(Box::new(move || if is_planted { run_planted(plan) } else { run(plan) }))
+    Ok(Box::new(move || {
+        if is_planted {
+            run_planted(plan)
+        } else {
+            run(plan)
+        }
+    }))
 }
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
@@ -103,12 +115,20 @@ fn run_planted(plan: Plan) -> Result<Verdict, Failure> {
         let runtime = runtime()?;
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let bug = usize::try_from(number).ok().and_then(|n| model::Bug::ALL.get(n));
+            let bug = usize::try_from(number)
+                .ok()
+                .and_then(|n| model::Bug::ALL.get(n));
             let Some(bug) = bug else { return Ok(()) };
             let make = async |seed| MutantHarness::new(Local::make(seed, false), *bug);
             let seed = mixed(plan.seed ^ number) % 1_000_000;
-            if runtime.block_on(run_property(make, seed, plan.operations)).is_ok() {
-                missed.lock().unwrap_or_else(PoisonError::into_inner).push(*bug);
+            if runtime
+                .block_on(run_property(make, seed, plan.operations))
+                .is_ok()
+            {
+                missed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(*bug);
             }
         }
     })?;

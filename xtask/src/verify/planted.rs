@@ -14,9 +14,9 @@ use floe_store::op::{
     BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
     DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
     HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite,
-    TransactWriteItems, TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive,
-    WriteItem, WriteItemOutput,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
 };
 use floe_store::table::TableDescription;
 use floe_store::{
@@ -306,6 +306,9 @@ impl Engine for Flawed {
 fn canceled() -> Error {
     let code = CancellationCode::ConditionalCheckFailed;
     Error::TransactionCanceled {
-        reasons: vec![CancellationReason::new(code, "The conditional request failed")],
+        reasons: vec![CancellationReason::new(
+            code,
+            "The conditional request failed",
+        )],
     }
 }

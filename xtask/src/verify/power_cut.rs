@@ -7,19 +7,18 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::audit::{Audit, Findings, Scope};
+use super::audit::{Findings, Items, look_over};
 use super::child::{Child, Ending, Heard};
-use super::directory::{self, Settings};
+use super::directory::Settings;
 use super::figures::{Figures, Progress, Verdict};
 use super::ledger::Ledger;
 use super::planted::Bug;
-use super::preload::Preload;
 use super::record::Record;
 use super::replay::Replay;
 use super::writer::Writer;
-use super::{Check, Common, Work, runtime, stage};
+use super::{Check, Common, Work, stage};
 use crate::args::Args;
-use crate::disk::{DirModel, Disk, Loss, Trace};
+use crate::disk::{Damage, DirModel, Disk, Loss, Trace};
 use crate::shim::Shim;
 use crate::{Failure, out};
 
@@ -31,8 +30,14 @@ pub(super) const CHECK: Check = Check {
           directory is then made anew as a\nmachine could find it, with everything lost or torn \
           that was not synced, opened and looked over.",
     flags: &[
-        ("--cuts N", "moments to cut the power at, per model of directories (200; full: 600)"),
-        ("--operations N", "operations in each of the two recorded runs (800; full: 1600)"),
+        (
+            "--cuts N",
+            "moments to cut the power at, per model of directories (200; full: 600)",
+        ),
+        (
+            "--operations N",
+            "operations in each of the two recorded runs (800; full: 1600)",
+        ),
         ("--clients N", "clients at once (8)"),
     ],
     planted: &[Bug::Relaxed],
@@ -68,32 +73,45 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
     let recorded = record(plan)?;
     let runs = &recorded.runs;
-    let each = |model| cut_all(plan, model, runs);
     let (usual, strict) = std::thread::scope(|scope| {
-        let strict = scope.spawn(|| each(DirModel::Strict));
-        (each(DirModel::Ext4), strict.join())
+        let strict = scope.spawn(|| cut_all(plan, DirModel::Strict, runs));
+        (cut_all(plan, DirModel::Ext4, runs), strict.join())
     });
     let strict = strict.map_err(|_| Failure::broken("the strict model panicked"))?;
     let outcomes = [("ext4", usual?), ("strict", strict?)];
+    Ok(verdict(plan, &recorded, &outcomes, started))
+}
+
+fn verdict(
+    plan: Plan,
+    recorded: &Recorded,
+    outcomes: &[(&str, Outcome)],
+    started: Instant,
+) -> Verdict {
+    let traces = || recorded.runs.iter().map(|run| &run.trace);
+    let refused: Vec<&str> = traces().flat_map(Trace::refused).collect();
+    for call in &refused {
+        out::note(&format!("a call could not be traced: {call}"));
+    }
     let mut figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)
-        .put("trace_records", runs.iter().map(|run| run.trace.len()).sum::<usize>())
-        .put("journals", recorded.journals);
-    let refused: Vec<&str> = runs.iter().flat_map(|run| run.trace.refused()).collect();
-    refused.iter().for_each(|call| out::note(&format!("a call could not be traced: {call}")));
-    figures = figures.put("untraced", refused.len());
-    for (model, outcome) in &outcomes {
+        .put("trace_records", traces().map(Trace::len).sum::<usize>())
+        .put("journals", recorded.journals)
+        .put("untraced", refused.len());
+    for (model, outcome) in outcomes {
         figures = outcome.put(figures, model);
-        if plan.planted.is_none() {
-            outcome.findings.notes.iter().for_each(|note| out::note(&format!("{model} {note}")));
+        let notes = outcome.findings.notes.iter();
+        for note in notes.filter(|_| plan.planted.is_none()) {
+            out::note(&format!("{model} {note}"));
         }
     }
     let figures = figures.put("seconds", started.elapsed().as_secs());
     let is_clean = |outcome: &Outcome| outcome.is_clean() && outcome.cuts >= plan.cuts;
-    let is_clean = outcomes.iter().all(|(_, outcome)| is_clean(outcome)) && refused.is_empty();
     let is_lost = |outcome: &Outcome| outcome.findings.lost > 0;
-    let found = plan.planted.map(|_| outcomes.iter().all(|(_, outcome)| is_lost(outcome)));
-    Ok(Verdict::new(figures, is_clean, found))
+    let is_clean = outcomes.iter().all(|(_, outcome)| is_clean(outcome));
+    let is_found = outcomes.iter().all(|(_, outcome)| is_lost(outcome));
+    let found = plan.planted.map(|_| is_found);
+    Verdict::new(figures, is_clean && refused.is_empty(), found)
 }
 
 /// What was recorded.
@@ -139,7 +157,9 @@ fn newest_journal(folder: &Path) -> std::io::Result<usize> {
     let mut newest = 0;
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".jnl")?.parse().ok());
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_suffix(".jnl")?.parse().ok());
         newest = newest.max(number.unwrap_or(0));
     }
     Ok(newest)
@@ -170,7 +190,10 @@ fn record_run(
         },
     };
     let mut command = writer.command()?;
-    shim.watch(data).trace(&trace).marks(&marks).apply(&mut command)?;
+    shim.watch(data)
+        .trace(&trace)
+        .marks(&marks)
+        .apply(&mut command)?;
     let mut child = Child::start(command)?;
     if let Heard::Record(record) = child.hear(Instant::now() + SILENCE_MAX) {
         let message = format!("the writing process reports to the wrong place: {record}");
@@ -178,7 +201,9 @@ fn record_run(
     }
     let Ending { status, stderr } = child.end()?;
     if !status.success() {
-        return Err(Failure::broken(format!("the writing process failed: {status} {stderr}")));
+        return Err(Failure::broken(format!(
+            "the writing process failed: {status} {stderr}"
+        )));
     }
     Ok(Trace::read(&trace)?)
 }
@@ -194,7 +219,9 @@ fn settle(run: &Run, data: &Path) -> Result<(Ledger, Replay), Failure> {
     let (findings, items) = look_over(data, &ledger, &mut replay)?;
     if !findings.is_clean() {
         let notes = findings.notes.join("; ");
-        return Err(Failure::broken(format!("the run itself went wrong: {notes}")));
+        return Err(Failure::broken(format!(
+            "the run itself went wrong: {notes}"
+        )));
     }
     ledger.settle(&items);
     Ok((ledger, replay))
@@ -217,24 +244,11 @@ impl Outcome {
     }
 
     fn put(&self, figures: Figures, model: &str) -> Figures {
-        let Findings {
-            lost,
-            torn,
-            phantom,
-            index_mismatch,
-            log_gaps,
-            ..
-        } = &self.findings;
-        let key = |name: &str| format!("{model}_{name}");
-        figures
-            .put(&key("cuts"), self.cuts)
-            .put(&key("damage"), self.damage)
-            .put(&key("lost"), lost)
-            .put(&key("torn"), torn)
-            .put(&key("phantom"), phantom)
-            .put(&key("index_mismatch"), index_mismatch)
-            .put(&key("log_gaps"), log_gaps)
-            .put(&key("unopened"), self.unopened)
+        let figures = figures
+            .put(&format!("{model}_cuts"), self.cuts)
+            .put(&format!("{model}_damage"), self.damage);
+        let figures = self.findings.put(figures, &format!("{model}_"));
+        figures.put(&format!("{model}_unopened"), self.unopened)
     }
 }
 
@@ -254,8 +268,16 @@ fn cut_all(plan: Plan, model: DirModel, runs: &[Run]) -> Result<Outcome, Failure
                 take(&mut ledger, mark.bytes)?;
             }
             marks_taken = disk.marks().len();
+            // The two plainest cases are tried as well.
+            let loss = match cut % 8 {
+                0 | 1 => Loss::All,
+                2 => Loss::None,
+                _ => Loss::Random,
+            };
             let target = folder.path().join("cut");
-            outcome.cut(&disk, cut, &target, seed, &ledger, &run.replay)?;
+            let damage = disk.materialise(&target, stage::mixed(seed ^ cut as u64), loss)?;
+            let found = look_over(&target, &ledger, &mut run.replay.clone());
+            outcome.take(damage, found, &format!("cut={cut} loss={loss:?}"));
             std::fs::remove_dir_all(&target)?;
             let (cuts, of) = (outcome.cuts, plan.cuts);
             progress.tick(|| format!("model={model:?} cuts={cuts} of={of}"));
@@ -265,61 +287,22 @@ fn cut_all(plan: Plan, model: DirModel, runs: &[Run]) -> Result<Outcome, Failure
 }
 
 impl Outcome {
-    fn cut(
-        &mut self,
-        disk: &Disk<'_>,
-        cut: usize,
-        target: &Path,
-        seed: u64,
-        ledger: &Ledger,
-        replay: &Replay,
-    ) -> Result<(), Failure> {
-        // The two plainest cases are tried as well.
-        let loss = match cut % 8 {
-            0 | 1 => Loss::All,
-            2 => Loss::None,
-            _ => Loss::Random,
-        };
-        let damage = disk.materialise(target, stage::mixed(seed ^ cut as u64), loss)?;
+    fn take(&mut self, damage: Damage, found: Result<(Findings, Items), Failure>, cut: &str) {
         self.cuts += 1;
         self.damage += damage.edits_lost + damage.edits_torn + damage.names_lost;
-        match look_over(target, ledger, &mut replay.clone()) {
+        match found {
             Ok((mut findings, _)) => {
                 for note in &mut findings.notes {
-                    *note = format!("cut={cut} loss={loss:?} {note}");
+                    *note = format!("{cut} {note}");
                 }
                 self.findings.add(findings);
             }
             Err(Failure::Usage(why) | Failure::Broken(why)) => {
                 self.unopened += 1;
-                self.findings.note(format!("cut={cut} loss={loss:?} not opened: {why}"));
+                self.findings.note(format!("{cut} not opened: {why}"));
             }
         }
-        Ok(())
     }
-}
-
-fn look_over(
-    folder: &Path,
-    ledger: &Ledger,
-    replay: &mut Replay,
-) -> Result<(Findings, super::audit::Items), Failure> {
-    let settings = Settings {
-        is_idle: true,
-        ..Settings::default()
-    };
-    let opened = directory::open(folder, settings)?;
-    let engine = opened.engine();
-    let audit = Audit {
-        engine: &engine,
-        ledger,
-        preload: Preload::default(),
-        scope: Scope::Everything,
-    };
-    let seen = runtime()?.block_on(audit.run(replay))?;
-    drop(engine);
-    opened.close()?;
-    Ok(seen)
 }
 
 /// Takes in what the process reported in one write.
@@ -327,6 +310,10 @@ fn take(ledger: &mut Ledger, bytes: &[u8]) -> Result<(), Failure> {
     for line in String::from_utf8_lossy(bytes).lines() {
         let record: Record = line.parse().map_err(Failure::Broken)?;
         ledger.take(&record);
+        // The process itself must not notice anything.
+        if let Record::Failed(_, what) | Record::ReadFailed(what) | Record::Broken(what) = record {
+            return Err(Failure::Broken(what));
+        }
     }
     Ok(())
 }

@@ -134,7 +134,10 @@ impl Reporter {
     /// When nobody listens any more; the process should end then.
     pub(super) fn tell(&self, record: &Record) -> io::Result<()> {
         let line = format!("{record}\n");
-        let mut output = self.0.lock().map_err(|_| io::Error::other("a reporting task panicked"))?;
+        let mut output = self
+            .0
+            .lock()
+            .map_err(|_| io::Error::other("a reporting task panicked"))?;
         output.write_all(line.as_bytes())?;
         output.flush()
     }
@@ -177,7 +180,14 @@ mod tests {
 
     #[test]
     fn a_line_that_was_cut_is_no_record() {
-        for line in ["", "inten", "intent 7 a/1", "intent 7 a/1 1", "failed 7", "acked"] {
+        for line in [
+            "",
+            "inten",
+            "intent 7 a/1",
+            "intent 7 a/1 1",
+            "failed 7",
+            "acked",
+        ] {
             assert!(line.parse::<Record>().is_err(), "{line:?}");
         }
     }

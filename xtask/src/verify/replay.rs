@@ -1,14 +1,13 @@
 //! Replays the change log from its beginning: every record must start from the state that the
 //! records before it have led to, and the last state must be the table's.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use floe_store::op::{
     ChangeKind, ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
 };
-use floe_store::{Engine, Error, Item, Result};
+use floe_store::{Engine, Error, Result};
 
 use super::audit::{Findings, Items};
 use super::preload::Preload;
@@ -17,8 +16,11 @@ use super::stage::{Key, TABLE};
 /// The state that the log has led to so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Replay {
-    /// A digest of each item; the items of a large table would not fit.
-    items: BTreeMap<Key, u64>,
+    preload: Preload,
+    /// How many of the items that were loaded in advance have been met. They are not kept.
+    loaded: u64,
+    /// All other items.
+    items: Items,
     /// The last record that was read of each shard.
     read: HashMap<String, String>,
     /// The number of the last record of all; the first is 1.
@@ -28,6 +30,14 @@ pub(super) struct Replay {
 }
 
 impl Replay {
+    /// The state before the first record, on a table in which these items were loaded in advance.
+    pub(super) fn new(preload: Preload) -> Self {
+        Self {
+            preload,
+            ..Self::default()
+        }
+    }
+
     /// Reads the records that have come since the last call.
     pub(super) async fn read_on(
         &mut self,
@@ -53,34 +63,22 @@ impl Replay {
     }
 
     /// Compares the state with the items of the table.
-    pub(super) fn compare(&self, items: &Items, preload: Preload, findings: &mut Findings) {
-        let (mut found, mut loaded) = (0, 0);
-        for (key, digest) in &self.items {
-            let wanted = if preload.holds(key) {
-                loaded += 1;
-                Some(digest_of(&preload.item(key)))
-            } else {
-                found += u64::from(items.contains_key(key));
-                items.get(key).map(digest_of)
-            };
-            if wanted != Some(*digest) {
+    pub(super) fn compare(&self, items: &Items, findings: &mut Findings) {
+        let keys: BTreeSet<&Key> = self.items.keys().chain(items.keys()).collect();
+        for key in keys {
+            if self.items.get(key) != items.get(key) {
                 findings.log_gaps += 1;
                 findings.note(format!("the log leads to another item: key={key}"));
             }
         }
-        let missing = (items.len() as u64 - found) + (preload.items - loaded);
+        let missing = self.preload.items.abs_diff(self.loaded);
         if missing > 0 {
             findings.log_gaps += missing;
             findings.note(format!("the log does not know some items: items={missing}"));
         }
     }
 
-    async fn reader(
-        &self,
-        engine: &Arc<dyn Engine>,
-        arn: &str,
-        shard: &Shard,
-    ) -> Result<Reader> {
+    async fn reader(&self, engine: &Arc<dyn Engine>, arn: &str, shard: &Shard) -> Result<Reader> {
         let kind = match self.read.get(&shard.id) {
             Some(last) => IteratorKind::AfterSequenceNumber(last.clone()),
             None => IteratorKind::TrimHorizon,
@@ -97,16 +95,16 @@ impl Replay {
     /// Applies one record and returns its number.
     fn take(&mut self, record: ChangeRecord, shard: &Shard, findings: &mut Findings) -> u128 {
         self.records += 1;
-        if let Some(fault) = self.apply(&record) {
-            findings.log_gaps += 1;
-            findings.note(format!("{fault}: sequence={} keys={:?}", record.sequence, record.keys));
-        }
         let number = record.sequence.parse().unwrap_or_default();
-        self.read.insert(shard.id.clone(), record.sequence);
+        self.read.insert(shard.id.clone(), record.sequence.clone());
+        if let Some(fault) = self.apply(record) {
+            findings.log_gaps += 1;
+            findings.note(format!("{fault}: sequence={number}"));
+        }
         number
     }
 
-    fn apply(&mut self, record: &ChangeRecord) -> Option<&'static str> {
+    fn apply(&mut self, record: ChangeRecord) -> Option<&'static str> {
         let Some(key) = Key::of(&record.keys) else {
             return Some("a record without a key");
         };
@@ -116,14 +114,20 @@ impl Replay {
             (Some(_), None) => ChangeKind::Remove,
             (None, None) => return Some("a record that changes nothing"),
         };
-        let old = match &record.new_image {
-            Some(new) => self.items.insert(key, digest_of(new)),
+        if record.kind != wanted_kind {
+            return Some("a record of the wrong kind");
+        }
+        if self.preload.holds(&key) {
+            self.loaded += 1;
+            let is_loaded = record.new_image == Some(self.preload.item(&key));
+            return (!is_loaded || record.old_image.is_some())
+                .then_some("an item was loaded wrongly");
+        }
+        let old = match record.new_image {
+            Some(new) => self.items.insert(key, new),
             None => self.items.remove(&key),
         };
-        if old != record.old_image.as_ref().map(digest_of) {
-            return Some("a record does not follow from those before");
-        }
-        (record.kind != wanted_kind).then_some("a record of the wrong kind")
+        (old != record.old_image).then_some("a record does not follow from those before")
     }
 
     /// The changes of all shards are numbered without a gap.
@@ -172,10 +176,4 @@ async fn shards(engine: &Arc<dyn Engine>, arn: &str) -> Result<Vec<Shard>> {
         }
         input.start_after = page.last_shard_id;
     }
-}
-
-fn digest_of(item: &Item) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    item.hash(&mut hasher);
-    hasher.finish()
 }

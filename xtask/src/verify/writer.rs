@@ -131,7 +131,10 @@ async fn write(
         let left = Arc::clone(&left);
         clients.spawn(async move {
             let take = |left: u64| left.checked_sub(1);
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_ok()
+            {
                 client.step().await?;
             }
             Ok::<(), std::io::Error>(())

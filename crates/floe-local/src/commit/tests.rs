@@ -25,12 +25,20 @@ impl Fixture {
     fn new() -> Self {
         let running = Running::memory(Options::new().background(false)).unwrap();
         let table = TableDef::builder("Tab", "id", KeyKind::N)
-            .global_index("by_n", [("n", KeyKind::N)], [("id", KeyKind::N)], Projection::All)
+            .global_index(
+                "by_n",
+                [("n", KeyKind::N)],
+                [("id", KeyKind::N)],
+                Projection::All,
+            )
             .stream(StreamView::NewAndOldImages)
             .build()
             .unwrap();
         let create = CreateTable::from(table);
-        tables::create_table(&running.shared, &create).unwrap().wait().unwrap();
+        tables::create_table(&running.shared, &create)
+            .unwrap()
+            .wait()
+            .unwrap();
         Self { running }
     }
 
@@ -85,14 +93,18 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
     let sum = [fixture.add(1, 10), fixture.add(1, 100), fixture.add(2, 1)];
     let check = Condition::eq(floe_store::expr::Path::attribute("n"), 111);
     let update = UpdateItem::new("Tab", key(1), Update::new().set("seen", true)).condition(check);
-    let transaction = TransactWriteItems::new([update.into(), PutItem::new("Tab", item(3, 3)).into()]);
+    let transaction =
+        TransactWriteItems::new([update.into(), PutItem::new("Tab", item(3, 3)).into()]);
     let shared = &fixture.running.shared;
     let transaction = transact::transact_write_items(shared, transaction).unwrap();
     assert_eq!(fixture.get(1), None);
     release.send(()).unwrap();
 
     assert_eq!(first.wait(), Ok(WriteItemOutput::default()));
-    assert_eq!(second.wait(), Err(Error::ConditionalCheckFailed { item: None }));
+    assert_eq!(
+        second.wait(),
+        Err(Error::ConditionalCheckFailed { item: None })
+    );
     for answer in sum {
         answer.wait().unwrap();
     }
@@ -106,9 +118,15 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
     let index = table.record.indexes[0].id;
     assert_eq!(table.counts().indexes[&index].items, 3);
     let bounds = crate::layout::key::Entries::Index(index).bounds();
-    let entries = shared.kv.snapshot().range(&table.space, bounds, Direction::Forward);
+    let entries = shared
+        .kv
+        .snapshot()
+        .range(&table.space, bounds, Direction::Forward);
     assert_eq!(entries.count(), 3);
-    let records = shared.kv.snapshot().prefix(&shared.changes, &[], Direction::Forward);
+    let records = shared
+        .kv
+        .snapshot()
+        .prefix(&shared.changes, &[], Direction::Forward);
     let sequences = records.map(|record| change::decode_key(&record.unwrap().0).unwrap().1);
     assert_eq!(sequences.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
 }
@@ -125,7 +143,10 @@ fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
     let unknown = Error::OutcomeUnknown("the disk is full".to_owned());
     assert_eq!(written.wait(), Err(unknown));
     // A request that was refused anyway knows that it wrote nothing.
-    assert_eq!(refused.wait(), Err(Error::ConditionalCheckFailed { item: None }));
+    assert_eq!(
+        refused.wait(),
+        Err(Error::ConditionalCheckFailed { item: None })
+    );
 
     let refused = |result: Result<()>| match result {
         Err(Error::Storage(message)) => assert!(message.contains("the disk is full"), "{message}"),
@@ -162,7 +183,10 @@ fn an_exclusive_request_that_fails_leaves_nothing_behind() {
     assert_eq!(shared.run(fail).wait(), Err(Error::validation("no")));
     assert_eq!(shared.kv.snapshot().get(&shared.meta, b"Z").unwrap(), None);
     assert!(shared.catalog.get("Tab").is_some());
-    let (id, sequence) = shared.run(|group| Ok((group.new_id(), group.position().sequence))).wait().unwrap();
+    let (id, sequence) = shared
+        .run(|group| Ok((group.new_id(), group.position().sequence)))
+        .wait()
+        .unwrap();
     let (next, _) = shared.run(|group| Ok((group.new_id(), 0))).wait().unwrap();
     assert_eq!((next, sequence), (id + 1, 0));
 }
@@ -171,7 +195,10 @@ fn an_exclusive_request_that_fails_leaves_nothing_behind() {
 fn nobody_waits_in_vain_for_a_committer_that_panicked() {
     let fixture = Fixture::new();
     let release = fixture.hold();
-    let panics = fixture.running.shared.run(|_| -> Result<()> { panic!("a bug") });
+    let panics = fixture
+        .running
+        .shared
+        .run(|_| -> Result<()> { panic!("a bug") });
     let waiting = fixture.put(1, 1);
     release.send(()).unwrap();
     assert!(matches!(panics.wait(), Err(Error::OutcomeUnknown(_))));

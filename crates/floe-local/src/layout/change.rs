@@ -75,7 +75,11 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
         ChangeKind::Modify => 2,
         ChangeKind::Remove => 3,
     };
-    flags |= if change.identity.is_some() { EXPIRED } else { 0 };
+    flags |= if change.identity.is_some() {
+        EXPIRED
+    } else {
+        0
+    };
     flags |= if old.is_some() { HAS_OLD } else { 0 };
     flags |= if new.is_some() { HAS_NEW } else { 0 };
     out.push(flags);
@@ -207,8 +211,14 @@ mod tests {
         let to_the_second = Timestamp::from_millis(1_700_000_000_000);
         assert_eq!((&record.keys, record.created), (&keys, to_the_second));
         assert_eq!(record.identity, identity);
-        assert_eq!(record.old_image, change.old.filter(|_| view.has_old()).map(|_| old));
-        assert_eq!(record.new_image, change.new.filter(|_| view.has_new()).map(|_| new));
+        assert_eq!(
+            record.old_image,
+            change.old.filter(|_| view.has_old()).map(|_| old)
+        );
+        assert_eq!(
+            record.new_image,
+            change.new.filter(|_| view.has_new()).map(|_| new)
+        );
         let images = record.old_image.iter().chain(&record.new_image);
         let expected = item_size(&keys) + images.map(item_size).sum::<usize>();
         assert_eq!(record.size_bytes, expected);

@@ -32,7 +32,11 @@ impl<'a> Fields<'a> {
         damaged(self.what)
     }
 
-    pub(super) fn get<'b, T: 'b>(&'b self, name: &str, read: impl FnOnce(&'b Value) -> Option<T>) -> Result<T> {
+    pub(super) fn get<'b, T: 'b>(
+        &'b self,
+        name: &str,
+        read: impl FnOnce(&'b Value) -> Option<T>,
+    ) -> Result<T> {
         let value = self.item.get(name).and_then(read);
         value.ok_or_else(|| self.damaged())
     }
@@ -67,15 +71,25 @@ impl<'a> Fields<'a> {
 
     pub(super) fn map(&self, name: &str) -> Result<Fields<'_>> {
         let item = Cow::Borrowed(self.get(name, Value::as_m)?);
-        Ok(Fields { item, what: self.what })
+        Ok(Fields {
+            item,
+            what: self.what,
+        })
     }
 
-    pub(super) fn list<T>(&self, name: &str, read: impl Fn(&Fields<'_>) -> Result<T>) -> Result<Vec<T>> {
+    pub(super) fn list<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Fields<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let elements = self.get(name, Value::as_l)?.iter();
         let fields = elements.map(|element| {
             let item = element.as_m().ok_or_else(|| self.damaged())?;
             let item = Cow::Borrowed(item);
-            read(&Fields { item, what: self.what })
+            read(&Fields {
+                item,
+                what: self.what,
+            })
         });
         fields.collect()
     }
@@ -107,14 +121,24 @@ pub(super) fn definition_fields(table: &TableDef) -> Item {
     let mut fields = Item::new()
         .with("name", &*table.name)
         .with("key", key_fields(&table.key))
-        .with("indexes", list(&table.indexes, |i| Value::M(index_fields(i))))
+        .with(
+            "indexes",
+            list(&table.indexes, |i| Value::M(index_fields(i))),
+        )
         .with("tags", tags)
         .with("deletion_protection", table.deletion_protection)
-        .with("infrequent", table.class == TableClass::StandardInfrequentAccess);
+        .with(
+            "infrequent",
+            table.class == TableClass::StandardInfrequentAccess,
+        );
     if let Billing::Provisioned(throughput) = table.billing {
         fields.insert("throughput", throughput_fields(throughput));
     }
-    insert_some(&mut fields, "stream", table.stream.map(|view| u32::from(view_code(view))));
+    insert_some(
+        &mut fields,
+        "stream",
+        table.stream.map(|view| u32::from(view_code(view))),
+    );
     insert_some(&mut fields, "ttl", table.ttl_attribute.as_deref());
     fields
 }
@@ -155,7 +179,11 @@ pub(super) fn index_fields(index: &IndexDef) -> Item {
             _ = fields.insert("include", list(names, |name| Value::from(name.as_str())));
         }
     }
-    insert_some(&mut fields, "throughput", index.throughput.map(throughput_fields));
+    insert_some(
+        &mut fields,
+        "throughput",
+        index.throughput.map(throughput_fields),
+    );
     fields
 }
 
@@ -169,7 +197,11 @@ pub(super) fn read_index(fields: &Fields<'_>) -> Result<IndexDef> {
     let local = fields.flag("local")?;
     Ok(IndexDef {
         name: fields.text("name")?.to_owned(),
-        kind: if local { IndexKind::Local } else { IndexKind::Global },
+        kind: if local {
+            IndexKind::Local
+        } else {
+            IndexKind::Global
+        },
         key: read_key(&fields.map("key")?)?,
         projection: match include {
             None => Projection::All,

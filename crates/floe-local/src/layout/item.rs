@@ -108,7 +108,8 @@ fn push_value(out: &mut Vec<u8>, value: &Value) {
         }
         Value::Ss(set) => {
             push_type(out, STRING_SET, set.len());
-            set.iter().for_each(|text| push_prefixed(out, text.as_bytes()));
+            set.iter()
+                .for_each(|text| push_prefixed(out, text.as_bytes()));
         }
         Value::Ns(set) => {
             push_type(out, NUMBER_SET, set.len());
@@ -140,22 +141,26 @@ fn push_type(out: &mut Vec<u8>, kind: u8, length: usize) {
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
+    #[inline]
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*byte)
     }
 
+    #[inline]
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(bytes)
     }
 
+    #[inline]
     fn text(&mut self, count: usize) -> Option<&'a str> {
         std::str::from_utf8(self.bytes(count)?).ok()
     }
 
+    #[inline]
     fn varint(&mut self) -> Option<u64> {
         match self.0.split_first()? {
             (byte @ 0..0x80, rest) => {
@@ -173,12 +178,14 @@ impl<'a> Input<'a> {
 
     /// A number of bytes or elements to come. Each element takes at least a byte, so that it is never
     /// more than what is left.
+    #[inline]
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.varint()?).ok()?;
         (count <= self.0.len()).then_some(count)
     }
 
     /// The length or count in a type byte, or behind it.
+    #[inline]
     fn length(&mut self, head: u8) -> Option<usize> {
         match usize::from(head >> 4) {
             LENGTH_FOLLOWS => self.count().filter(|length| *length >= LENGTH_FOLLOWS),
@@ -194,15 +201,25 @@ impl<'a> Input<'a> {
 
     fn item(&mut self, like: Option<&Item>) -> Option<Item> {
         let count = self.count()?;
-        let mut known = like.into_iter().flat_map(Item::iter).peekable();
+        match like {
+            Some(like) => self.item_like(count, like),
+            None => self.map(count, 0),
+        }
+    }
+
+    fn item_like(&mut self, count: usize, like: &Item) -> Option<Item> {
+        let mut known = like.iter().map(|(name, _)| name);
+        let mut next = known.next();
         let mut attributes = Vec::with_capacity(count);
         for _ in 0..count {
             let length = self.count()?;
             let name = self.bytes(length)?;
-            while known.next_if(|(known, _)| known.as_bytes() < name).is_some() {}
-            let name = match known.next_if(|(known, _)| known.as_bytes() == name) {
-                Some((known, _)) => known.clone(),
-                None => Name::from(std::str::from_utf8(name).ok()?),
+            while next.is_some_and(|next| next.as_bytes() < name) {
+                next = known.next();
+            }
+            let name = match next {
+                Some(next) if next.as_bytes() == name => next.clone(),
+                _ => Name::from(std::str::from_utf8(name).ok()?),
             };
             attributes.push((name, self.value(0)?));
         }
@@ -210,12 +227,13 @@ impl<'a> Input<'a> {
     }
 
     fn map(&mut self, count: usize, depth: usize) -> Option<Item> {
-        let attributes = self.all(count, |input| {
-            let length = input.count()?;
-            let name = Name::from(input.text(length)?);
-            Some((name, input.value(depth)?))
-        });
-        Item::from_sorted(attributes?)
+        let mut attributes = Vec::with_capacity(count);
+        for _ in 0..count {
+            let length = self.count()?;
+            let name = Name::from(self.text(length)?);
+            attributes.push((name, self.value(depth)?));
+        }
+        Item::from_sorted(attributes)
     }
 
     fn value(&mut self, depth: usize) -> Option<Value> {
@@ -234,7 +252,9 @@ impl<'a> Input<'a> {
             // A container is one level deeper than what it stands in, and its elements deeper again.
             MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => None,
             MAP => self.map(length, depth + 1).map(Value::M),
-            LIST => self.all(length, |input| input.value(depth + 1)).map(Value::L),
+            LIST => self
+                .all(length, |input| input.value(depth + 1))
+                .map(Value::L),
             STRING_SET => self.set(length, Self::set_text).map(Value::Ss),
             NUMBER_SET => self.set(length, Self::number).map(Value::Ns),
             BINARY_SET => self.set(length, Self::set_bytes).map(Value::Bs),
@@ -308,14 +328,21 @@ mod tests {
             .with("binary", vec![0_u8, 255])
             .with("map", Item::new().with("b", 1).with("a", "2"))
             .with("list", vec![Value::from(1), Value::Null])
-            .with("strings", Set::new(["".to_owned(), "b".to_owned()]).unwrap())
+            .with(
+                "strings",
+                Set::new(["".to_owned(), "b".to_owned()]).unwrap(),
+            )
             .with("numbers", Set::new((0..20).map(Number::from)).unwrap())
             .with("binaries", Set::new([vec![], vec![0_u8]]).unwrap())
     }
 
     #[test]
     fn items_come_back_with_their_size() {
-        for item in [Item::new(), one_of_each(), Item::new().with("d", nested(32))] {
+        for item in [
+            Item::new(),
+            one_of_each(),
+            Item::new().with("d", nested(32)),
+        ] {
             let bytes = encode(&item);
             assert_eq!(decode_size(&bytes).unwrap(), item_size(&item));
             assert_eq!(decode_sized(&bytes).unwrap(), (item_size(&item), item));
@@ -333,7 +360,11 @@ mod tests {
         }));
         let bytes = encode(&item);
         for other in &others {
-            assert_eq!(decode_like(&bytes, Some(other)).unwrap().1, item, "{other:?}");
+            assert_eq!(
+                decode_like(&bytes, Some(other)).unwrap().1,
+                item,
+                "{other:?}"
+            );
         }
     }
 

@@ -139,7 +139,11 @@ fn segment_hashes(segment: Segment) -> (u64, u64) {
 
 /// Whether the item with this key is in the segment.
 pub(crate) fn in_segment(key: &[u8], segment: Segment) -> bool {
-    let at = if key.first() == Some(&INDEX_TAG) { 5 } else { 1 };
+    let at = if key.first() == Some(&INDEX_TAG) {
+        5
+    } else {
+        1
+    };
     let hash = key.get(at..).and_then(<[u8]>::first_chunk).copied();
     let hash = u64::from(u16::from_be_bytes(hash.unwrap_or_default()));
     let (first, end) = segment_hashes(segment);
@@ -160,7 +164,12 @@ pub(crate) fn item_key(schema: &KeySchema, item: &Item) -> Option<Vec<u8>> {
 }
 
 /// The key of an item's entry in an index. `None` if the index does not hold the item.
-pub(crate) fn index_key(id: u32, schema: &KeySchema, item: &Item, item_key: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn index_key(
+    id: u32,
+    schema: &KeySchema,
+    item: &Item,
+    item_key: &[u8],
+) -> Option<Vec<u8>> {
     let mut key = Entries::Index(id).head();
     push_partition(&mut key, &schema.partition, item)?;
     push_attributes(&mut key, &schema.sort, item)?;
@@ -388,7 +397,10 @@ mod tests {
             let schema = schema(&[("p", KeyKind::S)], &[("a", kind), ("b", kind)]);
             for _ in 0..10_000 {
                 let value = || random_value(&random, kind);
-                let item = Item::new().with("p", "p").with("a", value()).with("b", value());
+                let item = Item::new()
+                    .with("p", "p")
+                    .with("a", value())
+                    .with("b", value());
                 let (op, holds) = random_op(&random, kind, item.get("b").unwrap());
                 let range = KeyRange {
                     partition: vec!["p".into()],
@@ -437,7 +449,10 @@ mod tests {
                 let hash = u64::from(u16::from_be_bytes([key[1], key[2]]));
                 let index = (hash * total / HASHES) as usize;
                 for neighbour in index.saturating_sub(2)..=(index + 2).min(total as usize - 1) {
-                    let segment = Segment { index: neighbour, total: total as usize };
+                    let segment = Segment {
+                        index: neighbour,
+                        total: total as usize,
+                    };
                     let bounds = Entries::Items.segment_bounds(segment);
                     let within = std::ops::RangeBounds::contains(&bounds, &key);
                     assert_eq!(within, neighbour == index, "total={total} key={n}");
@@ -456,7 +471,10 @@ mod tests {
             let key = item_key(&schema, &item).unwrap();
             counts[usize::from(key[1] >> 5)] += 1;
         }
-        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (850..1150).contains(count)),
+            "{counts:?}"
+        );
     }
 
     #[test]
@@ -464,7 +482,11 @@ mod tests {
         let schema = schema(&[("p", KeyKind::S)], &[("n", KeyKind::N)]);
         let item = Item::new().with("p", "a\0b").with("n", 7);
         let key = item_key(&schema, &item).unwrap();
-        assert_eq!(key, b"\x01\x8c\x26a\0\xffb\0\0\xc1\x0e".as_slice(), "{key:02x?}");
+        assert_eq!(
+            key,
+            b"\x01\x8c\x26a\0\xffb\0\0\xc1\x0e".as_slice(),
+            "{key:02x?}"
+        );
         let entry = index_key(9, &schema, &item, &key).unwrap();
         assert_eq!(entry[..5], [2, 0, 0, 0, 9]);
         assert_eq!(entry[5..], [&key[1..], &key[3..]].concat());
@@ -473,7 +495,10 @@ mod tests {
     #[test]
     fn an_item_without_an_index_attribute_has_no_entry() {
         let index = schema(&[("g", KeyKind::S)], &[("h", KeyKind::N)]);
-        let item = Item::new().with("p", "a").with("g", "b").with("h", "not a number");
+        let item = Item::new()
+            .with("p", "a")
+            .with("g", "b")
+            .with("h", "not a number");
         assert_eq!(index_key(1, &index, &item, &[1, 0, 0]), None);
         let name = Name::from("h");
         let item = item.with(name, 5);
@@ -487,9 +512,8 @@ mod tests {
         let key = expiry_key(3, 1000, &item);
         assert_eq!(decode_expiry_key(&key).unwrap(), (1000, item.clone()));
         assert!(key < expiry_key(3, 1001, &item));
-        let due = |first, last| {
-            std::ops::RangeBounds::contains(&expiry_due_bounds(3, first, last), &key)
-        };
+        let due =
+            |first, last| std::ops::RangeBounds::contains(&expiry_due_bounds(3, first, last), &key);
         assert!(due(1000, 1000) && due(0, 1000) && due(1000, u64::MAX));
         assert!(!due(0, 999) && !due(1001, 2000));
         assert!(decode_expiry_key(&key[..12]).is_err());

@@ -228,11 +228,14 @@ impl TableRecord {
     /// Its bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let index = |index: &IndexRecord| {
-            Value::M(Item::new().with("id", index.id).with("filling", index.filling))
+            Value::M(
+                Item::new()
+                    .with("id", index.id)
+                    .with("filling", index.filling),
+            )
         };
-        let removing = |(id, definition): &(u32, IndexDef)| {
-            Value::M(index_fields(definition).with("id", *id))
-        };
+        let removing =
+            |(id, definition): &(u32, IndexDef)| Value::M(index_fields(definition).with("id", *id));
         let mut fields = Item::new()
             .with("id", self.id)
             .with("uuid", &*self.uuid)
@@ -259,7 +262,9 @@ impl TableRecord {
                     filling: index.flag("filling")?,
                 })
             })?,
-            removing: fields.list("removing", |index| Ok((index.id("id")?, read_index(index)?)))?,
+            removing: fields.list("removing", |index| {
+                Ok((index.id("id")?, read_index(index)?))
+            })?,
             expiry: fields.optional("expiry", Fields::id)?,
             latest_stream: fields.optional("latest_stream", Fields::id)?,
         };
@@ -417,7 +422,11 @@ impl StreamRecord {
             .with("key", key_fields(&self.key))
             .with("view", u32::from(view_code(self.view)))
             .with("created", self.created.as_millis());
-        insert_some(&mut fields, "disabled", self.disabled.map(Timestamp::as_millis));
+        insert_some(
+            &mut fields,
+            "disabled",
+            self.disabled.map(Timestamp::as_millis),
+        );
         item::encode(&fields)
     }
 
@@ -585,7 +594,11 @@ mod tests {
             indexes: vec![
                 index("a", IndexKind::Global, Projection::All),
                 index("b", IndexKind::Local, Projection::KeysOnly),
-                index("c", IndexKind::Global, Projection::Include(vec!["x".into()])),
+                index(
+                    "c",
+                    IndexKind::Global,
+                    Projection::Include(vec!["x".into()]),
+                ),
             ],
             billing: Billing::Provisioned(Throughput { read: 5, write: 6 }),
             stream: Some(StreamView::NewImage),
@@ -618,8 +631,18 @@ mod tests {
             next_id: 3,
         };
         assert_eq!(Instance::decode(&instance.encode()).unwrap(), instance);
-        for work in [Work::FillIndex(1), Work::RemoveIndex(2), Work::FillExpiry(3), Work::RemoveExpiry(4)] {
-            let job = JobRecord { id: 1, table: 2, work, cursor: vec![1, 0, 255] };
+        for work in [
+            Work::FillIndex(1),
+            Work::RemoveIndex(2),
+            Work::FillExpiry(3),
+            Work::RemoveExpiry(4),
+        ] {
+            let job = JobRecord {
+                id: 1,
+                table: 2,
+                work,
+                cursor: vec![1, 0, 255],
+            };
             assert_eq!(JobRecord::decode(&job.encode()).unwrap(), job);
         }
         let stream = StreamRecord {
@@ -644,9 +667,20 @@ mod tests {
 
     #[test]
     fn counters_and_tokens_come_back() {
-        let mut counts = Counts::default();
-        counts.table = Count { items: 3, bytes: 300 };
-        counts.indexes.insert(7, Count { items: 1, bytes: 1 << 40 });
+        let mut counts = Counts {
+            table: Count {
+                items: 3,
+                bytes: 300,
+            },
+            ..Counts::default()
+        };
+        counts.indexes.insert(
+            7,
+            Count {
+                items: 1,
+                bytes: 1 << 40,
+            },
+        );
         assert_eq!(Counts::decode(&counts.encode()).unwrap(), counts);
         for returned in [None, Some(Item::new()), Some(Item::new().with("a", 1))] {
             let token = TokenRecord {
@@ -668,7 +702,10 @@ mod tests {
         let mut fields = item::decode(&bytes).unwrap();
         fields.remove("uuid");
         let error = TableRecord::decode(&item::encode(&fields)).unwrap_err();
-        assert_eq!(error.to_string(), "stored bytes are damaged: what=table record");
+        assert_eq!(
+            error.to_string(),
+            "stored bytes are damaged: what=table record"
+        );
         assert!(TableRecord::decode(&[]).is_err());
     }
 }

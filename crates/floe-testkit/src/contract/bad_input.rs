@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use floe_store::expr::KeyCondition;
 use floe_store::expr::{Condition, Parser, Path, SetOperand, Update};
 use floe_store::op::{
     BatchGetItem, BatchWriteItem, GetItem, PutItem, Query, Scan, TransactWriteItems, UpdateItem,
 };
-use floe_store::expr::KeyCondition;
 use floe_store::{Error, Item, Result, Set, SetError, Text, Value};
 
 use super::fixture::*;
@@ -26,11 +26,26 @@ pub(super) async fn malformed_expressions_are_refused(_: &mut Fixture) {
         ("", "The expression can not be empty;"),
         ("((a = :v))", "The expression has redundant parentheses;"),
         ("foo(a)", "Invalid function name; function: foo"),
-        ("name = :v", "Attribute name is a reserved keyword; reserved keyword: name"),
-        ("a = :missing", "An expression attribute value used in expression is not defined; attribute value: :missing"),
-        ("#missing = :v", "An expression attribute name used in the document path is not defined; attribute name: #missing"),
-        ("size(a)", "The function is not allowed to be used this way in an expression; function: size"),
-        ("begins_with(a)", "Incorrect number of operands for operator or function; operator or function: begins_with, number of operands: 1"),
+        (
+            "name = :v",
+            "Attribute name is a reserved keyword; reserved keyword: name",
+        ),
+        (
+            "a = :missing",
+            "An expression attribute value used in expression is not defined; attribute value: :missing",
+        ),
+        (
+            "#missing = :v",
+            "An expression attribute name used in the document path is not defined; attribute name: #missing",
+        ),
+        (
+            "size(a)",
+            "The function is not allowed to be used this way in an expression; function: size",
+        ),
+        (
+            "begins_with(a)",
+            "Incorrect number of operands for operator or function; operator or function: begins_with, number of operands: 1",
+        ),
     ];
     for (text, detail) in malformed {
         refused(Parser::new(None, Some(&values)).condition(text), detail);
@@ -43,12 +58,30 @@ pub(super) async fn malformed_updates_are_refused(_: &mut Fixture) {
         ("SET", r#"Syntax error; token: "<EOF>", near: "SET""#),
         ("SET a :v", r#"Syntax error; token: ":v", near: "a :v""#),
         ("ADD a", r#"Syntax error; token: "<EOF>", near: "a""#),
-        ("SET a = :v SET b = :v", r#"The "SET" section can only be used once in an update expression;"#),
-        ("SET a = :v, a = :v", "Two document paths overlap with each other"),
-        ("SET a = :s + :v", "operator or function: +, operand type: S"),
-        ("SET a = list_append(a, :v)", "operator or function: list_append, operand type: N"),
-        ("ADD a :s", "Incorrect operand type for operator or function; operator: ADD, operand type: STRING"),
-        ("SET l[007] = :v", r#"Syntax error; token: "0", near: "007""#),
+        (
+            "SET a = :v SET b = :v",
+            r#"The "SET" section can only be used once in an update expression;"#,
+        ),
+        (
+            "SET a = :v, a = :v",
+            "Two document paths overlap with each other",
+        ),
+        (
+            "SET a = :s + :v",
+            "operator or function: +, operand type: S",
+        ),
+        (
+            "SET a = list_append(a, :v)",
+            "operator or function: list_append, operand type: N",
+        ),
+        (
+            "ADD a :s",
+            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING",
+        ),
+        (
+            "SET l[007] = :v",
+            r#"Syntax error; token: "0", near: "007""#,
+        ),
     ];
     for (text, detail) in malformed {
         refused(Parser::new(None, Some(&values)).update(text), detail);
@@ -76,17 +109,31 @@ pub(super) async fn deep_expressions_do_not_overflow(_: &mut Fixture) {
     let values = values! {"v" => 1};
     let open = "NOT (".repeat(2000);
     let close = ")".repeat(2000);
-    for text in [format!("{open}a = :v{close}"), "(".repeat(4000), "NOT ".repeat(1000), "a[0]".repeat(900)] {
+    for text in [
+        format!("{open}a = :v{close}"),
+        "(".repeat(4000),
+        "NOT ".repeat(1000),
+        "a[0]".repeat(900),
+    ] {
         let parsed = Parser::new(None, Some(&values)).condition(&text);
         assert!(matches!(parsed, Err(Error::Validation(_))), "{parsed:?}");
     }
 }
 
 pub(super) async fn numbers_must_be_numbers(_: &mut Fixture) {
-    for text in ["", " 5", "5 ", "1e", ".", "-", "+", "NaN", "Infinity", "0x1", "1_000", "1,5", "--1", "1e5.5", "१"] {
+    for text in [
+        "", " 5", "5 ", "1e", ".", "-", "+", "NaN", "Infinity", "0x1", "1_000", "1,5", "--1",
+        "1e5.5", "१",
+    ] {
         assert!(text.parse::<floe_store::Number>().is_err(), "{text:?}");
     }
-    let huge = ["1e999999999999999999999", "-1e2147483648", "0e126", &"9".repeat(5000), &format!("0.{}1", "0".repeat(5000))];
+    let huge = [
+        "1e999999999999999999999",
+        "-1e2147483648",
+        "0e126",
+        &"9".repeat(5000),
+        &format!("0.{}1", "0".repeat(5000)),
+    ];
     for text in huge {
         assert!(text.parse::<floe_store::Number>().is_err(), "{text:?}");
     }
@@ -99,15 +146,25 @@ pub(super) async fn sets_hold_each_element_once(_: &mut Fixture) {
     let text = |elements: &[&str]| Set::new(elements.iter().map(|text| Text::from(*text)));
     assert_eq!(text(&["a", "b", "a"]), Err(SetError::Duplicate));
     assert_eq!(text(&[]), Err(SetError::Empty));
-    assert_eq!(Set::new([number("1"), number("1.0")]), Err(SetError::Duplicate), "by value");
-    assert!(text(&["", "a"]).is_ok(), "an empty text is an element like any other");
+    assert_eq!(
+        Set::new([number("1"), number("1.0")]),
+        Err(SetError::Duplicate),
+        "by value"
+    );
+    assert!(
+        text(&["", "a"]).is_ok(),
+        "an empty text is an element like any other"
+    );
 }
 
 pub(super) async fn attribute_names_are_not_empty(t: &mut Fixture) {
     t.create(plain()).await;
     let detail = "Empty attribute name";
     refused(t.put("Plain", item("a").with("", 1)).await, detail);
-    refused(t.put("Plain", item("a").with("m", map([("", 1)]))).await, detail);
+    refused(
+        t.put("Plain", item("a").with("m", map([("", 1)]))).await,
+        detail,
+    );
     let deep = list([map([("k", map([("", 1)]))])]);
     refused(t.put("Plain", item("a").with("l", deep)).await, detail);
 }
@@ -117,28 +174,40 @@ pub(super) async fn keys_are_scalars(t: &mut Fixture) {
     t.put("Plain", item("a")).await.unwrap();
     let into = Condition::attribute_exists(Path::attribute("pk").field("x"));
     refused(
-        t.write(PutItem::new("Plain", item("a")).condition(into)).await,
+        t.write(PutItem::new("Plain", item("a")).condition(into))
+            .await,
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
     );
 }
 
 pub(super) async fn huge_positions_are_refused(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("l", list([1]))).await.unwrap();
+    t.put("Plain", item("a").with("l", list([1])))
+        .await
+        .unwrap();
     let set = |at: usize| {
-        UpdateItem::new("Plain", item("a"), Update::new().set(Path::attribute("l").index(at), 2))
+        UpdateItem::new(
+            "Plain",
+            item("a"),
+            Update::new().set(Path::attribute("l").index(at), 2),
+        )
     };
     let last = 2_147_483_647;
     t.write(set(last)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("l", list([1, 2]))));
-    refused(t.write(set(last + 1)).await, "List index is not within the allowable range; index: [2147483648]");
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("l", list([1, 2])))
+    );
+    refused(
+        t.write(set(last + 1)).await,
+        "List index is not within the allowable range; index: [2147483648]",
+    );
 }
 
 pub(super) async fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
     t.create(plain()).await;
-    let set = |operand: SetOperand| {
-        UpdateItem::new("Plain", item("a"), Update::new().set("x", operand))
-    };
+    let set =
+        |operand: SetOperand| UpdateItem::new("Plain", item("a"), Update::new().set("x", operand));
     let nested = SetOperand::list_append(
         SetOperand::list_append(Path::from("l"), list([1])),
         list([2]),
@@ -188,7 +257,10 @@ pub(super) async fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
     for value in values {
         let answer = t.put("Sorted", row("a", value.clone())).await;
         let actual = value.value_type().as_str();
-        refused(answer, &format!("Type mismatch for key sk expected: N actual: {actual}"));
+        refused(
+            answer,
+            &format!("Type mismatch for key sk expected: N actual: {actual}"),
+        );
         let get = GetItem::new("Sorted", row("a", value));
         refused(
             t.engine().get_item(get).await,
@@ -201,16 +273,36 @@ pub(super) async fn long_names_are_refused(t: &mut Fixture) {
     t.create(plain()).await;
     let named = |bytes: usize| item("a").with("n".repeat(bytes), 1);
     t.put("Plain", named(65_535)).await.unwrap();
-    assert!(matches!(t.put("Plain", named(65_536)).await, Err(Error::Validation(_))));
+    assert!(matches!(
+        t.put("Plain", named(65_536)).await,
+        Err(Error::Validation(_))
+    ));
 }
 
 pub(super) async fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
     t.create(sorted_by(floe_store::table::KeyKind::S)).await;
-    let odd = ["\0", "\0\0", "\u{FFFF}", "\u{10FFFF}", "a\0b", "\n\r\t", "\"\\", "é", "e\u{301}", "\u{202E}"];
+    let odd = [
+        "\0",
+        "\0\0",
+        "\u{FFFF}",
+        "\u{10FFFF}",
+        "a\0b",
+        "\n\r\t",
+        "\"\\",
+        "é",
+        "e\u{301}",
+        "\u{202E}",
+    ];
     for text in odd {
-        let item: Item = row(text, text).with(text, text).with("m", map([(text, text)]));
+        let item: Item = row(text, text)
+            .with(text, text)
+            .with("m", map([(text, text)]));
         t.put("Sorted", item.clone()).await.unwrap();
-        assert_eq!(t.get("Sorted", row(text, text)).await, Some(item), "{text:?}");
+        assert_eq!(
+            t.get("Sorted", row(text, text)).await,
+            Some(item),
+            "{text:?}"
+        );
     }
     t.reopen().await;
     assert_eq!(t.scan_all(Scan::new("Sorted")).await.len(), odd.len());

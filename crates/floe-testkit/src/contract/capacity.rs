@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use floe_store::capacity::ReturnConsumedCapacity::{self, Indexes, Total};
 use floe_store::expr::KeyCondition;
 use floe_store::op::{
-    BatchGetItem, BatchWriteItem, ConditionCheck, DeleteItem, GetItem, PutItem, Query, Scan, Select,
-    TransactGet, TransactGetItems, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchWriteItem, ConditionCheck, DeleteItem, GetItem, PutItem, Query, Scan,
+    Select, TransactGet, TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use floe_store::size::item_size;
 use floe_store::table::{KeyKind, Projection};
@@ -29,7 +29,11 @@ fn units(halves: u64) -> Units {
 /// The total of an answer that was asked for it.
 #[track_caller]
 fn total(consumed: &Option<ConsumedCapacity>) -> f64 {
-    consumed.as_ref().expect("the cost was asked for").total().as_f64()
+    consumed
+        .as_ref()
+        .expect("the cost was asked for")
+        .total()
+        .as_f64()
 }
 
 async fn get(t: &Fixture, pk: &str, consistent: bool) -> ConsumedCapacity {
@@ -39,7 +43,12 @@ async fn get(t: &Fixture, pk: &str, consistent: bool) -> ConsumedCapacity {
     t.engine().get_item(get).await.unwrap().consumed.unwrap()
 }
 
-async fn put(t: &Fixture, table: &str, item: Item, detail: ReturnConsumedCapacity) -> ConsumedCapacity {
+async fn put(
+    t: &Fixture,
+    table: &str,
+    item: Item,
+    detail: ReturnConsumedCapacity,
+) -> ConsumedCapacity {
     let mut put = PutItem::new(table, item);
     put.return_capacity = detail;
     t.write(put).await.unwrap().consumed.unwrap()
@@ -56,7 +65,11 @@ pub(super) async fn get_is_charged_by_4_kilobytes(t: &mut Fixture) {
         assert_eq!(cost.read, Units::whole(strong), "{pk}");
         assert_eq!(cost.write, Units::ZERO, "{pk}");
         assert_eq!(cost.table_name, "Plain");
-        assert_eq!(get(t, pk, false).await.total(), units(strong), "{pk} eventually");
+        assert_eq!(
+            get(t, pk, false).await.total(),
+            units(strong),
+            "{pk} eventually"
+        );
     }
 }
 
@@ -65,7 +78,10 @@ pub(super) async fn a_projection_does_not_lower_the_price(t: &mut Fixture) {
     t.put("Plain", weighing(item("a"), 10_000)).await.unwrap();
     let mut get = GetItem::new("Plain", item("a")).projection(projection("pk"));
     get.return_capacity = Total;
-    assert_eq!(total(&t.engine().get_item(get).await.unwrap().consumed), 3.0);
+    assert_eq!(
+        total(&t.engine().get_item(get).await.unwrap().consumed),
+        3.0
+    );
 }
 
 pub(super) async fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
@@ -75,18 +91,37 @@ pub(super) async fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
     assert_eq!(cost.write, Units::whole(1));
     assert_eq!(cost.read, Units::ZERO);
     // The larger of what was there and what comes.
-    assert_eq!(put(t, "Plain", weighing(item("a"), 1025), Total).await.total(), Units::whole(2));
-    assert_eq!(put(t, "Plain", item("a"), Total).await.total(), Units::whole(2));
-    assert_eq!(put(t, "Plain", item("a"), Total).await.total(), Units::whole(1));
+    assert_eq!(
+        put(t, "Plain", weighing(item("a"), 1025), Total)
+            .await
+            .total(),
+        Units::whole(2)
+    );
+    assert_eq!(
+        put(t, "Plain", item("a"), Total).await.total(),
+        Units::whole(2)
+    );
+    assert_eq!(
+        put(t, "Plain", item("a"), Total).await.total(),
+        Units::whole(1)
+    );
 }
 
 pub(super) async fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", weighing(item("a"), 3000)).await.unwrap();
-    let mut set = UpdateItem::new("Plain", item("a"), update("SET x = :v", &values! {"v" => 1}));
+    let mut set = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET x = :v", &values! {"v" => 1}),
+    );
     set.return_capacity = Total;
     assert_eq!(total(&t.write(set).await.unwrap().consumed), 3.0);
-    let mut new = UpdateItem::new("Plain", item("b"), update("SET x = :v", &values! {"v" => 1}));
+    let mut new = UpdateItem::new(
+        "Plain",
+        item("b"),
+        update("SET x = :v", &values! {"v" => 1}),
+    );
     new.return_capacity = Total;
     assert_eq!(total(&t.write(new).await.unwrap().consumed), 1.0);
 }
@@ -100,7 +135,11 @@ pub(super) async fn deletes_are_charged_for_what_was_there(t: &mut Fixture) {
         delete
     };
     assert_eq!(total(&t.write(delete("a")).await.unwrap().consumed), 3.0);
-    assert_eq!(total(&t.write(delete("a")).await.unwrap().consumed), 1.0, "a missing item costs one unit");
+    assert_eq!(
+        total(&t.write(delete("a")).await.unwrap().consumed),
+        1.0,
+        "a missing item costs one unit"
+    );
 }
 
 pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
@@ -123,28 +162,57 @@ pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
     // Into the indexes.
     let entered = put(t, "Sorted", with("x"), Indexes).await;
     assert_eq!(entered.table, Units::whole(2));
-    assert_eq!(entered.global_indexes, [cost("all", 2), cost("keys", 1)].into());
+    assert_eq!(
+        entered.global_indexes,
+        [cost("all", 2), cost("keys", 1)].into()
+    );
     assert_eq!(entered.local_indexes, BTreeMap::new());
     assert_eq!(entered.total(), Units::whole(5));
     // To another key: out and in.
     let moved = put(t, "Sorted", with("y"), Indexes).await;
-    assert_eq!(moved.global_indexes, [cost("all", 4), cost("keys", 2)].into());
+    assert_eq!(
+        moved.global_indexes,
+        [cost("all", 4), cost("keys", 2)].into()
+    );
     // Another attribute: only where it is copied.
-    let changed = put(t, "Sorted", weighing(row("a", 1).with("g", "y"), 2500), Indexes).await;
+    let changed = put(
+        t,
+        "Sorted",
+        weighing(row("a", 1).with("g", "y"), 2500),
+        Indexes,
+    )
+    .await;
     assert_eq!(changed.table, Units::whole(3));
     assert_eq!(changed.global_indexes, [cost("all", 3)].into());
     // Nothing changes: only the table is charged.
-    let same = put(t, "Sorted", weighing(row("a", 1).with("g", "y"), 2500), Indexes).await;
+    let same = put(
+        t,
+        "Sorted",
+        weighing(row("a", 1).with("g", "y"), 2500),
+        Indexes,
+    )
+    .await;
     assert_eq!(same.global_indexes, BTreeMap::new());
     // Into the local index.
-    let local = put(t, "Sorted", weighing(row("a", 1).with("l", 5), 500), Indexes).await;
+    let local = put(
+        t,
+        "Sorted",
+        weighing(row("a", 1).with("l", 5), 500),
+        Indexes,
+    )
+    .await;
     assert_eq!(local.local_indexes, [cost("local", 1)].into());
-    assert_eq!(local.global_indexes, [cost("all", 3), cost("keys", 1)].into(), "out of the others");
+    assert_eq!(
+        local.global_indexes,
+        [cost("all", 3), cost("keys", 1)].into(),
+        "out of the others"
+    );
 }
 
 pub(super) async fn the_total_alone_hides_the_shares(t: &mut Fixture) {
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All)).await;
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
+        .await;
     let cost = put(t, "Plain", item("a").with("g", "x"), Total).await;
     assert_eq!(cost.total(), Units::whole(2));
     assert!(!cost.by_index);
@@ -164,7 +232,10 @@ pub(super) async fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
     // 9000 bytes, rounded up once.
     assert_eq!(total(&t.query(query(true)).await.unwrap().consumed), 3.0);
     assert_eq!(total(&t.query(query(false)).await.unwrap().consumed), 1.5);
-    assert_eq!(total(&t.query(query(true).limit(2)).await.unwrap().consumed), 1.0);
+    assert_eq!(
+        total(&t.query(query(true).limit(2)).await.unwrap().consumed),
+        1.0
+    );
     // Filters, projections and counts do not lower it.
     let mut narrow = query(true).filter(condition("attribute_exists(nothing)", &values! {}));
     narrow.projection = Some(projection("sk"));
@@ -197,11 +268,16 @@ pub(super) async fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
     assert_eq!(cost.global_indexes, [("keys".to_owned(), units(1))].into());
 
     // What a local index has not copied is read from the table, item by item.
-    let mut fetching = Query::new("Sorted", KeyCondition::partition("pk", "a")).index("local").consistent();
+    let mut fetching = Query::new("Sorted", KeyCondition::partition("pk", "a"))
+        .index("local")
+        .consistent();
     fetching.return_capacity = Indexes;
     fetching.select = Some(Select::AllAttributes);
     let cost = t.query(fetching).await.unwrap().consumed.unwrap();
-    assert_eq!(cost.local_indexes, [("local".to_owned(), Units::whole(1))].into());
+    assert_eq!(
+        cost.local_indexes,
+        [("local".to_owned(), Units::whole(1))].into()
+    );
     assert_eq!(cost.table, Units::whole(8));
     assert_eq!(cost.total(), Units::whole(9));
 }
@@ -215,12 +291,23 @@ pub(super) async fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
         .delete("Sorted", row("a", 1));
     write.return_capacity = Total;
     let consumed = t.engine().batch_write_item(write).await.unwrap().consumed;
-    let by_table: BTreeMap<_, _> = consumed.iter().map(|c| (c.table_name.as_str(), c.total())).collect();
-    assert_eq!(by_table, [("Plain", Units::whole(3)), ("Sorted", Units::whole(1))].into());
+    let by_table: BTreeMap<_, _> = consumed
+        .iter()
+        .map(|c| (c.table_name.as_str(), c.total()))
+        .collect();
+    assert_eq!(
+        by_table,
+        [("Plain", Units::whole(3)), ("Sorted", Units::whole(1))].into()
+    );
 
     let mut get = BatchGetItem::new().keys("Plain", [item("a"), item("b"), item("c")]);
     get.return_capacity = Total;
-    let consumed = t.engine().batch_get_item(get.clone()).await.unwrap().consumed;
+    let consumed = t
+        .engine()
+        .batch_get_item(get.clone())
+        .await
+        .unwrap()
+        .consumed;
     assert_eq!(consumed.len(), 1);
     assert_eq!(consumed[0].total(), Units::whole(3), "each item on its own");
     get.requests.get_mut("Plain").unwrap().consistent = false;
@@ -234,19 +321,29 @@ pub(super) async fn transactions_cost_twice(t: &mut Fixture) {
     }
     t.create(plain()).await;
     t.put("Plain", weighing(item("c"), 1500)).await.unwrap();
-    let check = ConditionCheck::new("Plain", item("c"), condition("attribute_exists(pk)", &values! {}));
+    let check = ConditionCheck::new(
+        "Plain",
+        item("c"),
+        condition("attribute_exists(pk)", &values! {}),
+    );
     let mut write = TransactWriteItems::new([
         PutItem::new("Plain", weighing(item("a"), 1500)).into(),
         DeleteItem::new("Plain", item("nobody")).into(),
         check.into(),
     ]);
     write.return_capacity = Total;
-    let consumed = t.engine().transact_write_items(write).await.unwrap().consumed;
+    let consumed = t
+        .engine()
+        .transact_write_items(write)
+        .await
+        .unwrap()
+        .consumed;
     assert_eq!(consumed.len(), 1);
     assert_eq!(consumed[0].write, Units::whole(2 * (2 + 1 + 2)));
     assert_eq!(consumed[0].total(), consumed[0].write);
 
-    let mut get = TransactGetItems::new(["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk))));
+    let mut get =
+        TransactGetItems::new(["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk))));
     get.return_capacity = Total;
     let consumed = t.engine().transact_get_items(get).await.unwrap().consumed;
     assert_eq!(consumed[0].read, Units::whole(2 * (1 + 1)));
@@ -257,12 +354,22 @@ pub(super) async fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
         return;
     }
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All)).await;
-    let mut write = TransactWriteItems::new([PutItem::new("Plain", item("a").with("g", "x")).into()]);
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
+        .await;
+    let mut write =
+        TransactWriteItems::new([PutItem::new("Plain", item("a").with("g", "x")).into()]);
     write.return_capacity = Indexes;
-    let consumed = t.engine().transact_write_items(write).await.unwrap().consumed;
+    let consumed = t
+        .engine()
+        .transact_write_items(write)
+        .await
+        .unwrap()
+        .consumed;
     assert_eq!(consumed[0].table, Units::whole(2));
-    assert_eq!(consumed[0].global_indexes, [("by_g".to_owned(), Units::whole(1))].into());
+    assert_eq!(
+        consumed[0].global_indexes,
+        [("by_g".to_owned(), Units::whole(1))].into()
+    );
 }
 
 pub(super) async fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture) {
@@ -270,20 +377,43 @@ pub(super) async fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture)
         return;
     }
     t.create(plain()).await;
-    let mut write = TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]).token("token-1");
+    let mut write =
+        TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]).token("token-1");
     write.return_capacity = Total;
-    let first = t.engine().transact_write_items(write.clone()).await.unwrap().consumed;
-    assert_eq!((first[0].write, first[0].read), (Units::whole(2), Units::ZERO));
-    let again = t.engine().transact_write_items(write).await.unwrap().consumed;
-    assert_eq!((again[0].write, again[0].read), (Units::ZERO, Units::whole(2)));
+    let first = t
+        .engine()
+        .transact_write_items(write.clone())
+        .await
+        .unwrap()
+        .consumed;
+    assert_eq!(
+        (first[0].write, first[0].read),
+        (Units::whole(2), Units::ZERO)
+    );
+    let again = t
+        .engine()
+        .transact_write_items(write)
+        .await
+        .unwrap()
+        .consumed;
+    assert_eq!(
+        (again[0].write, again[0].read),
+        (Units::ZERO, Units::whole(2))
+    );
 }
 
 pub(super) async fn collections_are_measured_with_local_indexes(t: &mut Fixture) {
-    t.create(sorted().local_index("local", "l", KeyKind::N, Projection::All)).await;
+    t.create(sorted().local_index("local", "l", KeyKind::N, Projection::All))
+        .await;
     t.create(plain()).await;
     let mut put = PutItem::new("Sorted", row("a", 1));
     put.return_collection = true;
-    let metrics = t.write(put).await.unwrap().collection.expect("the table has a local index");
+    let metrics = t
+        .write(put)
+        .await
+        .unwrap()
+        .collection
+        .expect("the table has a local index");
     assert_eq!(metrics.key, item("a"));
     assert_eq!(metrics.size_estimate_gb, (0.0, 1.0));
     let mut put = PutItem::new("Plain", item("a"));

@@ -36,14 +36,21 @@ fn conflict(error: &Error) -> bool {
 }
 
 fn number_at(item: &Item, name: &str) -> i64 {
-    item.get(name).and_then(Value::as_n).and_then(|n| n.to_i64()).unwrap_or_default()
+    item.get(name)
+        .and_then(Value::as_n)
+        .and_then(|n| n.to_i64())
+        .unwrap_or_default()
 }
 
 pub(super) async fn no_increment_is_lost(t: &mut Fixture) {
     t.create(plain()).await;
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
-            let add = UpdateItem::new("Plain", item("n"), update("ADD n :one", &values! {"one" => 1}));
+            let add = UpdateItem::new(
+                "Plain",
+                item("n"),
+                update("ADD n :one", &values! {"one" => 1}),
+            );
             engine.write_item(add.into()).await.unwrap();
         }
     })
@@ -56,11 +63,18 @@ pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
     t.create(plain()).await;
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
-            let put = PutItem::new("Plain", item(&format!("k{round}")).with("by", client.to_string()))
-                .condition(condition("attribute_not_exists(pk)", &values! {}));
+            let put = PutItem::new(
+                "Plain",
+                item(&format!("k{round}")).with("by", client.to_string()),
+            )
+            .condition(condition("attribute_not_exists(pk)", &values! {}));
             match engine.write_item(put.into()).await {
                 Ok(_) => {
-                    let won = UpdateItem::new("Plain", item("wins"), update("ADD n :one", &values! {"one" => 1}));
+                    let won = UpdateItem::new(
+                        "Plain",
+                        item("wins"),
+                        update("ADD n :one", &values! {"one" => 1}),
+                    );
                     engine.write_item(won.into()).await.unwrap();
                 }
                 Err(Error::ConditionalCheckFailed { .. }) => {}
@@ -75,14 +89,18 @@ pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
 
 pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("doc").with("version", 0).with("sum", 0)).await.unwrap();
+    t.put("Plain", item("doc").with("version", 0).with("sum", 0))
+        .await
+        .unwrap();
     clients(t, |engine, _| async move {
         let mut done = 0;
         while done < 2 {
             let get = GetItem::new("Plain", item("doc"));
             let doc = engine.get_item(get).await.unwrap().item.unwrap();
             let version = number_at(&doc, "version");
-            let next = item("doc").with("version", version + 1).with("sum", number_at(&doc, "sum") + 1);
+            let next = item("doc")
+                .with("version", version + 1)
+                .with("sum", number_at(&doc, "sum") + 1);
             let put = PutItem::new("Plain", next)
                 .condition(condition("version = :v", &values! {"v" => version}));
             match engine.write_item(put.into()).await {
@@ -100,9 +118,17 @@ pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
 
 /// Moves one unit between two accounts, unless the first is empty.
 fn transfer(from: usize, to: usize) -> TransactWriteItems {
-    let take = UpdateItem::new("Plain", item(&format!("a{from}")), update("ADD n :d", &values! {"d" => -1}))
-        .condition(condition("n > :zero", &values! {"zero" => 0}));
-    let give = UpdateItem::new("Plain", item(&format!("a{to}")), update("ADD n :d", &values! {"d" => 1}));
+    let take = UpdateItem::new(
+        "Plain",
+        item(&format!("a{from}")),
+        update("ADD n :d", &values! {"d" => -1}),
+    )
+    .condition(condition("n > :zero", &values! {"zero" => 0}));
+    let give = UpdateItem::new(
+        "Plain",
+        item(&format!("a{to}")),
+        update("ADD n :d", &values! {"d" => 1}),
+    );
     TransactWriteItems::new([take.into(), give.into()])
 }
 
@@ -112,7 +138,11 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
     }
     const ACCOUNTS: usize = 5;
     t.create(plain()).await;
-    t.fill("Plain", (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10))).await;
+    t.fill(
+        "Plain",
+        (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10)),
+    )
+    .await;
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let from = (client + round) % ACCOUNTS;
@@ -135,8 +165,16 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
                 Err(error) if conflict(&error) => continue,
                 Err(error) => panic!("{error}"),
             };
-            let sum: i64 = items.iter().flatten().map(|item| number_at(item, "n")).sum();
-            assert_eq!(sum, (ACCOUNTS * 10) as i64, "a snapshot never shows half a transfer");
+            let sum: i64 = items
+                .iter()
+                .flatten()
+                .map(|item| number_at(item, "n"))
+                .sum();
+            assert_eq!(
+                sum,
+                (ACCOUNTS * 10) as i64,
+                "a snapshot never shows half a transfer"
+            );
         }
     })
     .await;
@@ -151,11 +189,22 @@ pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
         return;
     }
     t.create(plain()).await;
-    t.fill("Plain", [item("left").with("v", "red"), item("right").with("v", "blue")]).await;
+    t.fill(
+        "Plain",
+        [
+            item("left").with("v", "red"),
+            item("right").with("v", "blue"),
+        ],
+    )
+    .await;
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
-            let pair = TransactGetItems::new(["left", "right"].map(|pk| TransactGet::new("Plain", item(pk))));
-            let Ok(output) = engine.transact_get_items(pair).await else { continue };
+            let pair = TransactGetItems::new(
+                ["left", "right"].map(|pk| TransactGet::new("Plain", item(pk))),
+            );
+            let Ok(output) = engine.transact_get_items(pair).await else {
+                continue;
+            };
             let value = |at: usize| output.items[at].as_ref().unwrap().get("v").unwrap().clone();
             let (left, right) = (value(0), value(1));
             assert_ne!(left, right, "both sides never show the same value");
@@ -184,13 +233,18 @@ pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
         return;
     }
     t.create(sorted()).await;
-    t.fill("Sorted", (0..4).map(|sk| row("a", sk).with("v", 0))).await;
+    t.fill("Sorted", (0..4).map(|sk| row("a", sk).with("v", 0)))
+        .await;
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             if client % 2 == 0 {
                 let stamp = (client * 1000 + round) as i64;
-                let puts = (0..4).map(|sk| PutItem::new("Sorted", row("a", sk).with("v", stamp)).into());
-                match engine.transact_write_items(TransactWriteItems::new(puts)).await {
+                let puts =
+                    (0..4).map(|sk| PutItem::new("Sorted", row("a", sk).with("v", stamp)).into());
+                match engine
+                    .transact_write_items(TransactWriteItems::new(puts))
+                    .await
+                {
                     Ok(_) => {}
                     Err(error) if conflict(&error) => {}
                     Err(error) => panic!("{error}"),
@@ -214,7 +268,11 @@ pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
     t.create(plain()).await;
     clients(t, |engine, _| async move {
         for round in 0..ROUNDS {
-            let add = UpdateItem::new("Plain", item("n"), update("ADD n :one", &values! {"one" => 1}));
+            let add = UpdateItem::new(
+                "Plain",
+                item("n"),
+                update("ADD n :one", &values! {"one" => 1}),
+            );
             let transaction = TransactWriteItems::new([add.into()]).token(format!("round-{round}"));
             loop {
                 match engine.transact_write_items(transaction.clone()).await {
@@ -241,8 +299,13 @@ pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let key = format!("k{}", (client + round) % 6);
-            let item = item(&key).with("g", format!("g{}", client % 3)).with("by", client.to_string());
-            engine.write_item(PutItem::new("Plain", item).into()).await.unwrap();
+            let item = item(&key)
+                .with("g", format!("g{}", client % 3))
+                .with("by", client.to_string());
+            engine
+                .write_item(PutItem::new("Plain", item).into())
+                .await
+                .unwrap();
         }
     })
     .await;
@@ -259,7 +322,11 @@ pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
     let mut replayed = std::collections::BTreeMap::new();
     for record in t.changes("Plain").await {
         let key = format!("{:?}", record.keys);
-        assert_eq!(replayed.get(&key), record.old_image.as_ref(), "no change is missing");
+        assert_eq!(
+            replayed.get(&key),
+            record.old_image.as_ref(),
+            "no change is missing"
+        );
         replayed.insert(key, record.new_image.unwrap());
     }
     assert_eq!(sorted_by_key(replayed.into_values().collect()), items);
@@ -270,7 +337,11 @@ pub(super) async fn tables_are_made_once(t: &mut Fixture) {
         let table = plain().build().unwrap();
         match engine.create_table(table.into()).await {
             Ok(_) => {
-                let won = UpdateItem::new("Plain", item("made"), update("ADD n :one", &values! {"one" => 1}));
+                let won = UpdateItem::new(
+                    "Plain",
+                    item("made"),
+                    update("ADD n :one", &values! {"one" => 1}),
+                );
                 engine.write_item(won.into()).await.unwrap();
             }
             Err(Error::ResourceInUse(_)) => {}

@@ -21,7 +21,10 @@ fn subject() -> Item {
         .with("ns", numbers([1, 2, 3]))
         .with("bs", binaries([b"p", b"qr"]))
         .with("l", Value::L(vec![1.into(), "one".into(), list([1])]))
-        .with("m", map([("k", 1.into()), ("inside", map([("deep", "d")]))]))
+        .with(
+            "m",
+            map([("k", 1.into()), ("inside", map([("deep", "d")]))]),
+        )
         .with("uni", "é\u{1F9CA}")
         .with("blank", "")
 }
@@ -49,17 +52,27 @@ async fn holds(t: &Fixture, tree: &Condition) -> bool {
         Err(Error::ConditionalCheckFailed { .. }) => false,
         Err(error) => panic!("{tree:?}: {error}"),
     };
-    let page = t.scan(Scan::new("Plain").filter(tree.clone())).await.unwrap();
+    let page = t
+        .scan(Scan::new("Plain").filter(tree.clone()))
+        .await
+        .unwrap();
     assert_eq!(page.scanned_count, 1, "{tree:?}");
-    assert_eq!(page.count, usize::from(as_condition), "filter and condition agree on {tree:?}");
+    assert_eq!(
+        page.count,
+        usize::from(as_condition),
+        "filter and condition agree on {tree:?}"
+    );
     as_condition
 }
 
-async fn check(t: &Fixture, expected: bool, texts: &[&str]) {
-    for text in texts {
-        let tree = condition(text, &all_values());
-        assert_eq!(holds(t, &tree).await, expected, "{text}");
-        assert_eq!(holds(t, &tree.not()).await, !expected, "NOT ({text})");
+/// Checks conditions, parted by semicolons, that hold of the subject, and others that do not.
+async fn check(t: &Fixture, holding: &str, failing: &str) {
+    for (texts, expected) in [(holding, true), (failing, false)] {
+        for text in texts.split(';').map(str::trim) {
+            let tree = condition(text, &all_values());
+            assert_eq!(holds(t, &tree).await, expected, "{text}");
+            assert_eq!(holds(t, &tree.not()).await, !expected, "NOT ({text})");
+        }
     }
 }
 
@@ -70,105 +83,125 @@ async fn ready(t: &Fixture) {
 
 pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "s = :banana", "n = :five", "n = n2", "b = :b", "yes = :true", "nil = :null", "ss = :ss",
-        "ns = :ns", "l = :l", "m = :m", "m.inside.deep <> :c", "l[0] = :one", "l[2] = :l1",
-        "l[2][0] = :one", "m.k = l[0]", "blank = :none", ":five = :five", ":five = n",
-    ]).await;
-    check(t, false, &[
-        "s = :apple", "n = :four", "n = :text5", "s = n", "b = :b12", "yes = :false", "nil = :false",
-        "ss = :x", "l = :l1", "m = :l", "ns = :one", "l[1] = :one",
-    ]).await;
+    let holding = "
+        s = :banana; n = :five; n = n2; b = :b; yes = :true; nil = :null; ss = :ss; ns = :ns;
+        l = :l; m = :m; m.inside.deep <> :c; l[0] = :one; l[2] = :l1; l[2][0] = :one; m.k = l[0];
+        blank = :none; :five = :five; :five = n
+    ";
+    let failing = "
+        s = :apple; n = :four; n = :text5; s = n; b = :b12; yes = :false; nil = :false; ss = :x;
+        l = :l1; m = :l; ns = :one; l[1] = :one
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "s <> :apple", "n <> :text5", "s <> n", "absent <> :one", ":one <> absent", "q <> z",
-        "m.absent <> :one", "l[9] <> :one", "s[0] <> :one",
-    ]).await;
-    check(t, false, &["s <> :banana", "n <> n2", "ss <> :ss", "nil <> :null"]).await;
+    let holding = "
+        s <> :apple; n <> :text5; s <> n; absent <> :one; :one <> absent; q <> z;
+        m.absent <> :one; l[9] <> :one; s[0] <> :one
+    ";
+    let failing = "
+        s <> :banana; n <> n2; ss <> :ss; nil <> :null
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn order_is_within_a_type(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "s < :c", "s <= :banana", "s > :apple", "s >= :banana", "s2 < s", "n < :six", "n <= :five",
-        "n > :four", "n >= :five", "n < n7", "b > :b12", "b < :b23", "blank < s", ":four < n",
-    ]).await;
-    check(t, false, &[
-        "s < :apple", "s < :banana", "s > :banana", "n < :five", "n > :five", "n < :text5",
-        "n > :text5", "n < :c", "s > n", "b < :b12", "absent < :one", "absent > :one",
-        "absent >= :one", "yes < :one", "l > :one", "n <= absent",
-    ]).await;
+    let holding = "
+        s < :c; s <= :banana; s > :apple; s >= :banana; s2 < s; n < :six; n <= :five; n > :four;
+        n >= :five; n < n7; b > :b12; b < :b23; blank < s; :four < n
+    ";
+    let failing = "
+        s < :apple; s < :banana; s > :banana; n < :five; n > :five; n < :text5; n > :text5;
+        n < :c; s > n; b < :b12; absent < :one; absent > :one; absent >= :one; yes < :one;
+        l > :one; n <= absent
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn between_includes_both_ends(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "n BETWEEN :four AND :six", "n BETWEEN :five AND :six", "n BETWEEN :four AND :five",
-        "s BETWEEN :apple AND :c", ":five BETWEEN :four AND n7", "b BETWEEN :b12 AND :b23",
-        "n BETWEEN n2 AND n7",
-    ]).await;
-    check(t, false, &[
-        "n BETWEEN :six AND :seven", "s BETWEEN :c AND :x", "absent BETWEEN :four AND :six",
-        "yes BETWEEN :four AND :six", "n BETWEEN s AND n7", "n BETWEEN n7 AND n2",
-        "n BETWEEN :four AND absent", "s BETWEEN :four AND :six",
-    ]).await;
+    let holding = "
+        n BETWEEN :four AND :six; n BETWEEN :five AND :six; n BETWEEN :four AND :five;
+        s BETWEEN :apple AND :c; :five BETWEEN :four AND n7; b BETWEEN :b12 AND :b23;
+        n BETWEEN n2 AND n7
+    ";
+    let failing = "
+        n BETWEEN :six AND :seven; s BETWEEN :c AND :x; absent BETWEEN :four AND :six;
+        yes BETWEEN :four AND :six; n BETWEEN s AND n7; n BETWEEN n7 AND n2;
+        n BETWEEN :four AND absent; s BETWEEN :four AND :six
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn in_is_any_equality(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "n IN (:four, :five)", "n IN (:five)", "s IN (:banana, :five, :null)", "nil IN (:null)",
-        "ss IN (:one, :ss)", "n IN (:four, n2)", "l IN (:l)", ":one IN (l[0], l[1])",
-    ]).await;
-    check(t, false, &["n IN (:four, :six)", "n IN (:text5)", "absent IN (:one, :two)", "s IN (:x, n)"])
-        .await;
+    let holding = "
+        n IN (:four, :five); n IN (:five); s IN (:banana, :five, :null); nil IN (:null);
+        ss IN (:one, :ss); n IN (:four, n2); l IN (:l); :one IN (l[0], l[1])
+    ";
+    let failing = "
+        n IN (:four, :six); n IN (:text5); absent IN (:one, :two); s IN (:x, n)
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn logic_nests(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "n = :five AND s = :banana",
-        "n = :four OR s = :banana",
-        "NOT n = :four AND s = :banana",
-        "n = :four AND s = :banana OR yes = :true",
-        "yes = :true OR n = :four AND s = :apple",
-        "NOT (n = :four OR s = :apple)",
-        "(n = :five OR n = :four) AND (s = :banana)",
-        "NOT NOT n = :five",
-    ]).await;
-    check(t, false, &[
-        "n = :five AND s = :apple",
-        "n = :four OR s = :apple",
-        "(yes = :true OR n = :four) AND s = :apple",
-        "NOT n = :five",
-    ]).await;
+    let holding = "
+        n = :five AND s = :banana; n = :four OR s = :banana; NOT n = :four AND s = :banana;
+        n = :four AND s = :banana OR yes = :true; yes = :true OR n = :four AND s = :apple;
+        NOT (n = :four OR s = :apple); (n = :five OR n = :four) AND (s = :banana);
+        NOT NOT n = :five
+    ";
+    let failing = "
+        n = :five AND s = :apple; n = :four OR s = :apple;
+        (yes = :true OR n = :four) AND s = :apple; NOT n = :five
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn existence_is_about_the_path(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "attribute_exists(pk)", "attribute_exists(nil)", "attribute_exists(m.inside.deep)",
-        "attribute_exists(l[2][0])", "attribute_exists(blank)", "attribute_not_exists(absent)",
-        "attribute_not_exists(m.absent)", "attribute_not_exists(l[3])",
-        "attribute_not_exists(s.x)", "attribute_not_exists(m[0])", "attribute_not_exists(l.k)",
-    ]).await;
-    check(t, false, &["attribute_exists(absent)", "attribute_not_exists(nil)", "attribute_exists(l[3])"])
-        .await;
+    let holding = "
+        attribute_exists(pk); attribute_exists(nil); attribute_exists(m.inside.deep);
+        attribute_exists(l[2][0]); attribute_exists(blank); attribute_not_exists(absent);
+        attribute_not_exists(m.absent); attribute_not_exists(l[3]); attribute_not_exists(s.x);
+        attribute_not_exists(m[0]); attribute_not_exists(l.k)
+    ";
+    let failing = "
+        attribute_exists(absent); attribute_not_exists(nil); attribute_exists(l[3])
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
     ready(t).await;
     let types = [
-        ("s", "S"), ("n", "N"), ("b", "B"), ("yes", "BOOL"), ("nil", "NULL"), ("ss", "SS"),
-        ("ns", "NS"), ("bs", "BS"), ("l", "L"), ("m", "M"),
+        ("s", "S"),
+        ("n", "N"),
+        ("b", "B"),
+        ("yes", "BOOL"),
+        ("nil", "NULL"),
+        ("ss", "SS"),
+        ("ns", "NS"),
+        ("bs", "BS"),
+        ("l", "L"),
+        ("m", "M"),
     ];
     for (attribute, own) in types {
         for (_, other) in types {
-            let tree = condition(&format!("attribute_type({attribute}, :{other})"), &all_values());
-            assert_eq!(holds(t, &tree).await, own == other, "{attribute} is {other}");
+            let tree = condition(
+                &format!("attribute_type({attribute}, :{other})"),
+                &all_values(),
+            );
+            assert_eq!(
+                holds(t, &tree).await,
+                own == other,
+                "{attribute} is {other}"
+            );
         }
     }
     let absent = Condition::attribute_type("absent", ValueType::S);
@@ -179,65 +212,81 @@ pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
 
 pub(super) async fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "begins_with(s, :ban)", "begins_with(s, :banana)", "begins_with(s, :none)",
-        "begins_with(b, :b12)", "begins_with(:banana, blank)", "begins_with(m.inside.deep, :none)",
-    ]).await;
-    check(t, false, &[
-        "begins_with(s, :nan)", "begins_with(s, :b12)", "begins_with(b, :ban)", "begins_with(n, :text5)",
-        "begins_with(absent, :ban)", "begins_with(b, :b23)", "begins_with(s, absent)",
-        "begins_with(ss, :x)", "begins_with(s, n)",
-    ]).await;
+    let holding = "
+        begins_with(s, :ban); begins_with(s, :banana); begins_with(s, :none);
+        begins_with(b, :b12); begins_with(:banana, blank); begins_with(m.inside.deep, :none)
+    ";
+    let failing = "
+        begins_with(s, :nan); begins_with(s, :b12); begins_with(b, :ban); begins_with(n, :text5);
+        begins_with(absent, :ban); begins_with(b, :b23); begins_with(s, absent);
+        begins_with(ss, :x); begins_with(s, n)
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "contains(s, :nan)", "contains(s, :none)", "contains(b, :b23)", "contains(ss, :x)",
-        "contains(ns, :two)", "contains(bs, :p)", "contains(l, :one)", "contains(l, :word)",
-        "contains(l, :l1)", "contains(:banana, s)", "contains(:l, n) OR contains(:l, m.k)",
-    ]).await;
-    check(t, false, &[
-        "contains(s, :c)", "contains(s, :five)", "contains(ss, :c)", "contains(ns, :word)",
-        "contains(l, :two)", "contains(m, :one)", "contains(n, :five)", "contains(absent, :one)",
-        "contains(b, :nan)", "contains(s, absent)",
-    ]).await;
+    let holding = "
+        contains(s, :nan); contains(s, :none); contains(b, :b23); contains(ss, :x);
+        contains(ns, :two); contains(bs, :p); contains(l, :one); contains(l, :word);
+        contains(l, :l1); contains(:banana, s); contains(:l, n) OR contains(:l, m.k)
+    ";
+    let failing = "
+        contains(s, :c); contains(s, :five); contains(ss, :c); contains(ns, :word);
+        contains(l, :two); contains(m, :one); contains(n, :five); contains(absent, :one);
+        contains(b, :nan); contains(s, absent)
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
     ready(t).await;
-    check(t, true, &[
-        "size(s) = :six", "size(b) = :three", "size(ss) = :two", "size(ns) = :three",
-        "size(bs) = :two", "size(l) = :three", "size(m) = :two", "size(s) > size(s2)",
-        "size(m.inside) = :one", "size(blank) < :one", "size(s) BETWEEN :five AND :seven",
-        "size(l) IN (:two, :three)", "size(s) <> :five",
-        // Counted in UTF-16 units, as DynamoDB does: 1 for é and 2 for the ice cube.
-        "size(uni) = :three",
-    ]).await;
-    check(t, false, &[
-        "size(n) = :one", "size(yes) = :one", "size(absent) = :one", "size(s) = :banana",
-        "size(s) < :six", "size(n) > :one",
-    ]).await;
+    // Text is counted in UTF-16 units, as DynamoDB does: `uni` has 1 for é and 2 for the ice cube.
+    let holding = "
+        size(s) = :six; size(b) = :three; size(ss) = :two; size(ns) = :three; size(bs) = :two;
+        size(l) = :three; size(m) = :two; size(s) > size(s2); size(m.inside) = :one;
+        size(blank) < :one; size(s) BETWEEN :five AND :seven; size(l) IN (:two, :three);
+        size(s) <> :five; size(uni) = :three
+    ";
+    let failing = "
+        size(n) = :one; size(yes) = :one; size(absent) = :one; size(s) = :banana; size(s) < :six;
+        size(n) > :one
+    ";
+    check(t, holding, failing).await;
 }
 
 pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
     t.create(plain()).await;
     let touch = |tree| UpdateItem::new("Plain", item("new"), Update::new()).condition(tree);
-    let failing = ["attribute_exists(pk)", "n = :five", "size(s) > :one", "contains(s, :x)"];
+    let failing = [
+        "attribute_exists(pk)",
+        "n = :five",
+        "size(s) > :one",
+        "contains(s, :x)",
+    ];
     for text in failing {
         condition_failed(t.write(touch(condition(text, &all_values()))).await);
     }
-    t.write(touch(condition("attribute_not_exists(pk) AND n <> :five", &all_values())))
-        .await
-        .unwrap();
+    t.write(touch(condition(
+        "attribute_not_exists(pk) AND n <> :five",
+        &all_values(),
+    )))
+    .await
+    .unwrap();
 }
 
 pub(super) async fn operands_are_checked_by_type(t: &mut Fixture) {
     t.create(plain()).await;
     let touch = |tree| UpdateItem::new("Plain", item("a"), Update::new()).condition(tree);
     let wrong = [
-        (Condition::lt(Path::from("n"), true), "operator or function: <, operand type: BOOL"),
-        (Condition::ge(Path::from("n"), list([1])), "operator or function: >=, operand type: L"),
+        (
+            Condition::lt(Path::from("n"), true),
+            "operator or function: <, operand type: BOOL",
+        ),
+        (
+            Condition::ge(Path::from("n"), list([1])),
+            "operator or function: >=, operand type: L",
+        ),
         (
             Condition::between(Path::from("n"), Value::Null, Value::Null),
             "operator or function: BETWEEN, operand type: NULL",
@@ -271,7 +320,8 @@ pub(super) async fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
     let path = |name: &str| Operand::Path(Path::from(name));
     let open = Condition::between(path("n"), path("low"), Operand::from(1));
     condition_failed(
-        t.write(UpdateItem::new("Plain", item("a"), Update::new()).condition(open)).await,
+        t.write(UpdateItem::new("Plain", item("a"), Update::new()).condition(open))
+            .await,
     );
 }
 

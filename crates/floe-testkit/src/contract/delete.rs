@@ -1,14 +1,16 @@
 //! DeleteItem: removes an item.
 
+use floe_store::Item;
 use floe_store::op::{DeleteItem, ReturnValues};
-use floe_store::{Error, Item};
 
 use super::fixture::*;
 
 pub(super) async fn removes_the_item_and_no_other(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", 1..=3)).await;
-    t.write(DeleteItem::new("Sorted", row("a", 2))).await.unwrap();
+    t.write(DeleteItem::new("Sorted", row("a", 2)))
+        .await
+        .unwrap();
     assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
     assert_eq!(t.get("Sorted", row("a", 2)).await, None);
     assert_eq!(t.get("Sorted", row("a", 3)).await, Some(row("a", 3)));
@@ -32,9 +34,16 @@ pub(super) async fn returns_the_old_item_when_asked(t: &mut Fixture) {
 pub(super) async fn returns_nothing_but_the_old_item(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", item("a")).await.unwrap();
-    for which in [ReturnValues::AllNew, ReturnValues::UpdatedOld, ReturnValues::UpdatedNew] {
+    for which in [
+        ReturnValues::AllNew,
+        ReturnValues::UpdatedOld,
+        ReturnValues::UpdatedNew,
+    ] {
         let delete = DeleteItem::new("Plain", item("a")).return_values(which);
-        refused(t.write(delete).await, "ReturnValues can only be ALL_OLD or NONE");
+        refused(
+            t.write(delete).await,
+            "ReturnValues can only be ALL_OLD or NONE",
+        );
     }
     assert_eq!(t.get("Plain", item("a")).await, Some(item("a")));
 }
@@ -47,43 +56,42 @@ pub(super) async fn removes_only_if_the_condition_holds(t: &mut Fixture) {
             .condition(condition("v = :v", &values! {"v" => v}))
             .return_old_on_failure()
     };
-    assert_eq!(condition_failed(t.write(delete(2)).await), Some(item("a").with("v", 1)));
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 1)));
+    assert_eq!(
+        condition_failed(t.write(delete(2)).await),
+        Some(item("a").with("v", 1))
+    );
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("v", 1))
+    );
     t.write(delete(1)).await.unwrap();
     assert_eq!(t.get("Plain", item("a")).await, None);
 }
 
 pub(super) async fn a_condition_on_a_missing_item_sees_an_empty_one(t: &mut Fixture) {
     t.create(plain()).await;
-    let delete = |text: &str| {
-        DeleteItem::new("Plain", item("a")).condition(condition(text, &values! {}))
-    };
+    let delete =
+        |text: &str| DeleteItem::new("Plain", item("a")).condition(condition(text, &values! {}));
     t.write(delete("attribute_not_exists(pk)")).await.unwrap();
-    assert_eq!(condition_failed(t.write(delete("attribute_exists(pk)")).await), None);
+    assert_eq!(
+        condition_failed(t.write(delete("attribute_exists(pk)")).await),
+        None
+    );
 }
 
 pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
     t.create(sorted()).await;
-    for key in [Item::new(), item("a"), row("a", "text"), row("a", 1).with("x", 1)] {
+    for key in [
+        Item::new(),
+        item("a"),
+        row("a", "text"),
+        row("a", 1).with("x", 1),
+    ] {
         refused(
             t.write(DeleteItem::new("Sorted", key)).await,
             "The provided key element does not match the schema",
         );
     }
-}
-
-pub(super) async fn with_a_token_it_applies_once(t: &mut Fixture) {
-    if !t.can().write_tokens {
-        return;
-    }
-    t.create(plain()).await;
-    t.put("Plain", item("a")).await.unwrap();
-    let delete = |pk: &str| DeleteItem::new("Plain", item(pk)).token("token-1");
-    t.write(delete("a")).await.unwrap();
-    t.put("Plain", item("a").with("v", 2)).await.unwrap();
-    t.write(delete("a")).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 2)));
-    assert_eq!(t.write(delete("b")).await, Err(Error::IdempotentParameterMismatch));
 }
 
 pub(super) async fn an_item_can_come_back(t: &mut Fixture) {
@@ -94,5 +102,8 @@ pub(super) async fn an_item_can_come_back(t: &mut Fixture) {
         assert_eq!(t.get("Plain", item("a")).await, None);
     }
     t.put("Plain", item("a").with("v", 9)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 9)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("v", 9))
+    );
 }

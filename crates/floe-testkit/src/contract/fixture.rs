@@ -6,16 +6,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use floe_store::error::CancellationCode;
 use floe_store::expr::{Condition, Parser, Paths, Update};
 use floe_store::op::{
-    ChangeRecord, DescribeStream, GetItem, GetRecords, GetShardIterator, IteratorKind, Page,
-    PutItem, Query, Scan, StreamDescription, TransactWrite, TransactWriteItems,
-    TransactWriteItemsOutput, WriteItem, WriteItemOutput,
+    ChangeRecord, CreateIndex, DescribeStream, GetItem, GetRecords, GetShardIterator, IteratorKind,
+    KeyRole, KeySchemaElement, Page, PutItem, Query, Scan, StreamDescription, TransactWrite,
+    TransactWriteItems, TransactWriteItemsOutput, WriteItem, WriteItemOutput,
 };
-use floe_store::table::{KeyKind, TableBuilder, TableDescription};
+use floe_store::table::{IndexKind, KeyKind, Projection, TableBuilder, TableDescription};
 use floe_store::{
-    CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef, Text,
-    Value,
+    CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef,
+    Text, Value,
 };
 
 use crate::Harness;
@@ -45,7 +46,9 @@ impl Fixture {
 
     pub(super) fn advance(&self, by: Duration) {
         let clock = self.harness.clock();
-        clock.expect("a case about time asks `owns_time` first").advance(by);
+        clock
+            .expect("a case about time asks `owns_time` first")
+            .advance(by);
     }
 
     pub(super) fn now_secs(&self) -> u64 {
@@ -70,7 +73,9 @@ impl Fixture {
     /// Puts items, for the rest of the case to use.
     pub(super) async fn fill(&self, table: &str, items: impl IntoIterator<Item = Item>) {
         for item in items {
-            self.put(table, item).await.expect("the case's item is a good one");
+            self.put(table, item)
+                .await
+                .expect("the case's item is a good one");
         }
     }
 
@@ -99,7 +104,10 @@ impl Fixture {
     pub(super) async fn query_all(&self, mut query: Query) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
-            let page = self.query(query.clone()).await.expect("the query is a good one");
+            let page = self
+                .query(query.clone())
+                .await
+                .expect("the query is a good one");
             items.extend(page.items);
             match page.last_key {
                 Some(key) => query.start_key = Some(key),
@@ -112,7 +120,10 @@ impl Fixture {
     pub(super) async fn scan_all(&self, mut scan: Scan) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
-            let page = self.scan(scan.clone()).await.expect("the scan is a good one");
+            let page = self
+                .scan(scan.clone())
+                .await
+                .expect("the scan is a good one");
             items.extend(page.items);
             match page.last_key {
                 Some(key) => scan.start_key = Some(key),
@@ -220,6 +231,25 @@ pub(super) fn sorted_by(kind: KeyKind) -> TableBuilder {
     TableDef::builder("Sorted", "pk", KeyKind::S).sort_key("sk", kind)
 }
 
+/// One attribute of a key.
+pub(super) fn element(name: &str, role: KeyRole) -> KeySchemaElement {
+    KeySchemaElement {
+        name: name.into(),
+        role,
+    }
+}
+
+/// A request for a global index on one attribute.
+pub(super) fn global_index(name: &str, attribute: &str) -> CreateIndex {
+    CreateIndex {
+        name: name.to_owned(),
+        kind: IndexKind::Global,
+        key_schema: vec![element(attribute, KeyRole::Hash)],
+        projection: Projection::All,
+        throughput: None,
+    }
+}
+
 /// A key of [`plain`], or the beginning of an item.
 pub(super) fn item(pk: &str) -> Item {
     Item::new().with("pk", pk)
@@ -237,8 +267,15 @@ pub(super) fn rows(pk: &str, sks: impl IntoIterator<Item = i32>) -> Vec<Item> {
 
 /// The sort keys of items.
 pub(super) fn sks(items: &[Item]) -> Vec<i64> {
-    let sk = |item: &Item| item.get("sk").and_then(Value::as_n).and_then(|n| n.to_i64());
-    items.iter().map(|item| sk(item).expect("a numeric sk")).collect()
+    let sk = |item: &Item| {
+        item.get("sk")
+            .and_then(Value::as_n)
+            .and_then(|n| n.to_i64())
+    };
+    items
+        .iter()
+        .map(|item| sk(item).expect("a numeric sk"))
+        .collect()
 }
 
 /// The values of a text attribute, sorted, for answers without a promised order.
@@ -290,7 +327,10 @@ pub(super) fn every_type(pk: &str) -> Item {
         .with("bool", true)
         .with("null", Value::Null)
         .with("m", map([("inner", map([("deep", 1)]))]))
-        .with("l", Value::L(vec!["a".into(), 1.into(), Value::Null, list(["x"])]))
+        .with(
+            "l",
+            Value::L(vec!["a".into(), 1.into(), Value::Null, list(["x"])]),
+        )
         .with("ss", strings(["b", "a", ""]))
         .with("ns", numbers([3, -1, 2]))
         .with("bs", binaries([b"z", b"a"]))
@@ -379,6 +419,11 @@ pub(super) fn condition_failed<T: Debug>(result: Result<T>) -> Option<Item> {
         Err(Error::ConditionalCheckFailed { item }) => item.map(|item| *item),
         other => panic!("expected a failed condition: got={other:?}"),
     }
+}
+
+/// The codes of reasons.
+pub(super) fn codes(reasons: &[CancellationReason]) -> Vec<CancellationCode> {
+    reasons.iter().map(|reason| reason.code).collect()
 }
 
 /// The transaction was canceled; the reasons.

@@ -13,7 +13,11 @@ async fn projected(t: &Fixture, paths: &str) -> Item {
 
 pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
     t.create(plain()).await;
-    let output = t.engine().get_item(GetItem::new("Plain", item("a"))).await.unwrap();
+    let output = t
+        .engine()
+        .get_item(GetItem::new("Plain", item("a")))
+        .await
+        .unwrap();
     assert_eq!(output.item, None);
     assert_eq!(output.consumed, None);
 }
@@ -21,7 +25,11 @@ pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
 pub(super) async fn reads_consistently_and_eventually(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    let strong = t.engine().get_item(GetItem::new("Plain", item("a"))).await.unwrap();
+    let strong = t
+        .engine()
+        .get_item(GetItem::new("Plain", item("a")))
+        .await
+        .unwrap();
     assert_eq!(strong.item, Some(item("a").with("v", 1)));
     let eventual = GetItem::new("Plain", item("a")).eventual();
     assert!(t.engine().get_item(eventual).await.is_ok());
@@ -31,31 +39,52 @@ pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
     t.create(plain()).await;
     for v in 0..20 {
         t.put("Plain", item("a").with("v", v)).await.unwrap();
-        assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", v)));
+        assert_eq!(
+            t.get("Plain", item("a")).await,
+            Some(item("a").with("v", v))
+        );
     }
 }
 
 pub(super) async fn returns_only_the_projected_attributes(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("x", 1).with("y", 2).with("z", 3)).await.unwrap();
-    assert_eq!(projected(t, "x, z").await, Item::new().with("x", 1).with("z", 3));
+    t.put("Plain", item("a").with("x", 1).with("y", 2).with("z", 3))
+        .await
+        .unwrap();
+    assert_eq!(
+        projected(t, "x, z").await,
+        Item::new().with("x", 1).with("z", 3)
+    );
     assert_eq!(projected(t, "pk, absent").await, item("a"));
-    assert_eq!(projected(t, "absent").await, Item::new(), "the item is there, without hits");
+    assert_eq!(
+        projected(t, "absent").await,
+        Item::new(),
+        "the item is there, without hits"
+    );
 }
 
 pub(super) async fn projects_into_documents(t: &mut Fixture) {
     t.create(plain()).await;
     let document = item("a")
-        .with("m", map([("x", map([("deep", 1), ("other", 2)])), ("y", 3.into())]))
+        .with(
+            "m",
+            map([("x", map([("deep", 1), ("other", 2)])), ("y", 3.into())]),
+        )
         .with("l", list([10, 11, 12, 13]))
         .with("s", "scalar")
-        .with("mixed", list([map([("k", 1), ("j", 2)]), map([("k", 3), ("j", 4)])]));
+        .with(
+            "mixed",
+            list([map([("k", 1), ("j", 2)]), map([("k", 3), ("j", 4)])]),
+        );
     t.put("Plain", document).await.unwrap();
 
     let deep = Item::new().with("m", map([("x", map([("deep", 1)]))]));
     assert_eq!(projected(t, "m.x.deep").await, deep);
     // Elements close up, in the order of the list, whatever the order asked.
-    assert_eq!(projected(t, "l[3], l[1]").await, Item::new().with("l", list([11, 13])));
+    assert_eq!(
+        projected(t, "l[3], l[1]").await,
+        Item::new().with("l", list([11, 13]))
+    );
     let keyed = Item::new().with("mixed", list([map([("k", 1)]), map([("j", 4)])]));
     assert_eq!(projected(t, "mixed[0].k, mixed[1].j").await, keyed);
     // A path that does not fit the document is skipped.
@@ -99,16 +128,25 @@ pub(super) async fn projected_paths_must_not_overlap(t: &mut Fixture) {
         let path = |text: &str| projection(text).0.remove(0);
         let paths = floe_store::expr::Paths(vec![path(one), path(two)]);
         let get = GetItem::new("Plain", item("a")).projection(paths);
-        refused(t.engine().get_item(get).await, "Two document paths overlap with each other");
+        refused(
+            t.engine().get_item(get).await,
+            "Two document paths overlap with each other",
+        );
     }
     let path = |text: &str| projection(text).0.remove(0);
     let paths = floe_store::expr::Paths(vec![path("x.y"), path("x[0]")]);
     let get = GetItem::new("Plain", item("a")).projection(paths);
-    refused(t.engine().get_item(get).await, "Two document paths conflict with each other");
+    refused(
+        t.engine().get_item(get).await,
+        "Two document paths conflict with each other",
+    );
 }
 
 pub(super) async fn a_missing_table_is_not_found(t: &mut Fixture) {
-    let output = t.engine().get_item(GetItem::new("Nowhere", item("a"))).await;
+    let output = t
+        .engine()
+        .get_item(GetItem::new("Nowhere", item("a")))
+        .await;
     not_found(output, "Requested resource not found");
 }
 
@@ -116,5 +154,8 @@ pub(super) async fn reserved_words_are_names_like_any_other_in_trees(t: &mut Fix
     t.create(plain()).await;
     let words = item("a").with("name", 1).with("status", 2).with("size", 3);
     t.write(PutItem::new("Plain", words)).await.unwrap();
-    assert_eq!(projected(t, "#name, #size").await, Item::new().with("name", 1).with("size", 3));
+    assert_eq!(
+        projected(t, "#name, #size").await,
+        Item::new().with("name", 1).with("size", 3)
+    );
 }

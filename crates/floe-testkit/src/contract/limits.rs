@@ -24,7 +24,11 @@ pub(super) async fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
     t.put("Plain", largest.clone()).await.unwrap();
     assert_eq!(t.get("Plain", item("a")).await, Some(largest));
     refused(
-        t.put("Plain", item("a").with("v", text(ITEM_BYTES_MAX - bare + 1))).await,
+        t.put(
+            "Plain",
+            item("a").with("v", text(ITEM_BYTES_MAX - bare + 1)),
+        )
+        .await,
         "Item size has exceeded the maximum allowed size",
     );
 }
@@ -32,12 +36,25 @@ pub(super) async fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
 pub(super) async fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
     t.create(plain()).await;
     let half = text(ITEM_BYTES_MAX / 2);
-    t.put("Plain", item("a").with("v", half.clone())).await.unwrap();
-    let grow = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values! {"w" => half}));
-    refused(t.write(grow).await, "Item size to update has exceeded the maximum allowed size");
+    t.put("Plain", item("a").with("v", half.clone()))
+        .await
+        .unwrap();
+    let grow = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET w = :w", &values! {"w" => half}),
+    );
+    refused(
+        t.write(grow).await,
+        "Item size to update has exceeded the maximum allowed size",
+    );
     assert_eq!(t.get("Plain", item("a")).await.unwrap().len(), 2);
     let fill = text(ITEM_BYTES_MAX / 2 - 100);
-    let fits = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values! {"w" => fill}));
+    let fits = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET w = :w", &values! {"w" => fill}),
+    );
     t.write(fits).await.unwrap();
 }
 
@@ -49,7 +66,12 @@ pub(super) async fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
     assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
     let longer = row(&text(PARTITION_KEY_BYTES_MAX + 1), 1);
     refused(t.put("Sorted", longer.clone()).await, detail);
-    refused(t.engine().get_item(GetItem::new("Sorted", longer.clone())).await, detail);
+    refused(
+        t.engine()
+            .get_item(GetItem::new("Sorted", longer.clone()))
+            .await,
+        detail,
+    );
     refused(t.write(DeleteItem::new("Sorted", longer)).await, detail);
     // Bytes count, not characters.
     refused(t.put("Sorted", row(&"é".repeat(1025), 1)).await, detail);
@@ -63,13 +85,24 @@ pub(super) async fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
     assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
     let longer = row("a", vec![7u8; SORT_KEY_BYTES_MAX + 1]);
     refused(t.put("Sorted", longer.clone()).await, detail);
-    refused(t.engine().get_item(GetItem::new("Sorted", longer)).await, detail);
+    refused(
+        t.engine().get_item(GetItem::new("Sorted", longer)).await,
+        detail,
+    );
 }
 
 pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], [("h", KeyKind::S)], Projection::All)).await;
+    t.create(plain().global_index(
+        "by_g",
+        [("g", KeyKind::S)],
+        [("h", KeyKind::S)],
+        Projection::All,
+    ))
+    .await;
     let with = |g: usize, h: usize| item("a").with("g", text(g)).with("h", text(h));
-    t.put("Plain", with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)).await.unwrap();
+    t.put("Plain", with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX))
+        .await
+        .unwrap();
     refused(
         t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)).await,
         "Size of hashkey has exceeded the maximum size limit of2048 bytes",
@@ -82,16 +115,28 @@ pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
 
 pub(super) async fn keys_are_not_empty(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S)).await;
-    t.create(TableDef::builder("Binary", "pk", KeyKind::B)).await;
+    t.create(TableDef::builder("Binary", "pk", KeyKind::B))
+        .await;
     let empty = |name: &str| {
-        format!("The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}")
+        format!(
+            "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
+        )
     };
     refused(t.put("Sorted", row("", "x")).await, &empty("pk"));
     refused(t.put("Sorted", row("a", "")).await, &empty("sk"));
-    refused(t.engine().get_item(GetItem::new("Sorted", row("", "x"))).await, &empty("pk"));
-    refused(t.write(DeleteItem::new("Sorted", row("a", ""))).await, &empty("sk"));
     refused(
-        t.put("Binary", Item::new().with("pk", Vec::<u8>::new())).await,
+        t.engine()
+            .get_item(GetItem::new("Sorted", row("", "x")))
+            .await,
+        &empty("pk"),
+    );
+    refused(
+        t.write(DeleteItem::new("Sorted", row("a", ""))).await,
+        &empty("sk"),
+    );
+    refused(
+        t.put("Binary", Item::new().with("pk", Vec::<u8>::new()))
+            .await,
         "The AttributeValue for a key attribute cannot contain an empty binary value. Key: pk",
     );
 }
@@ -107,20 +152,32 @@ pub(super) async fn values_nest_32_levels_deep(t: &mut Fixture) {
     let deepest = item("a").with("v", nested(NESTING_LEVELS_MAX));
     t.put("Plain", deepest.clone()).await.unwrap();
     assert_eq!(t.get("Plain", item("a")).await, Some(deepest));
-    refused(t.put("Plain", item("a").with("v", nested(NESTING_LEVELS_MAX + 1))).await, detail);
+    refused(
+        t.put("Plain", item("a").with("v", nested(NESTING_LEVELS_MAX + 1)))
+            .await,
+        detail,
+    );
     let maps = (0..NESTING_LEVELS_MAX).fold(Value::from(1), |value, _| map([("m", value)]));
     refused(t.put("Plain", item("a").with("v", maps)).await, detail);
 }
 
 pub(super) async fn an_update_cannot_nest_deeper(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)]))).await.unwrap();
+    t.put(
+        "Plain",
+        item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)])),
+    )
+    .await
+    .unwrap();
     let set = |levels: usize| {
         let path = Path::attribute("v").index(0);
         UpdateItem::new("Plain", item("a"), Update::new().set(path, nested(levels)))
     };
     t.write(set(NESTING_LEVELS_MAX - 1)).await.unwrap();
-    refused(t.write(set(NESTING_LEVELS_MAX)).await, "Nesting Levels have exceeded supported limits");
+    refused(
+        t.write(set(NESTING_LEVELS_MAX)).await,
+        "Nesting Levels have exceeded supported limits",
+    );
 }
 
 pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
@@ -139,7 +196,10 @@ pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
         assert_eq!(t.get("Plain", item_key()).await, Some(item));
     }
     let refusals = [
-        ("123456789012345678901234567890123456789", "38 significant digits"),
+        (
+            "123456789012345678901234567890123456789",
+            "38 significant digits",
+        ),
         ("1E+126", "Number overflow"),
         ("1E-131", "Number underflow"),
     ];
@@ -174,9 +234,13 @@ pub(super) async fn expressions_have_300_operators(t: &mut Fixture) {
         (1..comparisons).fold(one(), |tree, _| tree.or(one()))
     };
     let comparisons = EXPRESSION_OPERATORS_MAX / 2;
-    condition_failed(t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons))).await);
+    condition_failed(
+        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons)))
+            .await,
+    );
     refused(
-        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1))).await,
+        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1)))
+            .await,
         "The expression contains too many operators; operator count: 301",
     );
 }

@@ -15,7 +15,32 @@
 //!
 //! What is not here: random sequences of operations, which the [model](crate::model) judges.
 
+mod bad_input;
+mod batch;
+mod capacity;
+mod concurrency;
+mod conditions;
+mod delete;
 mod fixture;
+mod get;
+mod indexes;
+mod limits;
+mod local_indexes;
+mod multi_attribute_indexes;
+mod paging;
+mod put;
+mod query;
+mod scan;
+mod stream_reading;
+mod streams;
+mod table_changes;
+mod tables;
+mod tokens;
+mod transact;
+mod transact_get;
+mod ttl;
+mod update;
+mod update_returns;
 
 use std::future::Future;
 
@@ -73,8 +98,6 @@ where
 
 macro_rules! suite {
     ($d:tt $($subject:ident { $($case:ident,)* })*) => {
-        $(mod $subject;)*
-
         /// All cases, subject by subject.
         pub fn cases() -> Vec<Case> {
             vec![$($(Case {
@@ -120,10 +143,6 @@ suite! { $
         a_missing_table_is_not_found,
         the_request_is_checked_before_the_table_is_looked_up,
         the_item_carries_its_key,
-        with_a_token_it_applies_once,
-        with_a_token_it_is_answered_as_before,
-        a_token_is_forgotten_after_ten_minutes,
-        a_failed_write_does_not_use_up_its_token,
     }
     get {
         a_missing_item_is_no_error,
@@ -145,7 +164,6 @@ suite! { $
         removes_only_if_the_condition_holds,
         a_condition_on_a_missing_item_sees_an_empty_one,
         the_key_must_be_exactly_the_tables,
-        with_a_token_it_applies_once,
         an_item_can_come_back,
     }
     update {
@@ -165,15 +183,16 @@ suite! { $
         an_empty_update_makes_an_item_of_its_key,
         removing_from_a_missing_item_does_not_make_it,
         key_attributes_cannot_be_changed,
-        returns_what_was_asked_for,
-        returns_nothing_where_there_is_nothing,
-        returns_only_the_updated_parts_of_documents,
         writes_only_if_the_condition_holds,
         the_condition_is_checked_before_the_update_is_applied,
         paths_must_not_overlap_or_conflict,
         operands_are_checked_before_the_table_is_looked_up,
-        with_a_token_it_applies_once,
         the_key_must_be_exactly_the_tables,
+    }
+    update_returns {
+        returns_what_was_asked_for,
+        returns_nothing_where_there_is_nothing,
+        returns_only_the_updated_parts_of_documents,
     }
     conditions {
         equality_is_by_type_and_value,
@@ -264,15 +283,19 @@ suite! { $
         an_index_may_use_attributes_of_the_tables_key,
         index_keys_must_have_their_type,
         index_keys_must_not_be_empty,
-        a_local_index_orders_a_partition_anew,
-        a_local_index_is_read_consistently_when_asked,
-        a_local_index_fetches_what_it_has_not_copied,
-        several_attributes_may_form_an_index_key,
-        conditions_on_several_attributes_go_left_to_right,
-        attributes_of_a_key_do_not_run_into_each_other,
         filters_and_projections_work_on_indexes,
         indexes_survive_reopening,
         segments_part_an_index_too,
+    }
+    local_indexes {
+        orders_a_partition_anew,
+        is_read_consistently_when_asked,
+        fetches_what_it_has_not_copied,
+    }
+    multi_attribute_indexes {
+        several_attributes_may_form_an_index_key,
+        conditions_on_several_attributes_go_left_to_right,
+        attributes_of_a_key_do_not_run_into_each_other,
     }
     batch {
         get_reads_from_several_tables,
@@ -300,16 +323,26 @@ suite! { $
         takes_up_to_four_megabytes,
         faults_of_the_request_are_found_before_anything,
         keys_that_do_not_fit_cancel_it,
-        a_token_applies_once,
-        a_token_is_forgotten_after_ten_minutes,
+        indexes_change_with_the_transaction,
+    }
+    transact_get {
+        answers_in_the_order_of_the_request,
+        takes_up_to_a_hundred_items,
+        refuses_duplicates_and_missing_tables,
+        a_wrong_key_cancels_it,
+        reads_up_to_four_megabytes,
+    }
+    tokens {
+        a_put_applies_once,
+        an_update_applies_once,
+        a_delete_applies_once,
+        a_write_is_answered_as_before,
+        tokens_of_writes_are_forgotten_after_ten_minutes,
+        a_failed_write_does_not_use_up_its_token,
+        a_transaction_applies_once,
+        tokens_of_transactions_are_forgotten_after_ten_minutes,
         a_canceled_transaction_does_not_use_up_its_token,
         tokens_have_1_to_36_characters,
-        indexes_change_with_the_transaction,
-        get_answers_in_the_order_of_the_request,
-        get_takes_up_to_a_hundred_items,
-        get_refuses_duplicates_and_missing_tables,
-        get_with_a_wrong_key_is_canceled,
-        get_reads_up_to_four_megabytes,
     }
     tables {
         a_new_table_is_described,
@@ -319,18 +352,20 @@ suite! { $
         protected_tables_are_not_deleted,
         tables_are_listed_in_order_by_pages,
         listings_have_1_to_100_names,
-        an_index_added_later_is_filled,
-        an_index_can_be_removed_and_added_again,
-        index_changes_must_make_sense,
-        settings_change,
-        tags_come_and_go,
         tables_survive_reopening,
         names_have_3_to_255_characters,
         keys_must_be_well_formed,
         indexes_must_be_well_formed,
         a_table_has_at_most_so_many_indexes,
         missing_tables_are_named,
+    }
+    table_changes {
+        an_index_added_later_is_filled,
         an_index_may_be_filled_with_many_items,
+        an_index_can_be_removed_and_added_again,
+        index_changes_must_make_sense,
+        settings_change,
+        tags_come_and_go,
     }
     streams {
         records_tell_what_happened,
@@ -340,20 +375,22 @@ suite! { $
         batches_and_transactions_are_recorded_item_by_item,
         a_token_seen_before_leaves_no_record,
         changes_of_an_item_come_in_order_and_once,
-        sequence_numbers_grow,
-        iterators_start_where_they_say,
-        reading_goes_on_where_it_stopped,
-        a_limit_bounds_the_records,
         a_stream_is_described,
         a_switched_off_stream_can_be_read_to_its_end,
         switching_on_again_makes_a_new_stream,
         a_stream_is_switched_once,
-        streams_are_listed,
         a_stream_outlives_its_table,
+        images_hold_every_type,
+    }
+    stream_reading {
+        sequence_numbers_grow,
+        iterators_start_where_they_say,
+        reading_goes_on_where_it_stopped,
+        a_limit_bounds_the_records,
+        streams_are_listed,
         unknown_streams_and_shards_are_not_found,
         iterators_expire_after_fifteen_minutes,
         held_changes_are_kept,
-        images_hold_every_type,
     }
     ttl {
         expired_items_are_swept,

@@ -41,7 +41,11 @@ pub(super) async fn a_page_that_ends_with_the_last_item_still_says_where(t: &mut
     t.fill("Sorted", rows("a", 1..=4)).await;
     let pages = pages(t, partition("a").limit(2)).await;
     let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
-    assert_eq!(read, [vec![1, 2], vec![3, 4], vec![]], "the end shows only by reading on");
+    assert_eq!(
+        read,
+        [vec![1, 2], vec![3, 4], vec![]],
+        "the end shows only by reading on"
+    );
     let whole = t.query(partition("a").limit(5)).await.unwrap();
     assert_eq!(whole.last_key, None);
 }
@@ -58,7 +62,8 @@ pub(super) async fn backward_pages_go_on_backward(t: &mut Fixture) {
 pub(super) async fn a_page_of_a_range_stays_in_it(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", 1..=9)).await;
-    let condition = KeyCondition::partition("pk", "a").and("sk", KeyOp::Between(3.into(), 7.into()));
+    let condition =
+        KeyCondition::partition("pk", "a").and("sk", KeyOp::Between(3.into(), 7.into()));
     let query = Query::new("Sorted", condition).limit(2);
     assert_eq!(sks(&t.query_all(query.clone()).await), [3, 4, 5, 6, 7]);
     assert_eq!(sks(&t.query_all(query.backward()).await), [7, 6, 5, 4, 3]);
@@ -71,7 +76,10 @@ pub(super) async fn the_start_key_need_not_exist(t: &mut Fixture) {
     assert_eq!(sks(&t.query(from(3)).await.unwrap().items), [4, 6]);
     assert_eq!(sks(&t.query(from(4)).await.unwrap().items), [6]);
     assert_eq!(sks(&t.query(from(0)).await.unwrap().items), [2, 4, 6]);
-    assert_eq!(sks(&t.query(from(9)).await.unwrap().items), Vec::<i64>::new());
+    assert_eq!(
+        sks(&t.query(from(9)).await.unwrap().items),
+        Vec::<i64>::new()
+    );
     assert_eq!(sks(&t.query(from(3).backward()).await.unwrap().items), [2]);
 }
 
@@ -80,9 +88,14 @@ pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) 
     t.fill("Sorted", rows("a", 1..=6)).await;
     let first = t.query(partition("a").limit(2)).await.unwrap();
     for sk in [2, 3] {
-        t.write(DeleteItem::new("Sorted", row("a", sk))).await.unwrap();
+        t.write(DeleteItem::new("Sorted", row("a", sk)))
+            .await
+            .unwrap();
     }
-    let rest = t.query(partition("a").start_key(first.last_key)).await.unwrap();
+    let rest = t
+        .query(partition("a").start_key(first.last_key))
+        .await
+        .unwrap();
     assert_eq!(sks(&rest.items), [4, 5, 6]);
 
     let mut scanned = Vec::new();
@@ -90,7 +103,9 @@ pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) 
     loop {
         let page = t.scan(scan.clone()).await.unwrap();
         for item in &page.items {
-            t.write(DeleteItem::new("Sorted", item.clone())).await.unwrap();
+            t.write(DeleteItem::new("Sorted", item.clone()))
+                .await
+                .unwrap();
         }
         scanned.extend(sks(&page.items));
         match page.last_key {
@@ -98,12 +113,21 @@ pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) 
             None => break,
         }
     }
-    assert_eq!(scanned, [1, 4, 5, 6], "each page is read after the one before was deleted");
+    assert_eq!(
+        scanned,
+        [1, 4, 5, 6],
+        "each page is read after the one before was deleted"
+    );
 }
 
 pub(super) async fn the_start_key_must_be_a_key(t: &mut Fixture) {
     t.create(sorted()).await;
-    for key in [item("a"), row("a", "text"), row("a", 1).with("x", 1), Item::new()] {
+    for key in [
+        item("a"),
+        row("a", "text"),
+        row("a", 1).with("x", 1),
+        Item::new(),
+    ] {
         let query = partition("a").start_key(Some(key.clone()));
         refused(t.query(query).await, "The provided starting key is invalid");
         let scan = Scan::new("Sorted").start_key(Some(key));
@@ -126,7 +150,10 @@ pub(super) async fn the_start_key_must_lie_in_the_query(t: &mut Fixture) {
         "The provided starting key does not match the range key predicate",
     );
     let plain = Query::new("Plain", KeyCondition::partition("pk", "a")).start_key(Some(item("b")));
-    refused(t.query(plain).await, "The provided exclusive start key is invalid");
+    refused(
+        t.query(plain).await,
+        "The provided exclusive start key is invalid",
+    );
 }
 
 pub(super) async fn limits_are_at_least_one(t: &mut Fixture) {
@@ -152,7 +179,11 @@ pub(super) async fn a_page_holds_up_to_a_megabyte(t: &mut Fixture) {
     }
     let pages = pages(t, partition("a")).await;
     let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
-    assert_eq!(read, [vec![1, 2, 3, 4], vec![5, 6]], "exactly a megabyte fits");
+    assert_eq!(
+        read,
+        [vec![1, 2, 3, 4], vec![5, 6]],
+        "exactly a megabyte fits"
+    );
     assert_eq!(pages[0].last_key, Some(row("a", 4)));
     t.put("Sorted", weighing(quarter + 1, 2)).await.unwrap();
     let page = t.query(partition("a")).await.unwrap();
@@ -192,7 +223,10 @@ pub(super) async fn a_query_of_one_row_ends_with_it(t: &mut Fixture) {
     let query = Query::new("Sorted", one);
     let page = t.query(query.clone().limit(1)).await.unwrap();
     assert_eq!(sks(&page.items), [1]);
-    let rest = t.query(query.clone().start_key(page.last_key)).await.unwrap();
+    let rest = t
+        .query(query.clone().start_key(page.last_key))
+        .await
+        .unwrap();
     assert_eq!((rest.count, rest.last_key), (0, None));
     refused(
         t.query(query.start_key(Some(row("b", 1)))).await,
@@ -205,6 +239,9 @@ pub(super) async fn pages_go_on_after_reopening(t: &mut Fixture) {
     t.fill("Sorted", rows("a", 1..=4)).await;
     let first = t.query(partition("a").limit(3)).await.unwrap();
     t.reopen().await;
-    let rest = t.query(partition("a").start_key(first.last_key)).await.unwrap();
+    let rest = t
+        .query(partition("a").start_key(first.last_key))
+        .await
+        .unwrap();
     assert_eq!(sks(&rest.items), [4]);
 }

@@ -1,10 +1,8 @@
 //! PutItem: sets the whole item.
 
-use std::time::Duration;
-
 use floe_store::op::{PutItem, ReturnValues};
 use floe_store::table::KeyKind;
-use floe_store::{Error, Item, TableDef};
+use floe_store::{Item, TableDef};
 
 use super::fixture::*;
 
@@ -18,9 +16,14 @@ pub(super) async fn stores_every_type_of_value(t: &mut Fixture) {
 
 pub(super) async fn replaces_the_whole_item(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("x", 1).with("y", 2)).await.unwrap();
+    t.put("Plain", item("a").with("x", 1).with("y", 2))
+        .await
+        .unwrap();
     t.put("Plain", item("a").with("z", 3)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("z", 3)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("z", 3))
+    );
 }
 
 pub(super) async fn keeps_items_of_different_keys_apart(t: &mut Fixture) {
@@ -35,23 +38,35 @@ pub(super) async fn keeps_items_of_different_keys_apart(t: &mut Fixture) {
     ];
     t.fill("Sorted", items.clone()).await;
     for expected in items {
-        let key: Item = expected.clone().into_iter().filter(|(name, _)| name != "v").collect();
+        let key: Item = expected
+            .clone()
+            .into_iter()
+            .filter(|(name, _)| name != "v")
+            .collect();
         assert_eq!(t.get("Sorted", key).await, Some(expected));
     }
 }
 
 pub(super) async fn number_keys_are_equal_by_value(t: &mut Fixture) {
-    t.create(TableDef::builder("Numbers", "pk", KeyKind::N)).await;
+    t.create(TableDef::builder("Numbers", "pk", KeyKind::N))
+        .await;
     let key = |text: &str| Item::new().with("pk", number(text));
     t.put("Numbers", key("1.0").with("v", 1)).await.unwrap();
     t.put("Numbers", key("1e0").with("v", 2)).await.unwrap();
     t.put("Numbers", key("-0").with("v", 3)).await.unwrap();
-    assert_eq!(t.get("Numbers", key("1")).await, Some(key("1").with("v", 2)));
-    assert_eq!(t.get("Numbers", key("0.00")).await, Some(key("0").with("v", 3)));
+    assert_eq!(
+        t.get("Numbers", key("1")).await,
+        Some(key("1").with("v", 2))
+    );
+    assert_eq!(
+        t.get("Numbers", key("0.00")).await,
+        Some(key("0").with("v", 3))
+    );
 }
 
 pub(super) async fn keys_may_be_binary(t: &mut Fixture) {
-    t.create(TableDef::builder("Binary", "pk", KeyKind::B).sort_key("sk", KeyKind::B)).await;
+    t.create(TableDef::builder("Binary", "pk", KeyKind::B).sort_key("sk", KeyKind::B))
+        .await;
     let key = |pk: &[u8], sk: &[u8]| Item::new().with("pk", pk).with("sk", sk);
     let keys = [
         key(&[0], &[0]),
@@ -64,17 +79,22 @@ pub(super) async fn keys_may_be_binary(t: &mut Fixture) {
         t.put("Binary", key.clone().with("n", n)).await.unwrap();
     }
     for (n, key) in (0..).zip(&keys) {
-        assert_eq!(t.get("Binary", key.clone()).await, Some(key.clone().with("n", n)));
+        assert_eq!(
+            t.get("Binary", key.clone()).await,
+            Some(key.clone().with("n", n))
+        );
     }
 }
 
 pub(super) async fn returns_the_old_item_when_asked(t: &mut Fixture) {
     t.create(plain()).await;
-    let put = |v: i32| {
-        PutItem::new("Plain", item("a").with("v", v)).return_values(ReturnValues::AllOld)
-    };
+    let put =
+        |v: i32| PutItem::new("Plain", item("a").with("v", v)).return_values(ReturnValues::AllOld);
     assert_eq!(t.write(put(1)).await.unwrap().attributes, None);
-    assert_eq!(t.write(put(2)).await.unwrap().attributes, Some(item("a").with("v", 1)));
+    assert_eq!(
+        t.write(put(2)).await.unwrap().attributes,
+        Some(item("a").with("v", 1))
+    );
     let silent = t.put("Plain", item("a").with("v", 3)).await.unwrap();
     assert_eq!(silent.attributes, None);
     assert_eq!(silent.consumed, None);
@@ -83,9 +103,16 @@ pub(super) async fn returns_the_old_item_when_asked(t: &mut Fixture) {
 
 pub(super) async fn returns_nothing_but_the_old_item(t: &mut Fixture) {
     t.create(plain()).await;
-    for which in [ReturnValues::AllNew, ReturnValues::UpdatedOld, ReturnValues::UpdatedNew] {
+    for which in [
+        ReturnValues::AllNew,
+        ReturnValues::UpdatedOld,
+        ReturnValues::UpdatedNew,
+    ] {
         let put = PutItem::new("Plain", item("a")).return_values(which);
-        refused(t.write(put).await, "ReturnValues can only be ALL_OLD or NONE");
+        refused(
+            t.write(put).await,
+            "ReturnValues can only be ALL_OLD or NONE",
+        );
     }
     assert_eq!(t.get("Plain", item("a")).await, None);
 }
@@ -98,13 +125,19 @@ pub(super) async fn writes_only_if_the_condition_holds(t: &mut Fixture) {
     };
     t.write(create(1)).await.unwrap();
     assert_eq!(condition_failed(t.write(create(2)).await), None);
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 1)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("v", 1))
+    );
 
     let replace = PutItem::new("Plain", item("a").with("v", 3))
         .condition(condition("v = :old", &values! {"old" => 1}));
     t.write(replace.clone()).await.unwrap();
     assert_eq!(condition_failed(t.write(replace).await), None);
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 3)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("v", 3))
+    );
 }
 
 pub(super) async fn a_failed_condition_returns_the_item_when_asked(t: &mut Fixture) {
@@ -112,25 +145,44 @@ pub(super) async fn a_failed_condition_returns_the_item_when_asked(t: &mut Fixtu
     let put = PutItem::new("Plain", item("a").with("v", 2))
         .condition(condition("attribute_exists(absent)", &values! {}))
         .return_old_on_failure();
-    assert_eq!(condition_failed(t.write(put.clone()).await), None, "there is no item yet");
+    assert_eq!(
+        condition_failed(t.write(put.clone()).await),
+        None,
+        "there is no item yet"
+    );
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    assert_eq!(condition_failed(t.write(put).await), Some(item("a").with("v", 1)));
+    assert_eq!(
+        condition_failed(t.write(put).await),
+        Some(item("a").with("v", 1))
+    );
 }
 
 pub(super) async fn a_missing_table_is_not_found(t: &mut Fixture) {
-    not_found(t.put("Nowhere", item("a")).await, "Requested resource not found");
+    not_found(
+        t.put("Nowhere", item("a")).await,
+        "Requested resource not found",
+    );
 }
 
 pub(super) async fn the_request_is_checked_before_the_table_is_looked_up(t: &mut Fixture) {
     let put = PutItem::new("Nowhere", item("a")).return_values(ReturnValues::AllNew);
-    refused(t.write(put).await, "ReturnValues can only be ALL_OLD or NONE");
+    refused(
+        t.write(put).await,
+        "ReturnValues can only be ALL_OLD or NONE",
+    );
     // The key is checked against the table, which has to be there first.
-    not_found(t.put("Nowhere", Item::new()).await, "Requested resource not found");
+    not_found(
+        t.put("Nowhere", Item::new()).await,
+        "Requested resource not found",
+    );
 }
 
 pub(super) async fn the_item_carries_its_key(t: &mut Fixture) {
     t.create(sorted()).await;
-    refused(t.put("Sorted", item("a")).await, "Missing the key sk in the item");
+    refused(
+        t.put("Sorted", item("a")).await,
+        "Missing the key sk in the item",
+    );
     refused(
         t.put("Sorted", Item::new().with("sk", 1)).await,
         "Missing the key pk in the item",
@@ -140,67 +192,8 @@ pub(super) async fn the_item_carries_its_key(t: &mut Fixture) {
         "Type mismatch for key sk expected: N actual: S",
     );
     refused(
-        t.put("Sorted", Item::new().with("pk", true).with("sk", 1)).await,
+        t.put("Sorted", Item::new().with("pk", true).with("sk", 1))
+            .await,
         "Type mismatch for key pk expected: S actual: BOOL",
     );
-}
-
-pub(super) async fn with_a_token_it_applies_once(t: &mut Fixture) {
-    if !t.can().write_tokens {
-        return;
-    }
-    t.create(plain()).await;
-    let put = |v: i32| PutItem::new("Plain", item("a").with("v", v)).token("token-1");
-    t.write(put(1)).await.unwrap();
-    t.put("Plain", item("a").with("v", 2)).await.unwrap();
-    t.write(put(1)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 2)));
-
-    assert_eq!(t.write(put(3)).await, Err(Error::IdempotentParameterMismatch));
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 2)));
-}
-
-pub(super) async fn with_a_token_it_is_answered_as_before(t: &mut Fixture) {
-    if !t.can().write_tokens {
-        return;
-    }
-    t.create(plain()).await;
-    t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    let put = PutItem::new("Plain", item("a").with("v", 2))
-        .return_values(ReturnValues::AllOld)
-        .token("token-1");
-    for _ in 0..2 {
-        let old = t.write(put.clone()).await.unwrap().attributes;
-        assert_eq!(old, Some(item("a").with("v", 1)));
-        t.reopen().await;
-    }
-}
-
-pub(super) async fn a_token_is_forgotten_after_ten_minutes(t: &mut Fixture) {
-    if !t.can().write_tokens || !t.owns_time() {
-        return;
-    }
-    t.create(plain()).await;
-    let put = |v: i32| PutItem::new("Plain", item("a").with("v", v)).token("token-1");
-    t.write(put(1)).await.unwrap();
-    t.advance(Duration::from_secs(9 * 60));
-    assert_eq!(t.write(put(2)).await, Err(Error::IdempotentParameterMismatch));
-    t.advance(Duration::from_secs(2 * 60));
-    t.write(put(2)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 2)));
-}
-
-pub(super) async fn a_failed_write_does_not_use_up_its_token(t: &mut Fixture) {
-    if !t.can().write_tokens {
-        return;
-    }
-    t.create(plain()).await;
-    let put = PutItem::new("Plain", item("a").with("v", 1))
-        .condition(condition("attribute_not_exists(pk) OR ready = :yes", &values! {"yes" => true}))
-        .token("token-1");
-    t.put("Plain", item("a").with("ready", false)).await.unwrap();
-    condition_failed(t.write(put.clone()).await);
-    t.put("Plain", item("a").with("ready", true)).await.unwrap();
-    t.write(put).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 1)));
 }

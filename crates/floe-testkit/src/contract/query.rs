@@ -31,8 +31,14 @@ pub(super) async fn reads_backward(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", [5, -1, 3])).await;
     t.fill("Sorted", rows("b", [4])).await;
-    assert_eq!(sks(&t.query_all(partition("a").backward()).await), [5, 3, -1]);
-    assert_eq!(sks(&t.query_all(partition("a").backward().limit(1)).await), [5, 3, -1]);
+    assert_eq!(
+        sks(&t.query_all(partition("a").backward()).await),
+        [5, 3, -1]
+    );
+    assert_eq!(
+        sks(&t.query_all(partition("a").backward().limit(1)).await),
+        [5, 3, -1]
+    );
 }
 
 pub(super) async fn an_empty_partition_is_an_empty_page(t: &mut Fixture) {
@@ -59,7 +65,11 @@ pub(super) async fn each_operator_of_the_sort_key(t: &mut Fixture) {
         (KeyOp::Gt(10.into()), &[]),
     ];
     for (op, expected) in cases {
-        assert_eq!(sks(&t.query_all(range(op.clone())).await), expected, "{op:?}");
+        assert_eq!(
+            sks(&t.query_all(range(op.clone())).await),
+            expected,
+            "{op:?}"
+        );
         let mut descending = expected.to_vec();
         descending.reverse();
         let backward = t.query_all(range(op.clone()).backward()).await;
@@ -70,21 +80,53 @@ pub(super) async fn each_operator_of_the_sort_key(t: &mut Fixture) {
 pub(super) async fn numbers_sort_by_value(t: &mut Fixture) {
     t.create(sorted()).await;
     let ascending = [
-        "-9.99E+125", "-1000", "-10.5", "-10", "-1", "-0.001", "-1E-130", "0", "1E-130", "0.5", "1",
-        "9", "10", "99.99", "100", "12345678901234567890", "12345678901234567891", "1E+125",
+        "-9.99E+125",
+        "-1000",
+        "-10.5",
+        "-10",
+        "-1",
+        "-0.001",
+        "-1E-130",
+        "0",
+        "1E-130",
+        "0.5",
+        "1",
+        "9",
+        "10",
+        "99.99",
+        "100",
+        "12345678901234567890",
+        "12345678901234567891",
+        "1E+125",
     ];
     // Put in another order than the one that is expected back.
     for text in ascending.iter().rev() {
         t.put("Sorted", row("a", number(text))).await.unwrap();
     }
     let items = t.query_all(partition("a")).await;
-    let expected: Vec<Item> = ascending.iter().map(|text| row("a", number(text))).collect();
+    let expected: Vec<Item> = ascending
+        .iter()
+        .map(|text| row("a", number(text)))
+        .collect();
     assert_eq!(items, expected);
 }
 
 pub(super) async fn text_sorts_by_its_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S)).await;
-    let ascending = ["A", "B", "a", "a\0", "a\0b", "a!", "aa", "b", "z", "é", "\u{FFFD}", "\u{1F9CA}"];
+    let ascending = [
+        "A",
+        "B",
+        "a",
+        "a\0",
+        "a\0b",
+        "a!",
+        "aa",
+        "b",
+        "z",
+        "é",
+        "\u{FFFD}",
+        "\u{1F9CA}",
+    ];
     for text in ascending.iter().rev() {
         t.put("Sorted", row("a", *text)).await.unwrap();
     }
@@ -95,8 +137,16 @@ pub(super) async fn text_sorts_by_its_bytes(t: &mut Fixture) {
 
 pub(super) async fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::B)).await;
-    let ascending: [&[u8]; 8] =
-        [&[0], &[0, 0], &[0, 1], &[1], &[127], &[128], &[255], &[255, 0]];
+    let ascending: [&[u8]; 8] = [
+        &[0],
+        &[0, 0],
+        &[0, 1],
+        &[1],
+        &[127],
+        &[128],
+        &[255],
+        &[255, 0],
+    ];
     for bytes in ascending.iter().rev() {
         t.put("Sorted", row("a", *bytes)).await.unwrap();
     }
@@ -104,12 +154,24 @@ pub(super) async fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
     let expected: Vec<Item> = ascending.iter().map(|bytes| row("a", *bytes)).collect();
     assert_eq!(items, expected);
     let prefixed = range(KeyOp::BeginsWith(binary(&[255])));
-    assert_eq!(t.query_all(prefixed).await, [row("a", binary(&[255])), row("a", binary(&[255, 0]))]);
+    assert_eq!(
+        t.query_all(prefixed).await,
+        [row("a", binary(&[255])), row("a", binary(&[255, 0]))]
+    );
 }
 
 pub(super) async fn begins_with_reads_a_prefix(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S)).await;
-    for sk in ["a", "ab", "ab\0", "abc", "ac", "b", "ab\u{10FFFF}", "ab\u{10FFFF}x"] {
+    for sk in [
+        "a",
+        "ab",
+        "ab\0",
+        "abc",
+        "ac",
+        "b",
+        "ab\u{10FFFF}",
+        "ab\u{10FFFF}x",
+    ] {
         t.put("Sorted", row("a", sk)).await.unwrap();
     }
     let items = t.query_all(range(KeyOp::BeginsWith("ab".into()))).await;
@@ -120,9 +182,12 @@ pub(super) async fn begins_with_reads_a_prefix(t: &mut Fixture) {
 }
 
 pub(super) async fn numbers_and_bytes_part_too(t: &mut Fixture) {
-    t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S)).await;
+    t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S))
+        .await;
     for pk in [1, 10, -1] {
-        t.put("Numbers", Item::new().with("pk", pk).with("sk", "x")).await.unwrap();
+        t.put("Numbers", Item::new().with("pk", pk).with("sk", "x"))
+            .await
+            .unwrap();
     }
     let query = Query::new("Numbers", KeyCondition::partition("pk", number("1.0")));
     let expected = Item::new().with("pk", 1).with("sk", "x");
@@ -140,32 +205,53 @@ pub(super) async fn a_table_without_sort_key_can_be_queried(t: &mut Fixture) {
 
 pub(super) async fn filters_after_reading(t: &mut Fixture) {
     t.create(sorted()).await;
-    t.fill("Sorted", (1..=6).map(|n| row("a", n).with("even", n % 2 == 0))).await;
+    t.fill(
+        "Sorted",
+        (1..=6).map(|n| row("a", n).with("even", n % 2 == 0)),
+    )
+    .await;
     let even = Condition::eq(Path::from("even"), true);
     let page = t.query(partition("a").filter(even.clone())).await.unwrap();
     assert_eq!(sks(&page.items), [2, 4, 6]);
     assert_eq!((page.count, page.scanned_count), (3, 6));
 
     // The limit counts what is read, not what is returned.
-    let page = t.query(partition("a").filter(even.clone()).limit(3)).await.unwrap();
+    let page = t
+        .query(partition("a").filter(even.clone()).limit(3))
+        .await
+        .unwrap();
     assert_eq!(sks(&page.items), [2]);
     assert_eq!((page.count, page.scanned_count), (1, 3));
-    assert_eq!(page.last_key, Some(row("a", 3)), "the last item that was read");
+    assert_eq!(
+        page.last_key,
+        Some(row("a", 3)),
+        "the last item that was read"
+    );
 
     // A page without hits still says where to go on.
     let nothing = Condition::attribute_exists("nothing");
-    let page = t.query(partition("a").filter(nothing).limit(2)).await.unwrap();
+    let page = t
+        .query(partition("a").filter(nothing).limit(2))
+        .await
+        .unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 2));
     assert_eq!(page.last_key, Some(row("a", 2)));
 }
 
 pub(super) async fn filters_see_more_than_the_projection(t: &mut Fixture) {
     t.create(sorted()).await;
-    t.fill("Sorted", (1..=3).map(|n| row("a", n).with("v", n).with("w", "x"))).await;
+    t.fill(
+        "Sorted",
+        (1..=3).map(|n| row("a", n).with("v", n).with("w", "x")),
+    )
+    .await;
     let mut query = partition("a").filter(condition("v > :one", &values! {"one" => 1}));
     query.projection = Some(projection("w"));
     let page = t.query(query).await.unwrap();
-    assert_eq!(page.items, [Item::new().with("w", "x"), Item::new().with("w", "x")]);
+    assert_eq!(
+        page.items,
+        [Item::new().with("w", "x"), Item::new().with("w", "x")]
+    );
 }
 
 pub(super) async fn filters_leave_the_key_to_the_key_condition(t: &mut Fixture) {
@@ -183,11 +269,19 @@ pub(super) async fn filters_leave_the_key_to_the_key_condition(t: &mut Fixture) 
 
 pub(super) async fn returns_only_what_was_selected(t: &mut Fixture) {
     t.create(sorted()).await;
-    t.fill("Sorted", [row("a", 1).with("v", 1), row("a", 2).with("w", 2)]).await;
+    t.fill(
+        "Sorted",
+        [row("a", 1).with("v", 1), row("a", 2).with("w", 2)],
+    )
+    .await;
     let mut query = partition("a");
     query.projection = Some(projection("v"));
     let page = t.query(query.clone()).await.unwrap();
-    assert_eq!(page.items, [Item::new().with("v", 1), Item::new()], "keys are not added");
+    assert_eq!(
+        page.items,
+        [Item::new().with("v", 1), Item::new()],
+        "keys are not added"
+    );
     query.select = Some(Select::SpecificAttributes);
     assert_eq!(t.query(query).await.unwrap().items.len(), 2);
 
@@ -200,7 +294,10 @@ pub(super) async fn returns_only_what_was_selected(t: &mut Fixture) {
 
     let mut all = partition("a");
     all.select = Some(Select::AllAttributes);
-    assert_eq!(t.query(all).await.unwrap().items[0], row("a", 1).with("v", 1));
+    assert_eq!(
+        t.query(all).await.unwrap().items[0],
+        row("a", 1).with("v", 1)
+    );
 }
 
 pub(super) async fn selections_must_fit(t: &mut Fixture) {
@@ -238,7 +335,10 @@ pub(super) async fn key_conditions_must_fit_the_key(t: &mut Fixture) {
         "Query condition missed key schema element: pk",
     );
     refused(
-        t.query(query(KeyCondition::partition("pk", "a").and("other", eq(1)))).await,
+        t.query(query(
+            KeyCondition::partition("pk", "a").and("other", eq(1)),
+        ))
+        .await,
         "Query condition missed key schema element: sk",
     );
     refused(
@@ -246,13 +346,26 @@ pub(super) async fn key_conditions_must_fit_the_key(t: &mut Fixture) {
         "Condition parameter type does not match schema type",
     );
     refused(
-        t.query(query(KeyCondition::partition("pk", "a").and("sk", KeyOp::Lt("x".into())))).await,
+        t.query(query(
+            KeyCondition::partition("pk", "a").and("sk", KeyOp::Lt("x".into())),
+        ))
+        .await,
         "Condition parameter type does not match schema type",
     );
-    let ranged = KeyCondition { terms: vec![("pk".into(), KeyOp::Gt("a".into()))] };
-    refused(t.query(query(ranged)).await, "Query key condition not supported");
-    let twice = KeyCondition::partition("pk", "a").and("sk", eq(1)).and("sk", KeyOp::Gt(0.into()));
-    refused(t.query(query(twice)).await, "KeyConditionExpressions must only contain one condition per key");
+    let ranged = KeyCondition {
+        terms: vec![("pk".into(), KeyOp::Gt("a".into()))],
+    };
+    refused(
+        t.query(query(ranged)).await,
+        "Query key condition not supported",
+    );
+    let twice = KeyCondition::partition("pk", "a")
+        .and("sk", eq(1))
+        .and("sk", KeyOp::Gt(0.into()));
+    refused(
+        t.query(query(twice)).await,
+        "KeyConditionExpressions must only contain one condition per key",
+    );
 }
 
 pub(super) async fn key_values_must_not_be_empty(t: &mut Fixture) {

@@ -83,7 +83,10 @@ pub(super) async fn segments_part_the_table(t: &mut Fixture) {
     for total in [1, 2, 3, 8] {
         let mut items = Vec::new();
         for index in 0..total {
-            items.extend(t.scan_all(Scan::new("Sorted").segment(index, total).limit(3)).await);
+            items.extend(
+                t.scan_all(Scan::new("Sorted").segment(index, total).limit(3))
+                    .await,
+            );
         }
         assert_eq!(in_order(items), in_order(many()), "total={total}");
     }
@@ -109,12 +112,19 @@ pub(super) async fn segments_must_be_in_range(t: &mut Fixture) {
         "The Segment parameter is zero-based and must be less than parameter TotalSegments: \
          Segment: 2 is not less than TotalSegments: 2",
     );
-    refused(t.scan(Scan::new("Sorted").segment(0, 0)).await, "greater than or equal to 1");
+    refused(
+        t.scan(Scan::new("Sorted").segment(0, 0)).await,
+        "greater than or equal to 1",
+    );
     refused(
         t.scan(Scan::new("Sorted").segment(0, 1_000_001)).await,
         "Member must have value less than or equal to 1000000",
     );
-    assert!(t.scan(Scan::new("Sorted").segment(999_999, 1_000_000)).await.is_ok());
+    assert!(
+        t.scan(Scan::new("Sorted").segment(999_999, 1_000_000))
+            .await
+            .is_ok()
+    );
 }
 
 pub(super) async fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
@@ -123,7 +133,9 @@ pub(super) async fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
     let mut refusals = 0;
     for index in 0..4 {
         let start = Some(row("p1", 1));
-        let page = t.scan(Scan::new("Sorted").segment(index, 4).start_key(start)).await;
+        let page = t
+            .scan(Scan::new("Sorted").segment(index, 4).start_key(start))
+            .await;
         if let Err(error) = page {
             refusals += 1;
             let text = "The provided starting key is invalid: Invalid ExclusiveStartKey. \
@@ -146,7 +158,14 @@ pub(super) async fn counts_without_items(t: &mut Fixture) {
 
 pub(super) async fn projects(t: &mut Fixture) {
     t.create(sorted()).await;
-    t.fill("Sorted", [row("a", 1).with("m", map([("x", 1), ("y", 2)])), row("a", 2)]).await;
+    t.fill(
+        "Sorted",
+        [
+            row("a", 1).with("m", map([("x", 1), ("y", 2)])),
+            row("a", 2),
+        ],
+    )
+    .await;
     let mut scan = Scan::new("Sorted");
     scan.projection = Some(projection("sk, m.y"));
     let items = t.scan_all(scan).await;
@@ -163,7 +182,9 @@ pub(super) async fn deleted_items_are_gone(t: &mut Fixture) {
     for sk in 0..40 {
         let pk = format!("p{}", sk % 7);
         if sk % 2 == 0 {
-            t.write(floe_store::op::DeleteItem::new("Sorted", row(&pk, sk))).await.unwrap();
+            t.write(floe_store::op::DeleteItem::new("Sorted", row(&pk, sk)))
+                .await
+                .unwrap();
         }
     }
     let left = t.scan_all(Scan::new("Sorted")).await;
@@ -183,7 +204,10 @@ pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
 }
 
 pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
-    not_found(t.scan(Scan::new("Nowhere")).await, "Requested resource not found");
+    not_found(
+        t.scan(Scan::new("Nowhere")).await,
+        "Requested resource not found",
+    );
     t.create(plain()).await;
     refused(
         t.scan(Scan::new("Plain").index("nothing")).await,

@@ -1,15 +1,15 @@
-//! Change streams: what is recorded, in which order, and how it is read.
+//! Change streams: what is recorded, with which images, and when a stream ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use floe_store::op::{
-    BatchWriteItem, ChangeKind, ChangeRecord, DeleteItem, DescribeStream, GetRecords, HoldChanges,
-    IteratorKind, ListStreams, PutItem, StreamStatus, TransactWrite, UpdateItem, UpdateTable,
+    BatchWriteItem, ChangeKind, ChangeRecord, DeleteItem, GetRecords, IteratorKind, PutItem,
+    StreamStatus, TransactWrite, UpdateItem, UpdateTable,
 };
 use floe_store::size::item_size;
 use floe_store::table::StreamView;
-use floe_store::{Error, Item, Value};
+use floe_store::{Item, Value};
 
 use super::fixture::*;
 
@@ -17,7 +17,14 @@ use super::fixture::*;
 type Told = (ChangeKind, Item, Option<Item>, Option<Item>);
 
 fn told(records: &[ChangeRecord]) -> Vec<Told> {
-    let one = |r: &ChangeRecord| (r.kind, r.keys.clone(), r.old_image.clone(), r.new_image.clone());
+    let one = |r: &ChangeRecord| {
+        (
+            r.kind,
+            r.keys.clone(),
+            r.old_image.clone(),
+            r.new_image.clone(),
+        )
+    };
     records.iter().map(one).collect()
 }
 
@@ -44,20 +51,36 @@ pub(super) async fn records_tell_what_happened(t: &mut Fixture) {
     t.put("Plain", item("a").with("w", 3)).await.unwrap();
     t.write(DeleteItem::new("Plain", item("a"))).await.unwrap();
     let records = t.changes("Plain").await;
-    let (one, two, three) = (item("a").with("v", 1), item("a").with("v", 2), item("a").with("w", 3));
-    assert_eq!(told(&records), [
-        (ChangeKind::Insert, item("a"), None, Some(one.clone())),
-        (ChangeKind::Modify, item("a"), Some(one), Some(two.clone())),
-        (ChangeKind::Modify, item("a"), Some(two), Some(three.clone())),
-        (ChangeKind::Remove, item("a"), Some(three), None),
-    ]);
+    let (one, two, three) = (
+        item("a").with("v", 1),
+        item("a").with("v", 2),
+        item("a").with("w", 3),
+    );
+    assert_eq!(
+        told(&records),
+        [
+            (ChangeKind::Insert, item("a"), None, Some(one.clone())),
+            (ChangeKind::Modify, item("a"), Some(one), Some(two.clone())),
+            (
+                ChangeKind::Modify,
+                item("a"),
+                Some(two),
+                Some(three.clone())
+            ),
+            (ChangeKind::Remove, item("a"), Some(three), None),
+        ]
+    );
     for record in &records {
         assert_eq!(record.view, StreamView::NewAndOldImages);
         assert_eq!(record.identity, None);
         let images = record.old_image.iter().chain(&record.new_image);
         let bytes = item_size(&record.keys) + images.map(item_size).sum::<usize>();
         assert_eq!(record.size_bytes, bytes);
-        assert_eq!(record.created.as_millis() % 1000, 0, "moments are whole seconds");
+        assert_eq!(
+            record.created.as_millis() % 1000,
+            0,
+            "moments are whole seconds"
+        );
     }
 }
 
@@ -78,8 +101,16 @@ pub(super) async fn the_view_says_which_images_there_are(t: &mut Fixture) {
         let records = t.changes("Plain").await;
         let modify = records.last().unwrap();
         assert_eq!(modify.keys, item("a"));
-        assert_eq!(modify.old_image, view.has_old().then(|| item("a").with("v", 1)), "{view:?}");
-        assert_eq!(modify.new_image, view.has_new().then(|| item("a").with("v", 2)), "{view:?}");
+        assert_eq!(
+            modify.old_image,
+            view.has_old().then(|| item("a").with("v", 1)),
+            "{view:?}"
+        );
+        assert_eq!(
+            modify.new_image,
+            view.has_new().then(|| item("a").with("v", 2)),
+            "{view:?}"
+        );
         assert_eq!(modify.view, view);
         t.engine().delete_table("Plain".to_owned()).await.unwrap();
     }
@@ -93,8 +124,16 @@ pub(super) async fn a_write_that_changes_nothing_leaves_no_record(t: &mut Fixtur
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     t.write(set("a", 1)).await.unwrap();
-    t.write(UpdateItem::new("Plain", item("a"), floe_store::expr::Update::new())).await.unwrap();
-    t.write(DeleteItem::new("Plain", item("nobody"))).await.unwrap();
+    t.write(UpdateItem::new(
+        "Plain",
+        item("a"),
+        floe_store::expr::Update::new(),
+    ))
+    .await
+    .unwrap();
+    t.write(DeleteItem::new("Plain", item("nobody")))
+        .await
+        .unwrap();
     assert_eq!(t.changes("Plain").await.len(), 1);
 }
 
@@ -120,7 +159,9 @@ pub(super) async fn batches_and_transactions_are_recorded_item_by_item(t: &mut F
     }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("b").with("v", 1)).await.unwrap();
-    let batch = BatchWriteItem::new().put("Plain", item("a")).delete("Plain", item("b"));
+    let batch = BatchWriteItem::new()
+        .put("Plain", item("a"))
+        .delete("Plain", item("b"));
     t.engine().batch_write_item(batch).await.unwrap();
     let mut expected = 3;
     if t.can().transactions {
@@ -131,12 +172,17 @@ pub(super) async fn batches_and_transactions_are_recorded_item_by_item(t: &mut F
         );
         let delete = DeleteItem::new("Plain", item("a"));
         let put = PutItem::new("Plain", item("d"));
-        t.transact([TransactWrite::from(put), delete.into(), check.into()]).await.unwrap();
+        t.transact([TransactWrite::from(put), delete.into(), check.into()])
+            .await
+            .unwrap();
         expected += 2;
     }
     let records = t.changes("Plain").await;
     assert_eq!(records.len(), expected);
-    let removed = records.iter().filter(|r| r.kind == ChangeKind::Remove).count();
+    let removed = records
+        .iter()
+        .filter(|r| r.kind == ChangeKind::Remove)
+        .count();
     assert_eq!(removed, if expected == 5 { 2 } else { 1 });
 }
 
@@ -145,7 +191,8 @@ pub(super) async fn a_token_seen_before_leaves_no_record(t: &mut Fixture) {
         return;
     }
     t.create(plain().stream(StreamView::KeysOnly)).await;
-    let transaction = floe_store::op::TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]);
+    let transaction =
+        floe_store::op::TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]);
     for _ in 0..2 {
         let again = transaction.clone().token("token-1");
         t.engine().transact_write_items(again).await.unwrap();
@@ -160,7 +207,9 @@ pub(super) async fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
     }
     t.create(plain().stream(StreamView::NewImage)).await;
     for n in 0..60 {
-        t.put("Plain", item(&format!("k{}", n % 4)).with("n", n)).await.unwrap();
+        t.put("Plain", item(&format!("k{}", n % 4)).with("n", n))
+            .await
+            .unwrap();
     }
     t.reopen().await;
     let records = t.changes("Plain").await;
@@ -170,127 +219,15 @@ pub(super) async fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
     let mut by_item: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for record in &records {
         let key = format!("{:?}", record.keys);
-        let n = record.new_image.as_ref().and_then(|image| image.get("n")?.as_n()?.to_i64());
+        let n = record
+            .new_image
+            .as_ref()
+            .and_then(|image| image.get("n")?.as_n()?.to_i64());
         by_item.entry(key).or_default().push(n.unwrap());
     }
     for (start, (_, seen)) in (0..).zip(&by_item) {
         let expected: Vec<i64> = (0..60).filter(|n| n % 4 == start).collect();
         assert_eq!(*seen, expected);
-    }
-}
-
-pub(super) async fn sequence_numbers_grow(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::KeysOnly)).await;
-    t.fill("Plain", (0..20).map(|n| item(&format!("k{n}")))).await;
-    let stream = t.stream("Plain").await;
-    let mut last: BTreeMap<String, String> = BTreeMap::new();
-    for shard in &stream.shards {
-        let iterator = t.iterator(&stream, &shard.id, IteratorKind::TrimHorizon).await.unwrap();
-        for record in t.records_from(iterator).await {
-            let digits = record.sequence.chars().all(|c| c.is_ascii_digit());
-            assert!(digits && (21..=40).contains(&record.sequence.len()), "{}", record.sequence);
-            let before = last.insert(shard.id.clone(), record.sequence.clone());
-            assert!(before.is_none_or(|before| before < record.sequence));
-            assert!(record.sequence >= shard.starting_sequence);
-        }
-    }
-}
-
-pub(super) async fn iterators_start_where_they_say(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    for v in 0..5 {
-        t.put("Plain", item("a").with("v", v)).await.unwrap();
-    }
-    let stream = t.stream("Plain").await;
-    // One item's changes are in one shard, as long as none has been split.
-    let mut shard = None;
-    for candidate in &stream.shards {
-        let iterator = t.iterator(&stream, &candidate.id, IteratorKind::TrimHorizon).await.unwrap();
-        let records = t.records_from(iterator).await;
-        if !records.is_empty() {
-            shard = Some((candidate.id.clone(), records));
-        }
-    }
-    let (shard, records) = shard.expect("the changes are in a shard");
-    assert_eq!(records.len(), 5);
-    let third = records[2].sequence.clone();
-    let at = IteratorKind::AtSequenceNumber(third.clone());
-    let at = t.iterator(&stream, &shard, at).await.unwrap();
-    assert_eq!(t.records_from(at).await, records[2..]);
-    let after = IteratorKind::AfterSequenceNumber(third);
-    let after = t.iterator(&stream, &shard, after).await.unwrap();
-    assert_eq!(t.records_from(after).await, records[3..]);
-
-    let latest = t.iterator(&stream, &shard, IteratorKind::Latest).await.unwrap();
-    t.put("Plain", item("a").with("v", 9)).await.unwrap();
-    let new = t.records_from(latest).await;
-    assert_eq!(new.len(), 1);
-    assert_eq!(new[0].new_image, Some(item("a").with("v", 9)));
-}
-
-pub(super) async fn reading_goes_on_where_it_stopped(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    let stream = t.stream("Plain").await;
-    let mut iterators = Vec::new();
-    for shard in &stream.shards {
-        iterators.push(t.iterator(&stream, &shard.id, IteratorKind::TrimHorizon).await.unwrap());
-    }
-    let mut seen = Vec::new();
-    for round in 0..6 {
-        for n in 0..round {
-            t.put("Plain", item("a").with("v", round * 10 + n)).await.unwrap();
-        }
-        for iterator in &mut iterators {
-            let input = GetRecords { iterator: iterator.clone(), limit: None };
-            let output = t.engine().get_records(input).await.unwrap();
-            seen.extend(output.records);
-            *iterator = output.next_iterator.expect("the shard is open");
-        }
-    }
-    let values: Vec<i64> = seen
-        .iter()
-        .filter_map(|r| r.new_image.as_ref()?.get("v")?.as_n()?.to_i64())
-        .collect();
-    let expected: Vec<i64> = (0..6).flat_map(|round| (0..round).map(move |n| round * 10 + n)).collect();
-    assert_eq!(values, expected);
-}
-
-pub(super) async fn a_limit_bounds_the_records(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::KeysOnly)).await;
-    for v in 0..7 {
-        t.put("Plain", item("a").with("v", v)).await.unwrap();
-    }
-    let stream = t.stream("Plain").await;
-    let mut sizes = Vec::new();
-    for shard in &stream.shards {
-        let mut next = Some(t.iterator(&stream, &shard.id, IteratorKind::TrimHorizon).await.unwrap());
-        while let Some(iterator) = next {
-            let output = t.engine().get_records(GetRecords { iterator, limit: Some(3) }).await.unwrap();
-            if output.records.is_empty() {
-                break;
-            }
-            sizes.push(output.records.len());
-            next = output.next_iterator;
-        }
-    }
-    assert_eq!(sizes, [3, 3, 1]);
-    let shard = &stream.shards[0].id;
-    let iterator = t.iterator(&stream, shard, IteratorKind::TrimHorizon).await.unwrap();
-    for limit in [0, 1001] {
-        let input = GetRecords { iterator: iterator.clone(), limit: Some(limit) };
-        refused(t.engine().get_records(input).await, "failed to satisfy constraint");
     }
 }
 
@@ -308,7 +245,13 @@ pub(super) async fn a_stream_is_described(t: &mut Fixture) {
     assert_eq!(stream.view, StreamView::OldImage);
     assert_eq!(stream.status, StreamStatus::Enabled);
     assert!(!stream.shards.is_empty());
-    assert!(stream.shards.iter().any(|shard| shard.ending_sequence.is_none()), "a shard is open");
+    assert!(
+        stream
+            .shards
+            .iter()
+            .any(|shard| shard.ending_sequence.is_none()),
+        "a shard is open"
+    );
 }
 
 pub(super) async fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture) {
@@ -325,11 +268,22 @@ pub(super) async fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture
     assert_eq!(closed.status, StreamStatus::Disabled);
     let mut seen = 0;
     for shard in &closed.shards {
-        let mut next = Some(t.iterator(&closed, &shard.id, IteratorKind::TrimHorizon).await.unwrap());
+        let mut next = Some(
+            t.iterator(&closed, &shard.id, IteratorKind::TrimHorizon)
+                .await
+                .unwrap(),
+        );
         // A closed shard has an end.
         for _ in 0..10 {
             let Some(iterator) = next.take() else { break };
-            let output = t.engine().get_records(GetRecords { iterator, limit: None }).await.unwrap();
+            let output = t
+                .engine()
+                .get_records(GetRecords {
+                    iterator,
+                    limit: None,
+                })
+                .await
+                .unwrap();
             seen += output.records.len();
             next = output.next_iterator;
         }
@@ -350,14 +304,24 @@ pub(super) async fn switching_on_again_makes_a_new_stream(t: &mut Fixture) {
     if t.owns_time() {
         t.advance(Duration::from_secs(1));
     }
-    switch(t, "Plain", Some(StreamView::KeysOnly)).await.unwrap();
+    switch(t, "Plain", Some(StreamView::KeysOnly))
+        .await
+        .unwrap();
     let second = t.stream("Plain").await;
     assert_ne!(first.arn, second.arn);
     assert_eq!(second.view, StreamView::KeysOnly);
-    assert!(t.changes("Plain").await.is_empty(), "a new stream begins empty");
+    assert!(
+        t.changes("Plain").await.is_empty(),
+        "a new stream begins empty"
+    );
     t.put("Plain", item("a").with("v", 2)).await.unwrap();
     assert_eq!(t.changes("Plain").await.len(), 1);
-    assert_eq!(t.stream_records(&t.describe_stream(&first.arn).await).await.len(), 1);
+    assert_eq!(
+        t.stream_records(&t.describe_stream(&first.arn).await)
+            .await
+            .len(),
+        1
+    );
 }
 
 pub(super) async fn a_stream_is_switched_once(t: &mut Fixture) {
@@ -365,45 +329,19 @@ pub(super) async fn a_stream_is_switched_once(t: &mut Fixture) {
         return;
     }
     t.create(plain()).await;
-    refused(switch(t, "Plain", None).await, "Table has no stream to disable: TableName: Plain");
-    switch(t, "Plain", Some(StreamView::NewImage)).await.unwrap();
+    refused(
+        switch(t, "Plain", None).await,
+        "Table has no stream to disable: TableName: Plain",
+    );
+    switch(t, "Plain", Some(StreamView::NewImage))
+        .await
+        .unwrap();
     refused(
         switch(t, "Plain", Some(StreamView::KeysOnly)).await,
         "Table already has an enabled stream: TableName: Plain",
     );
     t.put("Plain", item("a")).await.unwrap();
     assert_eq!(t.changes("Plain").await.len(), 1);
-}
-
-pub(super) async fn streams_are_listed(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    t.create(sorted().stream(StreamView::KeysOnly)).await;
-    let list = |input: ListStreams| {
-        let engine = t.engine();
-        async move { engine.list_streams(input).await.unwrap() }
-    };
-    let all = list(ListStreams::default()).await;
-    let mut tables: Vec<_> = all.streams.iter().map(|s| s.table_name.as_str()).collect();
-    tables.sort_unstable();
-    assert_eq!(tables, ["Plain", "Sorted"]);
-    assert_eq!(all.last_arn, None);
-
-    let of = |name: &str| ListStreams { table_name: Some(name.to_owned()), ..ListStreams::default() };
-    let one = list(of("Sorted")).await;
-    assert_eq!(one.streams.len(), 1);
-    assert_eq!(one.streams[0].arn, t.stream("Sorted").await.arn);
-    assert!(list(of("Nowhere")).await.streams.is_empty());
-
-    let first = list(ListStreams { limit: Some(1), ..ListStreams::default() }).await;
-    assert_eq!(first.streams.len(), 1);
-    let start_after = first.last_arn.clone();
-    assert_eq!(start_after, Some(first.streams[0].arn.clone()));
-    let second = list(ListStreams { start_after, ..ListStreams::default() }).await;
-    assert_eq!(second.streams.len(), 1);
-    assert_ne!(first.streams, second.streams);
 }
 
 pub(super) async fn a_stream_outlives_its_table(t: &mut Fixture) {
@@ -416,70 +354,11 @@ pub(super) async fn a_stream_outlives_its_table(t: &mut Fixture) {
     t.engine().delete_table("Plain".to_owned()).await.unwrap();
     let stream = t.describe_stream(&arn).await;
     assert_eq!(stream.status, StreamStatus::Disabled);
-    assert_eq!(t.stream_records(&stream).await.len(), 1, "deleting the table changes no item");
-}
-
-pub(super) async fn unknown_streams_and_shards_are_not_found(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    let stream = t.stream("Plain").await;
-    let unknown = stream.arn.replace("Plain", "Nobody");
-    not_found(
-        t.engine().describe_stream(DescribeStream { stream_arn: unknown.clone(), ..DescribeStream::default() }).await,
-        "Requested resource not found: Stream: ",
+    assert_eq!(
+        t.stream_records(&stream).await.len(),
+        1,
+        "deleting the table changes no item"
     );
-    let mut elsewhere = stream.clone();
-    elsewhere.arn = unknown;
-    let shard = stream.shards[0].id.clone();
-    not_found(
-        t.iterator(&elsewhere, &shard, IteratorKind::Latest).await,
-        "Requested resource not found: Stream: ",
-    );
-    let other = "shardId-00000000000000000000-ffffffff";
-    not_found(
-        t.iterator(&stream, other, IteratorKind::Latest).await,
-        "Requested resource not found: Shard: ",
-    );
-    let garbage = GetRecords { iterator: "garbage".to_owned(), limit: None };
-    refused(t.engine().get_records(garbage).await, "Invalid ShardIterator");
-}
-
-pub(super) async fn iterators_expire_after_fifteen_minutes(t: &mut Fixture) {
-    if !t.can().streams || !t.owns_time() {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    let stream = t.stream("Plain").await;
-    let shard = stream.shards[0].id.clone();
-    let iterator = t.iterator(&stream, &shard, IteratorKind::TrimHorizon).await.unwrap();
-    let read = || GetRecords { iterator: iterator.clone(), limit: None };
-    t.advance(Duration::from_secs(14 * 60));
-    assert!(t.engine().get_records(read()).await.is_ok());
-    t.advance(Duration::from_secs(2 * 60));
-    assert!(matches!(t.engine().get_records(read()).await, Err(Error::ExpiredIterator(_))));
-}
-
-pub(super) async fn held_changes_are_kept(t: &mut Fixture) {
-    if !t.can().streams || !t.can().change_holds || !t.owns_time() {
-        return;
-    }
-    t.create(plain().stream(StreamView::NewImage)).await;
-    t.put("Plain", item("a")).await.unwrap();
-    let stream_arn = t.stream("Plain").await.arn;
-    let hold = |after: Option<&str>| HoldChanges {
-        consumer: "indexer".to_owned(),
-        stream_arn: stream_arn.clone(),
-        after_sequence: after.map(str::to_owned),
-    };
-    t.engine().hold_changes(hold(Some("0"))).await.unwrap();
-    t.advance(Duration::from_secs(48 * 60 * 60));
-    t.put("Plain", item("b")).await.unwrap();
-    t.sweep().await;
-    t.reopen().await;
-    assert_eq!(t.changes("Plain").await.len(), 2, "nothing is trimmed under a consumer");
-    t.engine().hold_changes(hold(None)).await.unwrap();
 }
 
 pub(super) async fn images_hold_every_type(t: &mut Fixture) {
@@ -488,7 +367,9 @@ pub(super) async fn images_hold_every_type(t: &mut Fixture) {
     }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", every_type("a")).await.unwrap();
-    t.put("Plain", every_type("a").with("n", Value::Null)).await.unwrap();
+    t.put("Plain", every_type("a").with("n", Value::Null))
+        .await
+        .unwrap();
     let records = t.changes("Plain").await;
     assert_eq!(records[0].new_image, Some(every_type("a")));
     assert_eq!(records[1].old_image, Some(every_type("a")));

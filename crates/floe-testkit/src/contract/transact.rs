@@ -1,16 +1,11 @@
-//! TransactWriteItems and TransactGetItems: many items, all or nothing, as of one moment.
+//! TransactWriteItems: many items, all or nothing.
 
-use std::time::Duration;
-
+use floe_store::Item;
 use floe_store::error::CancellationCode;
 use floe_store::expr::Update;
 use floe_store::limits::ITEM_BYTES_MAX;
-use floe_store::op::{
-    ConditionCheck, DeleteItem, PutItem, Scan, TransactGet, TransactGetItems, TransactWrite,
-    TransactWriteItems, UpdateItem,
-};
+use floe_store::op::{ConditionCheck, DeleteItem, PutItem, Scan, TransactWrite, UpdateItem};
 use floe_store::table::{KeyKind, Projection};
-use floe_store::{CancellationReason, Error, Item};
 
 use super::fixture::*;
 
@@ -26,17 +21,21 @@ fn check(pk: &str, text: &str) -> TransactWrite {
     ConditionCheck::new("Plain", item(pk), condition(text, &values! {})).into()
 }
 
-fn codes(reasons: &[CancellationReason]) -> Vec<CancellationCode> {
-    reasons.iter().map(|reason| reason.code).collect()
-}
-
 pub(super) async fn applies_every_action(t: &mut Fixture) {
     if !t.can().transactions {
         return;
     }
     t.create(plain()).await;
     t.create(sorted()).await;
-    t.fill("Plain", [item("old").with("v", 1), item("n").with("n", 1), item("check")]).await;
+    t.fill(
+        "Plain",
+        [
+            item("old").with("v", 1),
+            item("n").with("n", 1),
+            item("check"),
+        ],
+    )
+    .await;
     t.transact([
         put(item("new").with("v", 2)),
         add("n", 5),
@@ -46,8 +45,14 @@ pub(super) async fn applies_every_action(t: &mut Fixture) {
     ])
     .await
     .unwrap();
-    assert_eq!(t.get("Plain", item("new")).await, Some(item("new").with("v", 2)));
-    assert_eq!(t.get("Plain", item("n")).await, Some(item("n").with("n", 6)));
+    assert_eq!(
+        t.get("Plain", item("new")).await,
+        Some(item("new").with("v", 2))
+    );
+    assert_eq!(
+        t.get("Plain", item("n")).await,
+        Some(item("n").with("n", 6))
+    );
     assert_eq!(t.get("Plain", item("old")).await, None);
     assert_eq!(t.get("Plain", item("check")).await, Some(item("check")));
     assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
@@ -59,15 +64,24 @@ pub(super) async fn applies_nothing_if_one_condition_fails(t: &mut Fixture) {
     }
     t.create(plain()).await;
     t.fill("Plain", [item("a").with("n", 1), item("b")]).await;
-    let unmet = DeleteItem::new("Plain", item("b")).condition(condition("attribute_exists(x)", &values! {}));
-    let answer = t.transact([add("a", 1), put(item("c")), unmet.into()]).await;
+    let unmet = DeleteItem::new("Plain", item("b"))
+        .condition(condition("attribute_exists(x)", &values! {}));
+    let answer = t
+        .transact([add("a", 1), put(item("c")), unmet.into()])
+        .await;
     let reasons = canceled(answer);
     use CancellationCode::{ConditionalCheckFailed, None};
     assert_eq!(codes(&reasons), [None, None, ConditionalCheckFailed]);
-    assert_eq!(reasons[2].message.as_deref(), Some("The conditional request failed"));
+    assert_eq!(
+        reasons[2].message.as_deref(),
+        Some("The conditional request failed")
+    );
     assert_eq!(reasons[2].item, Option::None);
     assert_eq!(reasons[0].message, Option::None);
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("n", 1))
+    );
     assert_eq!(t.get("Plain", item("b")).await, Some(item("b")));
     assert_eq!(t.get("Plain", item("c")).await, Option::None);
 }
@@ -78,14 +92,27 @@ pub(super) async fn names_every_failed_condition(t: &mut Fixture) {
     }
     t.create(plain()).await;
     t.fill("Plain", [item("a").with("v", 1)]).await;
-    let mut with_item = ConditionCheck::new("Plain", item("a"), condition("attribute_exists(x)", &values! {}));
+    let mut with_item = ConditionCheck::new(
+        "Plain",
+        item("a"),
+        condition("attribute_exists(x)", &values! {}),
+    );
     with_item.return_old_on_failure = true;
-    let mut without_item =
-        ConditionCheck::new("Plain", item("none"), condition("attribute_exists(x)", &values! {}));
+    let mut without_item = ConditionCheck::new(
+        "Plain",
+        item("none"),
+        condition("attribute_exists(x)", &values! {}),
+    );
     without_item.return_old_on_failure = true;
-    let reasons = canceled(t.transact([with_item.into(), put(item("ok")), without_item.into()]).await);
+    let reasons = canceled(
+        t.transact([with_item.into(), put(item("ok")), without_item.into()])
+            .await,
+    );
     use CancellationCode::{ConditionalCheckFailed, None};
-    assert_eq!(codes(&reasons), [ConditionalCheckFailed, None, ConditionalCheckFailed]);
+    assert_eq!(
+        codes(&reasons),
+        [ConditionalCheckFailed, None, ConditionalCheckFailed]
+    );
     assert_eq!(reasons[0].item, Some(item("a").with("v", 1)));
     assert_eq!(reasons[2].item, Option::None);
 }
@@ -96,12 +123,31 @@ pub(super) async fn faults_of_an_action_are_reasons_too(t: &mut Fixture) {
     }
     t.create(plain()).await;
     t.fill("Plain", [item("text").with("n", "x")]).await;
-    let path = UpdateItem::new("Plain", item("path"), update("SET a.b = :v", &values! {"v" => 1}));
-    let operand = UpdateItem::new("Plain", item("text"), update("SET n = n + :v", &values! {"v" => 1}));
+    let path = UpdateItem::new(
+        "Plain",
+        item("path"),
+        update("SET a.b = :v", &values! {"v" => 1}),
+    );
+    let operand = UpdateItem::new(
+        "Plain",
+        item("text"),
+        update("SET n = n + :v", &values! {"v" => 1}),
+    );
     let unmet = check("nobody", "attribute_exists(pk)");
-    let reasons = canceled(t.transact([put(item("ok")), path.into(), operand.into(), unmet]).await);
+    let reasons = canceled(
+        t.transact([put(item("ok")), path.into(), operand.into(), unmet])
+            .await,
+    );
     use CancellationCode::{ConditionalCheckFailed, None, ValidationError};
-    assert_eq!(codes(&reasons), [None, ValidationError, ValidationError, ConditionalCheckFailed]);
+    assert_eq!(
+        codes(&reasons),
+        [
+            None,
+            ValidationError,
+            ValidationError,
+            ConditionalCheckFailed
+        ]
+    );
     assert_eq!(
         reasons[1].message.as_deref(),
         Some("The document path provided in the update expression is invalid for update")
@@ -118,7 +164,11 @@ pub(super) async fn an_item_grown_too_large_is_a_reason(t: &mut Fixture) {
         return;
     }
     t.create(plain()).await;
-    t.fill("Plain", [item("a").with("v", "x".repeat(ITEM_BYTES_MAX - 1000))]).await;
+    t.fill(
+        "Plain",
+        [item("a").with("v", "x".repeat(ITEM_BYTES_MAX - 1000))],
+    )
+    .await;
     let values = values! {"w" => "y".repeat(2000)};
     let grow = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values));
     let reasons = canceled(t.transact([grow.into(), put(item("b"))]).await);
@@ -134,13 +184,23 @@ pub(super) async fn index_keys_of_a_wrong_type_are_reasons(t: &mut Fixture) {
         return;
     }
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All)).await;
-    let set = UpdateItem::new("Plain", item("a"), update("SET g = :v", &values! {"v" => 1}));
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
+        .await;
+    let set = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET g = :v", &values! {"v" => 1}),
+    );
     let reasons = canceled(t.transact([put(item("b")), set.into()]).await);
-    assert_eq!(codes(&reasons), [CancellationCode::None, CancellationCode::ValidationError]);
+    assert_eq!(
+        codes(&reasons),
+        [CancellationCode::None, CancellationCode::ValidationError]
+    );
     assert_eq!(
         reasons[1].message.as_deref(),
-        Some("One or more parameter values were invalid: Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g")
+        Some(
+            "One or more parameter values were invalid: Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g"
+        )
     );
 }
 
@@ -172,7 +232,9 @@ pub(super) async fn takes_up_to_a_hundred_actions(t: &mut Fixture) {
     assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), most);
     refused(
         t.transact(puts(most + 1)).await,
-        &format!("failed to satisfy constraint: Member must have length less than or equal to {most}"),
+        &format!(
+            "failed to satisfy constraint: Member must have length less than or equal to {most}"
+        ),
     );
     refused(
         t.transact([]).await,
@@ -205,7 +267,10 @@ pub(super) async fn faults_of_the_request_are_found_before_anything(t: &mut Fixt
         "Two document paths overlap with each other",
     );
     let elsewhere = PutItem::new("Nowhere", item("a"));
-    not_found(t.transact([put(item("a")), elsewhere.into()]).await, "Requested resource not found");
+    not_found(
+        t.transact([put(item("a")), elsewhere.into()]).await,
+        "Requested resource not found",
+    );
     let large = put(item("b").with("v", "x".repeat(ITEM_BYTES_MAX)));
     refused(
         t.transact([put(item("a")), large]).await,
@@ -222,83 +287,13 @@ pub(super) async fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
     let bad = DeleteItem::new("Sorted", item("a"));
     let good = PutItem::new("Sorted", row("a", 1));
     let reasons = canceled(t.transact([good.into(), bad.into()]).await);
-    assert_eq!(codes(&reasons), [CancellationCode::None, CancellationCode::ValidationError]);
+    assert_eq!(
+        codes(&reasons),
+        [CancellationCode::None, CancellationCode::ValidationError]
+    );
     assert_eq!(
         reasons[1].message.as_deref(),
         Some("The provided key element does not match the schema")
-    );
-}
-
-pub(super) async fn a_token_applies_once(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    let transaction = |n: i32| TransactWriteItems::new([add("a", n), add("b", n)]).token("token-1");
-    let engine = t.engine();
-    engine.transact_write_items(transaction(1)).await.unwrap();
-    engine.transact_write_items(transaction(1)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
-
-    let other = engine.transact_write_items(transaction(2)).await;
-    assert_eq!(other, Err(Error::IdempotentParameterMismatch));
-    assert_eq!(t.get("Plain", item("b")).await, Some(item("b").with("n", 1)));
-
-    // What the answer shall tell is not part of what is applied.
-    let mut asking = transaction(1);
-    asking.return_capacity = floe_store::capacity::ReturnConsumedCapacity::Total;
-    engine.transact_write_items(asking).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
-    drop(engine);
-
-    t.reopen().await;
-    t.engine().transact_write_items(transaction(1)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)), "also after reopening");
-}
-
-pub(super) async fn a_token_is_forgotten_after_ten_minutes(t: &mut Fixture) {
-    if !t.can().transactions || !t.owns_time() {
-        return;
-    }
-    t.create(plain()).await;
-    let transaction = || TransactWriteItems::new([add("a", 1)]).token("token-1");
-    t.engine().transact_write_items(transaction()).await.unwrap();
-    t.advance(Duration::from_secs(9 * 60 + 59));
-    t.engine().transact_write_items(transaction()).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
-    t.advance(Duration::from_secs(60));
-    t.engine().transact_write_items(transaction()).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 2)));
-}
-
-pub(super) async fn a_canceled_transaction_does_not_use_up_its_token(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    let transaction = |n: i32| {
-        TransactWriteItems::new([add("a", n), check("b", "attribute_exists(pk)")]).token("token-1")
-    };
-    canceled(t.engine().transact_write_items(transaction(1)).await);
-    t.put("Plain", item("b")).await.unwrap();
-    t.engine().transact_write_items(transaction(2)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 2)));
-}
-
-pub(super) async fn tokens_have_1_to_36_characters(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    let with = |token: &str| TransactWriteItems::new([put(item("a"))]).token(token);
-    t.engine().transact_write_items(with(&"x".repeat(36))).await.unwrap();
-    refused(
-        t.engine().transact_write_items(with(&"x".repeat(37))).await,
-        "Member must have length less than or equal to 36",
-    );
-    refused(
-        t.engine().transact_write_items(with("")).await,
-        "Member must have length greater than or equal to 1",
     );
 }
 
@@ -307,96 +302,26 @@ pub(super) async fn indexes_change_with_the_transaction(t: &mut Fixture) {
         return;
     }
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All)).await;
-    t.fill("Plain", [item("a").with("g", "x"), item("b").with("g", "x")]).await;
-    let set = UpdateItem::new("Plain", item("a"), update("SET g = :v", &values! {"v" => "y"}));
-    t.transact([set.into(), DeleteItem::new("Plain", item("b")).into(), put(item("c").with("g", "y"))])
-        .await
-        .unwrap();
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
+        .await;
+    t.fill(
+        "Plain",
+        [item("a").with("g", "x"), item("b").with("g", "x")],
+    )
+    .await;
+    let set = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET g = :v", &values! {"v" => "y"}),
+    );
+    t.transact([
+        set.into(),
+        DeleteItem::new("Plain", item("b")).into(),
+        put(item("c").with("g", "y")),
+    ])
+    .await
+    .unwrap();
     let index = t.scan_all(Scan::new("Plain").index("by_g")).await;
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
     assert_eq!(texts(&index, "g"), ["y", "y"]);
-}
-
-fn gets(keys: impl IntoIterator<Item = Item>) -> TransactGetItems {
-    TransactGetItems::new(keys.into_iter().map(|key| TransactGet::new("Plain", key)))
-}
-
-pub(super) async fn get_answers_in_the_order_of_the_request(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    t.create(sorted()).await;
-    t.fill("Plain", [item("a").with("v", 1), item("b").with("v", 2)]).await;
-    t.fill("Sorted", [row("a", 1)]).await;
-    let mut request = gets([item("b"), item("nobody"), item("a")]);
-    request.gets.push(TransactGet::new("Sorted", row("a", 1)));
-    request.gets[2].projection = Some(projection("v"));
-    let output = t.engine().transact_get_items(request).await.unwrap();
-    assert_eq!(
-        output.items,
-        [Some(item("b").with("v", 2)), None, Some(Item::new().with("v", 1)), Some(row("a", 1))]
-    );
-    assert!(output.consumed.is_empty());
-}
-
-pub(super) async fn get_takes_up_to_a_hundred_items(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    let most = t.can().transact_items_max;
-    let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
-    let output = t.engine().transact_get_items(keys(most)).await.unwrap();
-    assert_eq!(output.items.len(), most);
-    refused(
-        t.engine().transact_get_items(keys(most + 1)).await,
-        &format!("Member must have length less than or equal to {most}"),
-    );
-    refused(
-        t.engine().transact_get_items(keys(0)).await,
-        "Member must have length greater than or equal to 1",
-    );
-}
-
-pub(super) async fn get_refuses_duplicates_and_missing_tables(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    refused(
-        t.engine().transact_get_items(gets([item("a"), item("a")])).await,
-        "Transaction request cannot include multiple operations on one item",
-    );
-    let elsewhere = TransactGetItems::new([TransactGet::new("Nowhere", item("a"))]);
-    not_found(t.engine().transact_get_items(elsewhere).await, "Requested resource not found");
-}
-
-pub(super) async fn get_with_a_wrong_key_is_canceled(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    let request = gets([item("a"), Item::new().with("pk", 1)]);
-    let reasons = canceled(t.engine().transact_get_items(request).await);
-    assert_eq!(codes(&reasons), [CancellationCode::None, CancellationCode::ValidationError]);
-    assert_eq!(
-        reasons[1].message.as_deref(),
-        Some("The provided key element does not match the schema")
-    );
-}
-
-pub(super) async fn get_reads_up_to_four_megabytes(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    t.create(plain()).await;
-    for n in 0..11 {
-        let large = item(&format!("k{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100));
-        t.put("Plain", large).await.unwrap();
-    }
-    let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
-    assert!(t.engine().transact_get_items(keys(10)).await.is_ok());
-    assert!(t.engine().transact_get_items(keys(11)).await.is_err());
 }

@@ -10,7 +10,11 @@ use floe_store::{Item, Value};
 use super::fixture::*;
 
 fn switch(attribute: &str, enabled: bool) -> UpdateTimeToLive {
-    UpdateTimeToLive { table_name: "Plain".to_owned(), attribute: attribute.into(), enabled }
+    UpdateTimeToLive {
+        table_name: "Plain".to_owned(),
+        attribute: attribute.into(),
+        enabled,
+    }
 }
 
 pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
@@ -19,19 +23,29 @@ pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
     }
     t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
-    t.fill("Plain", [
-        item("past").with("expires", now - 10),
-        item("soon").with("expires", now + 60),
-        item("later").with("expires", now + 3600),
-        item("never"),
-    ]).await;
+    t.fill(
+        "Plain",
+        [
+            item("past").with("expires", now - 10),
+            item("soon").with("expires", now + 60),
+            item("later").with("expires", now + 3600),
+            item("never"),
+        ],
+    )
+    .await;
     t.sweep().await;
-    assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["later", "never", "soon"]);
+    assert_eq!(
+        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
+        ["later", "never", "soon"]
+    );
     t.advance(Duration::from_secs(61));
     // Until they are swept, expired items are items like any other.
     assert!(t.get("Plain", item("soon")).await.is_some());
     t.sweep().await;
-    assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["later", "never"]);
+    assert_eq!(
+        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
+        ["later", "never"]
+    );
     assert_eq!(t.describe("Plain").await.item_count, 2);
 }
 
@@ -51,7 +65,11 @@ pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) 
         item("huge").with("expires", number("1E100")),
     ];
     t.fill("Plain", kept.clone()).await;
-    t.fill("Plain", [item("old").with("expires", now - FIVE_YEARS_SECS + 60)]).await;
+    t.fill(
+        "Plain",
+        [item("old").with("expires", now - FIVE_YEARS_SECS + 60)],
+    )
+    .await;
     t.sweep().await;
     let left = texts(&t.scan_all(Scan::new("Plain")).await, "pk");
     assert_eq!(left, texts(&kept, "pk"));
@@ -63,21 +81,33 @@ pub(super) async fn expiry_follows_the_item(t: &mut Fixture) {
     }
     t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
-    t.fill("Plain", ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60))).await;
+    t.fill(
+        "Plain",
+        ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60)),
+    )
+    .await;
     let change = |pk: &str, text: &str, v: u64| {
         UpdateItem::new("Plain", item(pk), update(text, &values! {"v" => v}))
     };
-    t.write(change("moved", "SET expires = :v", now + 600)).await.unwrap();
+    t.write(change("moved", "SET expires = :v", now + 600))
+        .await
+        .unwrap();
     let kept = UpdateItem::new("Plain", item("kept"), update("REMOVE expires", &values! {}));
     t.write(kept).await.unwrap();
     t.put("Plain", item("replaced")).await.unwrap();
     t.advance(Duration::from_secs(120));
     t.sweep().await;
-    assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["kept", "moved", "replaced"]);
+    assert_eq!(
+        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
+        ["kept", "moved", "replaced"]
+    );
     t.advance(Duration::from_secs(600));
     t.reopen().await;
     t.sweep().await;
-    assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["kept", "replaced"]);
+    assert_eq!(
+        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
+        ["kept", "replaced"]
+    );
 }
 
 pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
@@ -85,9 +115,21 @@ pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
         return;
     }
     let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly).ttl("expires")).await;
+    t.create(
+        plain()
+            .global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly)
+            .ttl("expires"),
+    )
+    .await;
     let now = t.now_secs();
-    t.fill("Plain", [item("a").with("g", "x").with("expires", now - 1), item("b").with("g", "x")]).await;
+    t.fill(
+        "Plain",
+        [
+            item("a").with("g", "x").with("expires", now - 1),
+            item("b").with("g", "x"),
+        ],
+    )
+    .await;
     t.sweep().await;
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
     assert_eq!(texts(&t.query_all(query).await, "pk"), ["b"]);
@@ -98,7 +140,8 @@ pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
     if !t.can().expiry || !t.can().streams || !t.owns_time() {
         return;
     }
-    t.create(plain().ttl("expires").stream(StreamView::OldImage)).await;
+    t.create(plain().ttl("expires").stream(StreamView::OldImage))
+        .await;
     let expired = item("a").with("expires", t.now_secs() - 1);
     t.put("Plain", expired.clone()).await.unwrap();
     t.sweep().await;
@@ -116,10 +159,25 @@ pub(super) async fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixtu
     }
     t.create(plain()).await;
     let now = t.now_secs();
-    t.fill("Plain", [item("a").with("expires", now - 1), item("b").with("expires", now + 60)]).await;
+    t.fill(
+        "Plain",
+        [
+            item("a").with("expires", now - 1),
+            item("b").with("expires", now + 60),
+        ],
+    )
+    .await;
     t.sweep().await;
-    assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), 2, "expiry is off");
-    let described = t.engine().update_time_to_live(switch("expires", true)).await.unwrap();
+    assert_eq!(
+        t.scan_all(Scan::new("Plain")).await.len(),
+        2,
+        "expiry is off"
+    );
+    let described = t
+        .engine()
+        .update_time_to_live(switch("expires", true))
+        .await
+        .unwrap();
     assert_eq!(described.definition.ttl_attribute, Some("expires".into()));
     t.sweep().await;
     assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["b"]);
@@ -130,9 +188,14 @@ pub(super) async fn switched_off_nothing_expires(t: &mut Fixture) {
         return;
     }
     t.create(plain().ttl("expires")).await;
-    t.fill("Plain", [item("a").with("expires", t.now_secs() - 1)]).await;
+    t.fill("Plain", [item("a").with("expires", t.now_secs() - 1)])
+        .await;
     t.advance(Duration::from_secs(3600));
-    let described = t.engine().update_time_to_live(switch("expires", false)).await.unwrap();
+    let described = t
+        .engine()
+        .update_time_to_live(switch("expires", false))
+        .await
+        .unwrap();
     assert_eq!(described.definition.ttl_attribute, None);
     t.sweep().await;
     assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), 1);
@@ -148,18 +211,27 @@ pub(super) async fn switching_must_change_something(t: &mut Fixture) {
         engine.update_time_to_live(switch("expires", false)).await,
         "TimeToLive is already disabled",
     );
-    engine.update_time_to_live(switch("expires", true)).await.unwrap();
+    engine
+        .update_time_to_live(switch("expires", true))
+        .await
+        .unwrap();
     if t.owns_time() {
         t.advance(Duration::from_secs(2 * 3600));
     }
-    refused(engine.update_time_to_live(switch("expires", true)).await, "TimeToLive is already enabled");
+    refused(
+        engine.update_time_to_live(switch("expires", true)).await,
+        "TimeToLive is already enabled",
+    );
     for enabled in [true, false] {
         refused(
             engine.update_time_to_live(switch("other", enabled)).await,
             "TimeToLive is active on a different AttributeName: current AttributeName is expires",
         );
     }
-    let elsewhere = UpdateTimeToLive { table_name: "Nowhere".to_owned(), ..switch("expires", true) };
+    let elsewhere = UpdateTimeToLive {
+        table_name: "Nowhere".to_owned(),
+        ..switch("expires", true)
+    };
     not_found(
         engine.update_time_to_live(elsewhere).await,
         "Requested resource not found: Table: Nowhere not found",
@@ -181,5 +253,8 @@ pub(super) async fn sweeping_takes_many_items(t: &mut Fixture) {
     }
     t.sweep().await;
     let left: Vec<Item> = t.scan_all(Scan::new("Sorted")).await;
-    assert_eq!(sks(&left), (0..200).filter(|n| n % 2 == 1).collect::<Vec<i64>>());
+    assert_eq!(
+        sks(&left),
+        (0..200).filter(|n| n % 2 == 1).collect::<Vec<i64>>()
+    );
 }

@@ -20,7 +20,12 @@ struct Effect<'a> {
 }
 
 async fn check(t: &Fixture, effect: Effect<'_>) {
-    let Effect { before, update: text, values, after } = effect;
+    let Effect {
+        before,
+        update: text,
+        values,
+        after,
+    } = effect;
     let with_key = |item: &Item| item.clone().with("pk", "a");
     t.fill("Plain", [with_key(&before)]).await;
     let write = UpdateItem::new("Plain", item("a"), update(text, &values))
@@ -30,12 +35,24 @@ async fn check(t: &Fixture, effect: Effect<'_>) {
     match after {
         Ok(after) => {
             let answer = answer.unwrap_or_else(|error| panic!("{text} on {before:?}: {error}"));
-            assert_eq!(answer.attributes, Some(with_key(&after)), "{text} on {before:?}");
+            assert_eq!(
+                answer.attributes,
+                Some(with_key(&after)),
+                "{text} on {before:?}"
+            );
             assert_eq!(stored, Some(with_key(&after)), "{text} on {before:?}");
         }
         Err(message) => {
-            assert_eq!(answer, Err(Error::validation(message)), "{text} on {before:?}");
-            assert_eq!(stored, Some(with_key(&before)), "a refused update changes nothing");
+            assert_eq!(
+                answer,
+                Err(Error::validation(message)),
+                "{text} on {before:?}"
+            );
+            assert_eq!(
+                stored,
+                Some(with_key(&before)),
+                "a refused update changes nothing"
+            );
         }
     }
 }
@@ -237,7 +254,10 @@ pub(super) async fn makes_the_item_if_it_is_not_there(t: &mut Fixture) {
         update("SET x = :v ADD n :v", &values! {"v" => 1}),
     );
     t.write(set).await.unwrap();
-    assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1).with("x", 1).with("n", 1)));
+    assert_eq!(
+        t.get("Sorted", row("a", 1)).await,
+        Some(row("a", 1).with("x", 1).with("n", 1))
+    );
 }
 
 pub(super) async fn an_empty_update_makes_an_item_of_its_key(t: &mut Fixture) {
@@ -247,7 +267,10 @@ pub(super) async fn an_empty_update_makes_an_item_of_its_key(t: &mut Fixture) {
     assert_eq!(t.get("Plain", item("a")).await, Some(item("a")));
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     t.write(touch).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("v", 1)));
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("v", 1))
+    );
 }
 
 pub(super) async fn removing_from_a_missing_item_does_not_make_it(t: &mut Fixture) {
@@ -284,71 +307,33 @@ pub(super) async fn key_attributes_cannot_be_changed(t: &mut Fixture) {
     assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
 }
 
-pub(super) async fn returns_what_was_asked_for(t: &mut Fixture) {
-    t.create(plain()).await;
-    let before = item("a").with("x", 1).with("y", 2).with("gone", 3);
-    let after = item("a").with("x", 5).with("y", 2).with("new", 6);
-    let answers = [
-        (ReturnValues::None, None),
-        (ReturnValues::AllOld, Some(before.clone())),
-        (ReturnValues::AllNew, Some(after)),
-        (ReturnValues::UpdatedOld, Some(Item::new().with("x", 1).with("gone", 3))),
-        (ReturnValues::UpdatedNew, Some(Item::new().with("x", 5).with("new", 6))),
-    ];
-    for (which, expected) in answers {
-        t.put("Plain", before.clone()).await.unwrap();
-        let values = values! {"x" => 5, "new" => 6};
-        let tree = update("SET x = :x, #new = :new REMOVE gone", &values);
-        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
-        assert_eq!(t.write(write).await.unwrap().attributes, expected, "{which:?}");
-    }
-}
-
-pub(super) async fn returns_nothing_where_there_is_nothing(t: &mut Fixture) {
-    t.create(plain()).await;
-    let returned = |which| {
-        let tree = update("SET x = :x", &values! {"x" => 5});
-        UpdateItem::new("Plain", item("a"), tree).return_values(which)
-    };
-    assert_eq!(t.write(returned(ReturnValues::AllOld)).await.unwrap().attributes, None);
-    t.put("Plain", item("a")).await.unwrap();
-    assert_eq!(t.write(returned(ReturnValues::UpdatedOld)).await.unwrap().attributes, None);
-    let remove = UpdateItem::new("Plain", item("a"), update("REMOVE x", &values! {}))
-        .return_values(ReturnValues::UpdatedNew);
-    assert_eq!(t.write(remove).await.unwrap().attributes, None);
-}
-
-pub(super) async fn returns_only_the_updated_parts_of_documents(t: &mut Fixture) {
-    t.create(plain()).await;
-    let document = item("a").with("m", map([("x", 1.into()), ("y", 2.into()), ("l", list([1, 2, 3]))]));
-    let check = [
-        ("SET m.x = :v", ReturnValues::UpdatedOld, map([("x", 1)])),
-        ("SET m.x = :v", ReturnValues::UpdatedNew, map([("x", 9)])),
-        ("SET m.l[1] = :v", ReturnValues::UpdatedNew, map([("l", list([9]))])),
-        ("SET m.x = :v, m.l[1] = :v", ReturnValues::UpdatedNew, map([("x", 9.into()), ("l", list([9]))])),
-    ];
-    for (text, which, expected) in check {
-        t.put("Plain", document.clone()).await.unwrap();
-        let tree = update(text, &values! {"v" => 9});
-        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
-        let attributes = t.write(write).await.unwrap().attributes;
-        assert_eq!(attributes, Some(Item::new().with("m", expected)), "{text} {which:?}");
-    }
-}
-
 pub(super) async fn writes_only_if_the_condition_holds(t: &mut Fixture) {
     t.create(plain()).await;
     let bump = |expected: i32| {
-        UpdateItem::new("Plain", item("a"), update("ADD n :one", &values! {"one" => 1}))
-            .condition(condition("n = :n", &values! {"n" => expected}))
-            .return_old_on_failure()
+        UpdateItem::new(
+            "Plain",
+            item("a"),
+            update("ADD n :one", &values! {"one" => 1}),
+        )
+        .condition(condition("n = :n", &values! {"n" => expected}))
+        .return_old_on_failure()
     };
     assert_eq!(condition_failed(t.write(bump(0)).await), None);
-    assert_eq!(t.get("Plain", item("a")).await, None, "a failed update does not make the item");
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        None,
+        "a failed update does not make the item"
+    );
     t.put("Plain", item("a").with("n", 0)).await.unwrap();
     t.write(bump(0)).await.unwrap();
-    assert_eq!(condition_failed(t.write(bump(0)).await), Some(item("a").with("n", 1)));
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
+    assert_eq!(
+        condition_failed(t.write(bump(0)).await),
+        Some(item("a").with("n", 1))
+    );
+    assert_eq!(
+        t.get("Plain", item("a")).await,
+        Some(item("a").with("n", 1))
+    );
 }
 
 pub(super) async fn the_condition_is_checked_before_the_update_is_applied(t: &mut Fixture) {
@@ -366,21 +351,36 @@ pub(super) async fn paths_must_not_overlap_or_conflict(t: &mut Fixture) {
     use floe_store::expr::{Path, Update};
     let at = |names: &[&str]| {
         let path = Path::attribute(*names.first().expect("a path has a root"));
-        names.iter().skip(1).fold(path, |path, name| path.field(*name))
+        names
+            .iter()
+            .skip(1)
+            .fold(path, |path, name| path.field(*name))
     };
     let overlapping = [
         Update::new().set(at(&["x"]), 1).set(at(&["x"]), 2),
         Update::new().set(at(&["x"]), 1).remove(at(&["x", "y"])),
-        Update::new().remove(at(&["x", "y", "z"])).add(at(&["x", "y"]), 1),
-        Update::new().set(Path::attribute("l").index(0), 1).remove(Path::attribute("l").index(0)),
+        Update::new()
+            .remove(at(&["x", "y", "z"]))
+            .add(at(&["x", "y"]), 1),
+        Update::new()
+            .set(Path::attribute("l").index(0), 1)
+            .remove(Path::attribute("l").index(0)),
     ];
     for tree in overlapping {
         let write = UpdateItem::new("Plain", item("a"), tree);
-        refused(t.write(write).await, "Two document paths overlap with each other");
+        refused(
+            t.write(write).await,
+            "Two document paths overlap with each other",
+        );
     }
-    let conflicting = Update::new().set(at(&["x", "y"]), 1).set(Path::attribute("x").index(0), 1);
+    let conflicting = Update::new()
+        .set(at(&["x", "y"]), 1)
+        .set(Path::attribute("x").index(0), 1);
     let write = UpdateItem::new("Plain", item("a"), conflicting);
-    refused(t.write(write).await, "Two document paths conflict with each other");
+    refused(
+        t.write(write).await,
+        "Two document paths conflict with each other",
+    );
 }
 
 pub(super) async fn operands_are_checked_before_the_table_is_looked_up(t: &mut Fixture) {
@@ -402,27 +402,18 @@ pub(super) async fn operands_are_checked_before_the_table_is_looked_up(t: &mut F
     }
 }
 
-pub(super) async fn with_a_token_it_applies_once(t: &mut Fixture) {
-    if !t.can().write_tokens {
-        return;
-    }
-    t.create(plain()).await;
-    let add = |v: i32| {
-        UpdateItem::new("Plain", item("a"), update("ADD n :v", &values! {"v" => v})).token("token-1")
-    };
-    t.write(add(1)).await.unwrap();
-    t.write(add(1)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
-    t.reopen().await;
-    t.write(add(1)).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a").with("n", 1)));
-    assert_eq!(t.write(add(2)).await, Err(Error::IdempotentParameterMismatch));
-}
-
 pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
     t.create(sorted()).await;
-    for key in [Item::new(), item("a"), row("a", "text"), row("a", 1).with("x", 1)] {
+    for key in [
+        Item::new(),
+        item("a"),
+        row("a", "text"),
+        row("a", 1).with("x", 1),
+    ] {
         let write = UpdateItem::new("Sorted", key, update("SET x = :v", &values! {"v" => 1}));
-        refused(t.write(write).await, "The provided key element does not match the schema");
+        refused(
+            t.write(write).await,
+            "The provided key element does not match the schema",
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers operations, decides which faults strike them, and keeps the log of those that did.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -116,10 +116,12 @@ impl Control {
             .get_mut(&operation)
             .and_then(VecDeque::pop_front);
         let paused = self.paused.load(Ordering::SeqCst);
-        let fate = match scripted.or_else(|| faults.fixed(request.number).filter(|_| !paused)) {
-            Some(kind) => Fate::Fixed(kind),
-            None if paused || !faults.lets(&request) => Fate::Spared,
-            None => Fate::Chance,
+        let fate = match (scripted, faults.fixed(request.number)) {
+            (Some(kind), _) => Fate::Scripted(kind),
+            _ if paused => Fate::Spared,
+            (None, Some(kinds)) => Fate::Fixed(kinds.clone()),
+            _ if !faults.lets(&request) => Fate::Spared,
+            _ => Fate::Chance,
         };
         Attempt {
             control: self,
@@ -144,12 +146,14 @@ impl Control {
 }
 
 /// How it is decided what strikes an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// By the rates.
     Chance,
-    /// This strikes and nothing else does.
-    Fixed(FaultKind),
+    /// This strikes, as hard as it can, and nothing else does.
+    Scripted(FaultKind),
+    /// These strike, as the seed says, and nothing else does.
+    Fixed(BTreeSet<FaultKind>),
     /// Nothing does.
     Spared,
 }
@@ -177,32 +181,32 @@ impl Attempt<'_> {
 
     /// Whether a fault strikes.
     pub(super) fn meets(&self, kind: FaultKind) -> bool {
-        match self.fate {
-            Fate::Chance => {
-                kind.strikes(self.request.operation)
-                    && dice::comes_true(self.faults.rate_of(kind), self.roll(kind, &[]))
-            }
-            Fate::Fixed(fixed) => fixed == kind && kind.strikes(self.request.operation),
+        let is_met = match &self.fate {
+            Fate::Chance => dice::comes_true(self.faults.rate_of(kind), self.roll(kind, &[])),
+            Fate::Scripted(scripted) => *scripted == kind,
+            Fate::Fixed(kinds) => kinds.contains(&kind),
             Fate::Spared => false,
-        }
+        };
+        is_met && kind.strikes(self.request.operation)
     }
 
-    /// Whether changes may come late into an index for this read: all of them, or those that the rate says.
+    /// Which changes come late into an index for this read.
     pub(super) fn index_lags(&self) -> Option<Late> {
-        match self.fate {
+        match &self.fate {
             Fate::Chance => Some(Late::Some),
-            Fate::Fixed(FaultKind::IndexLag) => Some(Late::All),
-            Fate::Fixed(_) | Fate::Spared => None,
+            Fate::Fixed(kinds) if kinds.contains(&FaultKind::IndexLag) => Some(Late::Some),
+            Fate::Scripted(FaultKind::IndexLag) => Some(Late::All),
+            Fate::Scripted(_) | Fate::Fixed(_) | Fate::Spared => None,
         }
     }
 
-    /// How far behind an item is for this read: by chance, or as far as allowed if the fault was called
-    /// for by name.
+    /// How far behind an item is for this read.
     pub(super) fn stale_units(&self, lag: Lag, key: u64) -> u64 {
-        let roll = self.roll(FaultKind::StaleRead, &[key]);
-        match self.fate {
-            Fate::Fixed(_) => lag.units_max(),
-            Fate::Chance | Fate::Spared => at_most(lag, roll),
+        match &self.fate {
+            Fate::Scripted(_) => lag.units_max(),
+            Fate::Chance | Fate::Fixed(_) | Fate::Spared => {
+                at_most(lag, self.roll(FaultKind::StaleRead, &[key]))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which faults strike, and how often.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub struct Faults {
     pub(super) index_lag: Option<Lag>,
     pub(super) stale_lag: Option<Lag>,
     pub(super) monotonic: bool,
-    at: BTreeMap<u64, FaultKind>,
+    at: BTreeMap<u64, BTreeSet<FaultKind>>,
     filter: Option<Filter>,
 }
 
@@ -118,10 +118,13 @@ impl Faults {
         self.rate(FaultKind::ShardSplit, rate)
     }
 
-    /// The operation of this number meets this fault and no other, whatever the rates. A fault that
-    /// cannot strike the operation does nothing.
+    /// The operation of this number meets this fault, and no other that is not named for it in the same
+    /// way, whatever the rates. How hard it strikes follows from the seed; so with the same seed and lags,
+    /// the faults of a [log](super::FaultEngine::faults) repeat themselves. (How late a change comes into
+    /// an index is up to the write, so index lag goes by its rate in any case.) A fault that cannot strike
+    /// the operation does nothing.
     pub fn at(mut self, number: u64, kind: FaultKind) -> Self {
-        self.at.insert(number, kind);
+        self.at.entry(number).or_default().insert(kind);
         self
     }
 
@@ -154,8 +157,8 @@ impl Faults {
         self.rates.get(&kind).copied().unwrap_or(0.0)
     }
 
-    pub(super) fn fixed(&self, number: u64) -> Option<FaultKind> {
-        self.at.get(&number).copied()
+    pub(super) fn fixed(&self, number: u64) -> Option<&BTreeSet<FaultKind>> {
+        self.at.get(&number)
     }
 
     pub(super) fn lets(&self, request: &Request) -> bool {

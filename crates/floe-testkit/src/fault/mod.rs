@@ -46,13 +46,14 @@
 //! leave at least one, in the shape in which it was sent.
 //!
 //! **Old answers** ([`IndexLag`](FaultKind::IndexLag), [`StaleRead`](FaultKind::StaleRead)) are never made
-//! up. Every item, present or absent, is as the table held it at a moment within the lag before the read,
-//! which counts from the answer to the write that it has not seen. Items are stale one by one: one item of a page may be old and another new, and half of a
-//! transaction may be seen, as on DynamoDB. A global index never goes back: what it has once shown of an
-//! item stays shown or becomes newer. Eventual reads of the table may go back, unless
-//! [`monotonic_reads`](Faults::monotonic_reads) forbids it. Reads with `consistent`, transactions and
-//! conditions are never stale. Pages keep their order, limit, filter and size; an item that is no longer
-//! there is shown by a scan only if the scan fits one page, since nobody knows where it stood.
+//! up. Every item, present or absent, is as the table held it at a moment within the lag before the read;
+//! the lag counts from the answer to the write that the reader has not seen. Items are stale one by one:
+//! one item of a page may be old and another new, and half of a transaction may be seen, as on DynamoDB. A
+//! global index never goes back: what it has once shown of an item stays shown or becomes newer. Eventual
+//! reads of the table may go back, unless [`monotonic_reads`](Faults::monotonic_reads) forbids it. Reads
+//! with `consistent`, transactions and conditions are never stale. Pages keep their order, limit, filter
+//! and size; an item that is no longer there is shown by a scan only if the scan fits one page, since
+//! nobody knows where it stood.
 //!
 //! **Shard splits** ([`ShardSplit`](FaultKind::ShardSplit)) close an open shard behind its last record
 //! and give it one child or two; two share the items between them by a hash of the key. Who reads
@@ -62,8 +63,9 @@
 //!
 //! To know the past, the wrapper reads each item before and after a write that passes through it, and
 //! lets writes of the same item pass one at a time. It does so only if lag or stale reads are configured.
-//! Writes that go around the wrapper (and expiry) are seen at once, never late. Tables must be made,
-//! changed and deleted through the wrapper. Its family tree of shards lives in memory: another wrapper
+//! Writes that go around the wrapper, and expiry, are not delayed. Tables must be made, changed and
+//! deleted through the wrapper. Entries of equal index keys must stand in the order of the table's key, as
+//! they do in the embedded engine. Its family tree of shards lives in memory: another wrapper
 //! around the same engine has another one.
 //!
 //! # Replaying
@@ -139,8 +141,8 @@ impl FaultEngine {
         self.control.pause(false);
     }
 
-    /// The next operation of that kind meets this fault and no other. Several scripted ones for the same
-    /// operation strike one after the other.
+    /// The next operation of that kind meets this fault and no other, and an old answer is as old as the
+    /// lag allows. Several scripted ones for the same operation strike one after the other.
     ///
     /// # Errors
     ///

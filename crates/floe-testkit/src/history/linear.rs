@@ -2,8 +2,8 @@
 //!
 //! A history is linearizable if every operation can be given one moment between its invocation and its
 //! answer such that, in the order of those moments, all answers are right. Keys are independent of each
-//! other, so each is searched on its own ([`search`]); when a key fails, the history is cut down to the
-//! few operations that contradict each other ([`window`]).
+//! other, so each is searched on its own (`search.rs`); when a key fails, the history is cut down to the
+//! few operations that contradict each other (`window.rs`).
 //!
 //! What an operation means is told by its type: [`RegisterOp`] for values that are read, written,
 //! compared and set, and deleted; [`CounterOp`] for numbers that are added to. Other types need an

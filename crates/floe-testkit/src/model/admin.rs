@@ -13,13 +13,17 @@ impl State {
         let definition = input.definition()?;
         let name = definition.name.clone();
         if self.tables.contains_key(&name) {
-            return Err(Error::ResourceInUse(format!("Table already exists: {name}")));
+            return Err(Error::ResourceInUse(format!(
+                "Table already exists: {name}"
+            )));
         }
         let table = Table {
             created: self.env.now(),
             id: self.env.uuid(),
             items: BTreeMap::new(),
-            latest_stream: definition.stream.map(|view| self.open_stream(&definition, view)),
+            latest_stream: definition
+                .stream
+                .map(|view| self.open_stream(&definition, view)),
             definition,
         };
         let description = self.describe(&table);

@@ -164,10 +164,7 @@ pub(super) async fn query_pages(engine: &dyn Engine, mut query: Query) -> Answer
 }
 
 /// All pages of a scan, each read by `read`.
-pub(super) async fn scan_pages(
-    mut scan: Scan,
-    read: impl AsyncFn(Scan) -> Result<Page>,
-) -> Answer {
+pub(super) async fn scan_pages(mut scan: Scan, read: impl AsyncFn(Scan) -> Result<Page>) -> Answer {
     let mut pages = Vec::new();
     while pages.len() < PAGES_MAX {
         match read(scan.clone()).await {
@@ -240,7 +237,10 @@ async fn one_stream(
     for shard in &stream.shards {
         for record in shard_records(engine, arn, shard, limit).await? {
             if !event_ids.insert(record.event_id.clone()) {
-                return Err(Stop::Broken(format!("an event id comes twice: id={}", record.event_id)));
+                return Err(Stop::Broken(format!(
+                    "an event id comes twice: id={}",
+                    record.event_id
+                )));
             }
             let told = Told {
                 kind: record.kind,
@@ -251,7 +251,10 @@ async fn one_stream(
                 created: record.created,
                 identity: record.identity,
             };
-            changes.entry(format!("{:?}", record.keys)).or_default().push(told);
+            changes
+                .entry(format!("{:?}", record.keys))
+                .or_default()
+                .push(told);
         }
     }
     Ok(StreamContents {
@@ -284,11 +287,20 @@ async fn shard_records(
         }
         next = output.next_iterator;
         if next.is_none() && open {
-            return Err(Stop::Broken(format!("an open shard ends: shard={}", shard.id)));
+            return Err(Stop::Broken(format!(
+                "an open shard ends: shard={}",
+                shard.id
+            )));
         }
         for record in output.records {
-            if records.last().is_some_and(|last| last.sequence >= record.sequence) {
-                return Err(Stop::Broken(format!("sequence numbers fall: {}", record.sequence)));
+            if records
+                .last()
+                .is_some_and(|last| last.sequence >= record.sequence)
+            {
+                return Err(Stop::Broken(format!(
+                    "sequence numbers fall: {}",
+                    record.sequence
+                )));
             }
             records.push(record);
         }

@@ -87,7 +87,10 @@ impl State {
         identity: Option<ServiceIdentity>,
     ) {
         let now = self.env.now();
-        let latest = self.tables.get(table_name).and_then(|table| table.latest_stream);
+        let latest = self
+            .tables
+            .get(table_name)
+            .and_then(|table| table.latest_stream);
         let stream = latest.and_then(|place| self.streams.get_mut(place));
         let open = stream.filter(|stream| stream.is_open());
         let (Some(stream), Some(kind)) = (open, ChangeKind::of(old.as_ref(), new.as_ref())) else {
@@ -113,13 +116,20 @@ impl State {
     pub(super) fn list_streams(&mut self, input: &ListStreams) -> Result<ListStreamsOutput> {
         input.validate()?;
         let wanted = |stream: &&Stream| {
-            input.table_name.as_ref().is_none_or(|name| *name == stream.table_name)
+            input
+                .table_name
+                .as_ref()
+                .is_none_or(|name| *name == stream.table_name)
         };
-        let streams = self.streams.iter().filter(wanted).map(|stream| StreamSummary {
-            arn: stream.arn(),
-            table_name: stream.table_name.clone(),
-            label: stream.label.clone(),
-        });
+        let streams = self
+            .streams
+            .iter()
+            .filter(wanted)
+            .map(|stream| StreamSummary {
+                arn: stream.arn(),
+                table_name: stream.table_name.clone(),
+                label: stream.label.clone(),
+            });
         let mut streams: Vec<StreamSummary> = streams.collect();
         if let Some(start) = &input.start_after {
             let at = streams.iter().position(|stream| stream.arn == *start);
@@ -130,7 +140,10 @@ impl State {
         let more = streams.len() > limit;
         streams.truncate(limit);
         Ok(ListStreamsOutput {
-            last_arn: streams.last().filter(|_| more).map(|stream| stream.arn.clone()),
+            last_arn: streams
+                .last()
+                .filter(|_| more)
+                .map(|stream| stream.arn.clone()),
             streams,
         })
     }
@@ -151,7 +164,9 @@ impl State {
                 false => StreamStatus::Disabled,
             },
             created: stream.created,
-            shards: shards.take(input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX)).collect(),
+            shards: shards
+                .take(input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX))
+                .collect(),
             last_shard_id: None,
         })
     }
@@ -163,7 +178,11 @@ impl State {
             return Err(missing_shard(&input.stream_arn, &input.shard_id));
         }
         let before = |wanted: &dyn Fn(&str) -> bool| {
-            stream.records.iter().take_while(|record| wanted(&record.sequence)).count()
+            stream
+                .records
+                .iter()
+                .take_while(|record| wanted(&record.sequence))
+                .count()
         };
         let position = match &input.kind {
             IteratorKind::TrimHorizon => 0,
@@ -210,7 +229,9 @@ impl State {
 
     fn stream(&self, arn: &str) -> Result<(usize, &Stream)> {
         let mut streams = self.streams.iter().enumerate();
-        streams.find(|(_, stream)| stream.arn() == arn).ok_or_else(|| missing_stream(arn))
+        streams
+            .find(|(_, stream)| stream.arn() == arn)
+            .ok_or_else(|| missing_stream(arn))
     }
 
     /// The text of an iterator: the stream, the position among its records, and the present moment.

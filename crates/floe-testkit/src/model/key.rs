@@ -52,7 +52,8 @@ mod tests {
             .sort_key("sk", KeyKind::N)
             .build()
             .unwrap();
-        let key = |pk: &str, sk: i32| Key::of(&table.key, &Item::new().with("pk", pk).with("sk", sk));
+        let key =
+            |pk: &str, sk: i32| Key::of(&table.key, &Item::new().with("pk", pk).with("sk", sk));
         assert!(key("a", 10) < key("b", 2));
         assert!(key("a", 2) < key("a", 10));
         assert_eq!(key("a", 2), key("a", 2));

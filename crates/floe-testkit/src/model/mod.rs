@@ -27,8 +27,9 @@
 //! | `read.rs`, `write.rs`, `admin.rs`, `changes.rs` | its operations |
 //! | `generate/` | random operations |
 //! | `step.rs`, `answer.rs` | an operation to run, and an answer made comparable |
-//! | `run.rs`, `shrink.rs` | the run, and the search for the smallest failing sequence |
-//! | `mutant.rs` | engines with a planted bug |
+//! | `run.rs`, `pair.rs`, `report.rs` | the run, step by step on both sides, and what it tells |
+//! | `shrink.rs` | the search for a small sequence that fails |
+//! | `mutant/` | engines with a planted bug |
 
 mod admin;
 mod answer;
@@ -38,7 +39,9 @@ mod generate;
 mod harness;
 mod key;
 mod mutant;
+mod pair;
 mod read;
+mod report;
 mod run;
 mod shrink;
 mod state;
@@ -48,5 +51,6 @@ mod write;
 pub use engine::ModelEngine;
 pub use harness::ModelHarness;
 pub use mutant::{Bug, Mutant, MutantHarness};
-pub use run::{Mismatch, Report, run_property};
+pub use report::{Mismatch, Report};
+pub use run::run_property;
 pub use step::Step;

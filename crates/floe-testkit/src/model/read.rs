@@ -35,7 +35,10 @@ impl Bill {
 }
 
 /// The cost, if it was asked for.
-pub(super) fn told(cost: ConsumedCapacity, detail: ReturnConsumedCapacity) -> Option<ConsumedCapacity> {
+pub(super) fn told(
+    cost: ConsumedCapacity,
+    detail: ReturnConsumedCapacity,
+) -> Option<ConsumedCapacity> {
     (detail != ReturnConsumedCapacity::None).then_some(cost)
 }
 
@@ -78,7 +81,10 @@ impl State {
             }
             output.items.insert(name.clone(), found);
             if !left.is_empty() {
-                let rest = KeysAndAttributes { keys: left, ..request.clone() };
+                let rest = KeysAndAttributes {
+                    keys: left,
+                    ..request.clone()
+                };
                 output.unprocessed.insert(name.clone(), rest);
             }
         }
@@ -167,7 +173,11 @@ impl<'t> Entries<'t> {
             None => Some((item.clone(), item)),
             Some(index) => index.holds(item).then(|| (index.project(key, item), item)),
         });
-        let wanted = |entry: &Item| plan.range.as_ref().is_none_or(|range| in_range(plan, range, entry));
+        let wanted = |entry: &Item| {
+            plan.range
+                .as_ref()
+                .is_none_or(|range| in_range(plan, range, entry))
+        };
         Self(entries.filter(|(entry, _)| wanted(entry)).collect())
     }
 
@@ -207,7 +217,11 @@ impl<'t> Entries<'t> {
             bytes += entry_bytes;
             page.scanned_count += 1;
             last = Some(plan.last_key(entry));
-            let seen = if plan.fetches { (*item).clone() } else { entry.clone() };
+            let seen = if plan.fetches {
+                (*item).clone()
+            } else {
+                entry.clone()
+            };
             if plan.fetches {
                 fetched += read_units(item_size(item), plan.consistency);
             }
@@ -253,9 +267,15 @@ fn cost(
 fn in_range(plan: &ReadPlan<'_>, range: &KeyRange, entry: &Item) -> bool {
     let key = plan.key();
     let equal = |attributes: &[floe_store::table::KeyAttribute], values: &[Value]| {
-        attributes.iter().zip(values).all(|(a, value)| entry.get(&a.name) == Some(value))
+        attributes
+            .iter()
+            .zip(values)
+            .all(|(a, value)| entry.get(&a.name) == Some(value))
     };
-    let ranged = key.sort.get(range.sort_prefix.len()).zip(range.range.as_ref());
+    let ranged = key
+        .sort
+        .get(range.sort_prefix.len())
+        .zip(range.range.as_ref());
     equal(&key.partition, &range.partition)
         && equal(&key.sort, &range.sort_prefix)
         && ranged.is_none_or(|(a, op)| entry.get(&a.name).is_some_and(|value| satisfies(value, op)))

@@ -71,7 +71,9 @@ impl State {
 
     /// The table of an operation on tables.
     pub(super) fn table_named(&mut self, name: &str) -> Result<&mut Table> {
-        self.tables.get_mut(name).ok_or_else(|| missing_table_named(name))
+        self.tables
+            .get_mut(name)
+            .ok_or_else(|| missing_table_named(name))
     }
 
     /// The definition of a table, as the checks of requests over several tables want it.
@@ -105,7 +107,12 @@ impl State {
     ) {
         if let Some(token) = token {
             let at = self.env.now();
-            let remembered = Remembered { fingerprint, at, sizes, returned };
+            let remembered = Remembered {
+                fingerprint,
+                at,
+                sizes,
+                returned,
+            };
             self.tokens.insert((of, token), remembered);
         }
     }
@@ -118,7 +125,11 @@ impl State {
             status: TableStatus::Active,
             created: table.created,
             item_count: table.items.len() as u64,
-            size_bytes: table.items.values().map(|item| item_size(item) as u64).sum(),
+            size_bytes: table
+                .items
+                .values()
+                .map(|item| item_size(item) as u64)
+                .sum(),
             id: table.id.clone(),
             indexes: table.describe_indexes(&arn),
             latest_stream: latest.map(Stream::handle),
@@ -141,7 +152,10 @@ impl Table {
             attributes.map(|a| item.get(&a.name).cloned()).collect()
         };
         let own = partition(item);
-        let members = self.items.values().filter(|member| partition(member) == own);
+        let members = self
+            .items
+            .values()
+            .filter(|member| partition(member) == own);
         let bytes = members.map(|member| {
             let entries = table.local_indexes().filter(|index| index.holds(member));
             let entries = entries.map(|index| item_size(&index.project(&table.key, member)));
@@ -154,8 +168,9 @@ impl Table {
         let table = &self.definition;
         let describe = |index: &floe_store::table::IndexDef| {
             let entries = self.items.values().filter(|item| index.holds(item));
-            let sizes: Vec<u64> =
-                entries.map(|item| item_size(&index.project(&table.key, item)) as u64).collect();
+            let sizes: Vec<u64> = entries
+                .map(|item| item_size(&index.project(&table.key, item)) as u64)
+                .collect();
             IndexDescription {
                 name: index.name.clone(),
                 status: TableStatus::Active,

@@ -193,7 +193,11 @@ fn scan(f: &mut fmt::Formatter<'_>, scan: &Scan) -> fmt::Result {
     option(f, "select", scan.select)?;
     option(f, "limit", scan.limit)?;
     option(f, "from", scan.start_key.as_ref())?;
-    option(f, "segment", scan.segment.map(|segment| (segment.index, segment.total)))?;
+    option(
+        f,
+        "segment",
+        scan.segment.map(|segment| (segment.index, segment.total)),
+    )?;
     flag(f, scan.consistent, "consistent")?;
     capacity(f, scan.return_capacity)
 }
@@ -222,7 +226,11 @@ fn capacity(
     detail: floe_store::capacity::ReturnConsumedCapacity,
 ) -> fmt::Result {
     use floe_store::capacity::ReturnConsumedCapacity::None;
-    if detail == None { Ok(()) } else { write!(f, " capacity={detail:?}") }
+    if detail == None {
+        Ok(())
+    } else {
+        write!(f, " capacity={detail:?}")
+    }
 }
 
 fn condition(f: &mut fmt::Formatter<'_>, word: &str, tree: Option<&Condition>) -> fmt::Result {

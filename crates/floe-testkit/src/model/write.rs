@@ -76,7 +76,10 @@ impl State {
         })
     }
 
-    pub(super) fn batch_write_item(&mut self, input: &BatchWriteItem) -> Result<BatchWriteItemOutput> {
+    pub(super) fn batch_write_item(
+        &mut self,
+        input: &BatchWriteItem,
+    ) -> Result<BatchWriteItemOutput> {
         input.validate()?;
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
@@ -89,10 +92,24 @@ impl State {
                 let old = table.get(&key).cloned();
                 let new = write.clone().apply();
                 let (before, after) = (old.as_ref(), new.as_ref());
-                bill.add(write_cost(&table.definition, before, after, WriteKind::Plain, detail));
+                bill.add(write_cost(
+                    &table.definition,
+                    before,
+                    after,
+                    WriteKind::Plain,
+                    detail,
+                ));
                 written.push((table_name.clone(), key.clone()));
                 let table_name = table_name.clone();
-                self.apply(Change { table_name, key, old, new }, None);
+                self.apply(
+                    Change {
+                        table_name,
+                        key,
+                        old,
+                        new,
+                    },
+                    None,
+                );
             }
         }
         Ok(BatchWriteItemOutput {
@@ -120,7 +137,11 @@ impl State {
                 ..TransactWriteItemsOutput::default()
             });
         }
-        let outcomes: Vec<_> = input.actions.iter().map(|action| self.outcome(action)).collect();
+        let outcomes: Vec<_> = input
+            .actions
+            .iter()
+            .map(|action| self.outcome(action))
+            .collect();
         if outcomes.iter().any(Result::is_err) {
             let reason = |outcome: Result<Change, CancellationReason>| {
                 outcome.err().unwrap_or_else(CancellationReason::none)
@@ -129,10 +150,14 @@ impl State {
             return Err(Error::TransactionCanceled { reasons });
         }
         let changes: Vec<Change> = outcomes.into_iter().flatten().collect();
-        let after = input.actions.iter().zip(&changes).map(|(action, change)| match action {
-            TransactWrite::Check(_) => 0,
-            _ => change.new.as_ref().map_or(0, item_size),
-        });
+        let after = input
+            .actions
+            .iter()
+            .zip(&changes)
+            .map(|(action, change)| match action {
+                TransactWrite::Check(_) => 0,
+                _ => change.new.as_ref().map_or(0, item_size),
+            });
         TransactWriteItems::check_bytes(after.sum())?;
 
         let mut bill = Bill::default();
@@ -144,7 +169,10 @@ impl State {
                 _ => write_cost(definition, old, new, WriteKind::Transactional, detail),
             });
         }
-        let sizes = changes.iter().map(|c| (c.table_name.clone(), c.bytes())).collect();
+        let sizes = changes
+            .iter()
+            .map(|c| (c.table_name.clone(), c.bytes()))
+            .collect();
         let written = input.actions.iter().zip(&changes);
         let written: Vec<_> = written
             .filter(|(action, _)| !matches!(action, TransactWrite::Check(_)))
@@ -153,7 +181,13 @@ impl State {
         for change in changes {
             self.apply(change, None);
         }
-        self.remember(TokenOf::Transaction, input.token.clone(), fingerprint, sizes, None);
+        self.remember(
+            TokenOf::Transaction,
+            input.token.clone(),
+            fingerprint,
+            sizes,
+            None,
+        );
         Ok(TransactWriteItemsOutput {
             consumed: bill.told(detail),
             collections: match input.return_collection {
@@ -174,7 +208,12 @@ impl State {
         let old = table.get(&key).cloned();
         let new = action.clone().apply(&table.definition, old.as_ref())?;
         let table_name = action.table_name().to_owned();
-        Ok(Change { table_name, key, old, new })
+        Ok(Change {
+            table_name,
+            key,
+            old,
+            new,
+        })
     }
 
     /// Removes all items that have expired by now.
@@ -182,7 +221,10 @@ impl State {
         let now = self.env.now();
         let mut expired = Vec::new();
         for (table_name, table) in &self.tables {
-            let items = table.items.values().filter(|item| table.definition.expired(item, now));
+            let items = table
+                .items
+                .values()
+                .filter(|item| table.definition.expired(item, now));
             for item in items {
                 expired.extend(table.definition.key.key_of(item).map(|key| Change {
                     table_name: table_name.clone(),
@@ -199,7 +241,12 @@ impl State {
 
     /// Changes an item and writes the record of it.
     fn apply(&mut self, change: Change, identity: Option<ServiceIdentity>) {
-        let Change { table_name, key, old, new } = change;
+        let Change {
+            table_name,
+            key,
+            old,
+            new,
+        } = change;
         self.record(&table_name, &key, old, new.clone(), identity);
         if let Some(table) = self.tables.get_mut(&table_name) {
             let key = Key::of(&table.definition.key, &key);
@@ -218,7 +265,10 @@ impl State {
     }
 
     /// The sizes of the item collections of these keys, each once.
-    fn collections(&self, written: &[(String, Item)]) -> BTreeMap<String, Vec<ItemCollectionMetrics>> {
+    fn collections(
+        &self,
+        written: &[(String, Item)],
+    ) -> BTreeMap<String, Vec<ItemCollectionMetrics>> {
         let mut collections: BTreeMap<String, Vec<ItemCollectionMetrics>> = BTreeMap::new();
         for (table_name, key) in written {
             if let Some(metrics) = self.collection(table_name, key) {

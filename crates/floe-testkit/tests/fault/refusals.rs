@@ -5,8 +5,9 @@ use floe_store::expr::{Condition, KeyCondition, Update};
 use floe_store::op::*;
 use floe_store::{Engine, Error, Item, Result};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
+use floe_testkit::model::run_property;
 
-use crate::fixture::{TABLE, assert_near, count, engine, key, put, thing, truth};
+use crate::fixture::{QuietHarness, TABLE, assert_near, count, engine, key, put, thing, truth};
 
 const TRIES: usize = 3000;
 
@@ -117,6 +118,12 @@ async fn nothing_strikes_unless_asked() {
     }
     assert_eq!(engine.faults(), []);
     assert_eq!(engine.operations(), 1100);
+}
+
+#[tokio::test]
+async fn a_wrapper_without_faults_is_not_to_be_told_from_the_engine_inside() {
+    let report = run_property(async |seed| QuietHarness::new(seed), 1, 3000).await;
+    assert_eq!(report.map(|report| report.operations), Ok(3000));
 }
 
 #[tokio::test]

@@ -79,10 +79,12 @@ async fn a_pause_does_not_shift_what_comes_later() {
 
 #[tokio::test]
 async fn a_log_can_be_replayed_without_the_rates() {
-    let random = engine(Faults::seeded(42).throttle(0.1).lost_after(0.1)).await;
+    let random = engine(all_faults(42)).await;
     let answers = run(&random).await;
     let log = random.faults();
-    let mut fixed = Faults::seeded(42);
+    let mut fixed = Faults::seeded(42)
+        .index_lag(0.5, Lag::Operations(10))
+        .stale_reads(0.0, Lag::Operations(10));
     for fault in &log {
         fixed = fixed.at(fault.number, fault.kind);
     }

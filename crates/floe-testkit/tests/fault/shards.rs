@@ -1,13 +1,18 @@
 //! Streams whose shards split while they are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
+use floe_local::{LocalEngine, Options};
 use floe_store::env::SeededRandom;
 use floe_store::op::*;
 use floe_store::{Engine, Error};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 
-use crate::fixture::{TABLE, count, engine, local, put, thing};
+use floe_testkit::time::TestEnv;
+
+use crate::fixture::{TABLE, count, engine, local, put, thing, things};
 
 async fn arn(engine: &FaultEngine) -> String {
     let table = engine.describe_table(TABLE.to_owned()).await.unwrap();
@@ -157,6 +162,55 @@ async fn a_consumer_gets_every_record_once_and_in_order_however_shards_split() {
         }
     }
     assert!(splits > 200, "splits={splits}");
+}
+
+/// The engine's own shards come and go: each is followed by another after some hours, and after a day
+/// its records are trimmed. What is shown goes on below all shown parents, and a shard of which nothing is
+/// left comes to its end.
+#[tokio::test]
+async fn shards_of_the_engine_go_on_and_are_trimmed_under_those_that_are_shown() {
+    let test = TestEnv::seeded(1);
+    let inner =
+        LocalEngine::memory_with(Options::new().env(test.env.clone()).background(false)).unwrap();
+    let inner = Arc::new(inner);
+    let engine = FaultEngine::new(inner.clone(), Faults::seeded(1).shard_splits(0.3));
+    engine
+        .create_table(CreateTable::from(things()))
+        .await
+        .unwrap();
+    let arn = arn(&engine).await;
+    let random = SeededRandom::new(1);
+    let mut consumer = Consumer::default();
+    for n in 0..100 {
+        put(&engine, thing(random.below(10), n)).await.unwrap();
+        test.advance(Duration::from_secs(15 * 60));
+        consumer.step(&engine, &arn, &random).await;
+        while inner.run_background_once().unwrap() {}
+    }
+    for _ in 0..20 {
+        consumer.step(&engine, &arn, &random).await;
+    }
+    assert_eq!(consumer.seen.len(), 100, "who keeps up misses nothing");
+    assert!(
+        by_key(&consumer.seen)
+            .values()
+            .all(|sequences| sequences.is_sorted())
+    );
+
+    let left = all_records(&engine, &arn).await;
+    assert!((80..100).contains(&left.len()), "left={}", left.len());
+    let mut late = Consumer::default();
+    let mut steps = 0;
+    while late.seen.len() < left.len() && steps < 500 {
+        late.step(&engine, &arn, &random).await;
+        steps += 1;
+    }
+    assert_eq!(
+        by_key(&late.seen),
+        by_key(&left),
+        "who comes late gets what is left"
+    );
+    assert!(late.done.len() > 5);
 }
 
 /// A consumer that does not wait for parents gets changes of one item out of order: the splits bite.

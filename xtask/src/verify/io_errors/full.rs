@@ -86,12 +86,17 @@ impl Drop for Tmpfs {
 
 fn mount(options: &str, at: &Path) -> bool {
     let mut command = quiet("mount");
-    command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at);
+    command
+        .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+        .arg(at);
     command.status().is_ok_and(|status| status.success())
 }
 
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command
 }

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::super::audit::{Audit, Findings, Scope};
+use super::super::audit::{Findings, look_over};
 use super::super::child::{self, Child, Ending, Heard};
-use super::super::directory::{self, Settings};
+use super::super::directory::Settings;
 use super::super::ledger::Ledger;
-use super::super::preload::Preload;
 use super::super::record::Record;
 use super::super::replay::Replay;
-use super::super::runtime;
 use super::{Plan, ROLE};
 use crate::Failure;
 use crate::disk::{DirModel, Disk, Loss, Trace};
@@ -47,7 +45,9 @@ impl Base {
                 Heard::Record(Record::Done) => break,
                 Heard::Record(record) => ledger.take(&record),
                 Heard::Nothing | Heard::End => {
-                    return Err(Failure::broken("the process to start from did not end well"));
+                    return Err(Failure::broken(
+                        "the process to start from did not end well",
+                    ));
                 }
             }
         }
@@ -166,7 +166,9 @@ impl Bench<'_> {
         outcome.watch(command, &mut ledger)?;
         if outcome.is_refused || !outcome.faults.is_clean() {
             let notes = outcome.findings.notes.join("; ");
-            return Err(Failure::broken(format!("the run without a failure failed: {notes}")));
+            return Err(Failure::broken(format!(
+                "the run without a failure failed: {notes}"
+            )));
         }
         Ok(Counts::read(&counts)?)
     }
@@ -189,9 +191,9 @@ impl Bench<'_> {
         outcome.watch(command, &mut ledger)?;
         outcome.is_injected = Counts::read(&counts)?.injected > 0;
         outcome.look_over(&data, &ledger);
-        if is_sync {
+        let trace = is_sync.then(|| Trace::read(&trace)).transpose()?;
+        if let Some(trace) = trace.filter(|trace| trace.first_fault().is_some()) {
             // After a failed sync the cache and the disk differ, and only a cut of the power shows it.
-            let trace = Trace::read(&trace)?;
             let cut = file("cut");
             let disk = Disk::replay(&trace, DirModel::Ext4, trace.len())?;
             disk.materialise(&cut, fault.nth, Loss::All)?;
@@ -227,7 +229,8 @@ impl Outcome {
         }
         if !status.success() || ending.panicked() {
             self.faults.panicked += 1;
-            self.findings.note(format!("the process died or panicked: {status} {stderr}"));
+            self.findings
+                .note(format!("the process died or panicked: {status} {stderr}"));
         }
         Ok(())
     }
@@ -236,7 +239,8 @@ impl Outcome {
         match record {
             Record::Acked(stamp) if self.is_refused => {
                 self.faults.resumed += 1;
-                self.findings.note(format!("acknowledged after a failure: stamp={stamp}"));
+                self.findings
+                    .note(format!("acknowledged after a failure: stamp={stamp}"));
             }
             Record::Failed(_, why) | Record::ReadFailed(why) => {
                 // The operation that the failure hit may have been applied; all later ones were not.
@@ -245,7 +249,8 @@ impl Outcome {
                 self.is_refused = true;
                 if !is_clear {
                     self.faults.unclear += 1;
-                    self.findings.note(format!("not a failure of the storage: {why}"));
+                    self.findings
+                        .note(format!("not a failure of the storage: {why}"));
                 }
             }
             Record::Broken(what) => {
@@ -258,31 +263,12 @@ impl Outcome {
 
     /// Opens the directory without any failure and compares it with what is known.
     pub(super) fn look_over(&mut self, folder: &Path, ledger: &Ledger) {
-        match look_over(folder, ledger) {
-            Ok(findings) => self.findings.add(findings),
+        match look_over(folder, ledger, &mut Replay::default()) {
+            Ok((findings, _)) => self.findings.add(findings),
             Err(Failure::Usage(why) | Failure::Broken(why)) => {
                 self.faults.unopened += 1;
                 self.findings.note(format!("not opened: {why}"));
             }
         }
     }
-}
-
-fn look_over(folder: &Path, ledger: &Ledger) -> Result<Findings, Failure> {
-    let settings = Settings {
-        is_idle: true,
-        ..Settings::default()
-    };
-    let opened = directory::open(folder, settings)?;
-    let engine = opened.engine();
-    let audit = Audit {
-        engine: &engine,
-        ledger,
-        preload: Preload::default(),
-        scope: Scope::Everything,
-    };
-    let (findings, _) = runtime()?.block_on(audit.run(&mut Replay::default()))?;
-    drop(engine);
-    opened.close()?;
-    Ok(findings)
 }

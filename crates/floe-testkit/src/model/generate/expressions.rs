@@ -54,7 +54,9 @@ impl Dice {
 
     /// One of the types that have an order.
     fn kind(&self) -> KeyKind {
-        self.pick(&[KeyKind::S, KeyKind::N, KeyKind::B]).copied().unwrap_or(KeyKind::S)
+        self.pick(&[KeyKind::S, KeyKind::N, KeyKind::B])
+            .copied()
+            .unwrap_or(KeyKind::S)
     }
 
     fn comparator(&self) -> Comparator {
@@ -67,8 +69,17 @@ impl Generator {
     fn any_path(&self, table: &TableDef) -> Path {
         if self.dice.rarely(60) {
             let names: Vec<_> = table.key.attributes().map(|a| a.name.clone()).collect();
-            let path = Path::attribute(self.dice.pick(&names).cloned().unwrap_or_else(|| "pk".into()));
-            return if self.dice.chance(10) { path.field("x") } else { path };
+            let path = Path::attribute(
+                self.dice
+                    .pick(&names)
+                    .cloned()
+                    .unwrap_or_else(|| "pk".into()),
+            );
+            return if self.dice.chance(10) {
+                path.field("x")
+            } else {
+                path
+            };
         }
         self.dice.path()
     }
@@ -124,7 +135,11 @@ impl Generator {
                 Condition::AttributeType(path.into(), kind)
             }
             5 => {
-                let kind = if self.dice.chance(80) { KeyKind::S } else { self.dice.kind() };
+                let kind = if self.dice.chance(80) {
+                    KeyKind::S
+                } else {
+                    self.dice.kind()
+                };
                 Condition::BeginsWith(path.into(), self.dice.key_value(kind).into())
             }
             6 => Condition::Contains(path.into(), self.operand(table)),
@@ -141,11 +156,19 @@ impl Generator {
                 Condition::Compare(left, self.dice.comparator(), right)
             }
             10 => {
-                let comparator = if self.dice.chance(50) { Comparator::Eq } else { Comparator::Ne };
+                let comparator = if self.dice.chance(50) {
+                    Comparator::Eq
+                } else {
+                    Comparator::Ne
+                };
                 let value = self.attribute_value(table, path.root());
                 Condition::Compare(path.into(), comparator, value.into())
             }
-            _ => Condition::Compare(path.into(), self.dice.comparator(), self.ordered_operand(table)),
+            _ => Condition::Compare(
+                path.into(),
+                self.dice.comparator(),
+                self.ordered_operand(table),
+            ),
         }
     }
 
@@ -176,7 +199,9 @@ impl Generator {
                 continue;
             }
             match self.dice.below(10) {
-                0..5 => update.set.push((path.clone(), self.set_value(table, &path))),
+                0..5 => update
+                    .set
+                    .push((path.clone(), self.set_value(table, &path))),
                 5..7 => update.remove.push(path),
                 7..9 => update.add.push((path, self.addend())),
                 _ => update.delete.push((path, self.dice.set())),
@@ -222,7 +247,10 @@ impl Generator {
     pub(super) fn key_condition(&self, key: &KeySchema) -> KeyCondition {
         let mut terms = Vec::new();
         for attribute in &key.partition {
-            terms.push((attribute.name.clone(), KeyOp::Eq(self.dice.partition_value(attribute.kind))));
+            terms.push((
+                attribute.name.clone(),
+                KeyOp::Eq(self.dice.partition_value(attribute.kind)),
+            ));
         }
         for attribute in &key.sort {
             if self.dice.chance(40) {
@@ -265,7 +293,9 @@ impl Generator {
                 let (one, two) = (value(), value());
                 match one.compare(&two) {
                     // Mostly in order, since the other way round is refused.
-                    Some(order) if order.is_gt() && !self.dice.chance(10) => KeyOp::Between(two, one),
+                    Some(order) if order.is_gt() && !self.dice.chance(10) => {
+                        KeyOp::Between(two, one)
+                    }
                     _ => KeyOp::Between(one, two),
                 }
             }

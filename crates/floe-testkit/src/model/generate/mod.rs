@@ -10,9 +10,9 @@ mod values;
 
 use std::time::Duration;
 
+use floe_store::TableDef;
 use floe_store::env::{SeededRandom, Timestamp};
 use floe_store::op::{TransactWriteItems, WriteItem};
-use floe_store::TableDef;
 
 use super::step::Step;
 
@@ -63,7 +63,11 @@ impl Generator {
         // Then items, so that there is something to read.
         self.steps += 1;
         if self.steps < 40 && self.dice.chance(60) {
-            return if self.dice.chance(70) { self.write() } else { self.batch_write() };
+            return if self.dice.chance(70) {
+                self.write()
+            } else {
+                self.batch_write()
+            };
         }
         match self.dice.below(1000) {
             0..300 => self.write(),

@@ -1,9 +1,9 @@
 //! Random requests about items.
 
+use floe_store::Item;
 use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::op::*;
 use floe_store::table::{IndexDef, TableDef};
-use floe_store::Item;
 
 use super::super::step::Step;
 use super::Generator;
@@ -28,10 +28,12 @@ impl Generator {
     }
 
     fn token(&self, percent: usize) -> Option<String> {
-        self.dice.chance(percent).then(|| match self.dice.rarely(30) {
-            true => "x".repeat(37),
-            false => self.dice.text(&TOKENS).to_owned(),
-        })
+        self.dice
+            .chance(percent)
+            .then(|| match self.dice.rarely(30) {
+                true => "x".repeat(37),
+                false => self.dice.text(&TOKENS).to_owned(),
+            })
     }
 
     fn return_values(&self, updates: bool) -> ReturnValues {
@@ -187,7 +189,10 @@ impl Generator {
     }
 
     fn same_key(&self, one: &TransactWrite, two: &TransactWrite) -> bool {
-        let table = self.tables.iter().find(|table| table.name == one.table_name());
+        let table = self
+            .tables
+            .iter()
+            .find(|table| table.name == one.table_name());
         let key = |action: &TransactWrite| table.and_then(|table| action.key(table).ok());
         key(one).is_some() && key(one) == key(two)
     }
@@ -345,7 +350,11 @@ impl Generator {
             limit: self.limit(),
             start_key,
             forward: self.dice.chance(60),
-            consistent: if local { self.dice.chance(40) } else { self.dice.chance(5) },
+            consistent: if local {
+                self.dice.chance(40)
+            } else {
+                self.dice.chance(5)
+            },
             return_capacity: self.capacity(),
         })
     }
@@ -356,7 +365,10 @@ impl Generator {
         let segment = self.dice.chance(30).then(|| {
             let total = 1 + self.dice.below(4);
             let beyond = usize::from(self.dice.chance(5));
-            Segment { index: self.dice.below(total) + beyond * total, total }
+            Segment {
+                index: self.dice.below(total) + beyond * total,
+                total,
+            }
         });
         // Which segment a key belongs to is for the engine to say.
         let starts = segment.is_none() && self.dice.chance(15);
@@ -370,7 +382,11 @@ impl Generator {
             limit: self.limit(),
             start_key: starts.then(|| self.start_key(&table, index)),
             segment,
-            consistent: if local { self.dice.chance(40) } else { self.dice.chance(5) },
+            consistent: if local {
+                self.dice.chance(40)
+            } else {
+                self.dice.chance(5)
+            },
             return_capacity: self.capacity(),
         })
     }

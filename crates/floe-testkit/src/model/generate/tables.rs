@@ -47,12 +47,21 @@ impl Generator {
         let none: [(&str, KeyKind); 0] = [];
         let projection = || self.projection();
         let mut table = match name {
-            "Plain" => TableDef::builder(name, "pk", KeyKind::S)
-                .global_index("by_n", [("n", KeyKind::N)], none, projection()),
+            "Plain" => TableDef::builder(name, "pk", KeyKind::S).global_index(
+                "by_n",
+                [("n", KeyKind::N)],
+                none,
+                projection(),
+            ),
             "Sorted" => TableDef::builder(name, "pk", KeyKind::S)
                 .sort_key("sk", KeyKind::N)
                 .local_index("by_l", "l", KeyKind::S, projection())
-                .global_index("by_g", [("g", KeyKind::S)], [("h", KeyKind::N)], projection()),
+                .global_index(
+                    "by_g",
+                    [("g", KeyKind::S)],
+                    [("h", KeyKind::N)],
+                    projection(),
+                ),
             "Binary" => TableDef::builder(name, "pk", KeyKind::B)
                 .sort_key("sk", KeyKind::B)
                 .global_index(
@@ -64,7 +73,12 @@ impl Generator {
             _ => TableDef::builder(name, "pk", KeyKind::N)
                 .sort_key("sk", KeyKind::S)
                 .local_index("by_h", "h", KeyKind::N, projection())
-                .global_index("by_sk", [("sk", KeyKind::S)], [("pk", KeyKind::N)], projection())
+                .global_index(
+                    "by_sk",
+                    [("sk", KeyKind::S)],
+                    [("pk", KeyKind::N)],
+                    projection(),
+                )
                 .global_index("by_b", [("b", KeyKind::B)], none, projection()),
         };
         if self.dice.chance(75) {
@@ -85,14 +99,19 @@ impl Generator {
     }
 
     fn view(&self) -> StreamView {
-        self.dice.pick(&VIEWS).copied().unwrap_or(StreamView::NewAndOldImages)
+        self.dice
+            .pick(&VIEWS)
+            .copied()
+            .unwrap_or(StreamView::NewAndOldImages)
     }
 
     fn spoil_table(&self, create: &mut CreateTable) {
         match self.dice.below(5) {
             0 => create.table_name = "x".to_owned(),
             1 => create.key_schema.reverse(),
-            2 => create.attribute_definitions.push(("unused".into(), KeyKind::S)),
+            2 => create
+                .attribute_definitions
+                .push(("unused".into(), KeyKind::S)),
             3 => drop(create.attribute_definitions.pop()),
             _ => create.billing = Billing::Provisioned(Throughput { read: 0, write: 1 }),
         }
@@ -110,7 +129,10 @@ impl Generator {
 
     pub(super) fn list_tables(&self) -> Step {
         Step::ListTables(ListTables {
-            start_after: self.dice.chance(40).then(|| self.dice.text(&NAMES).to_owned()),
+            start_after: self
+                .dice
+                .chance(40)
+                .then(|| self.dice.text(&NAMES).to_owned()),
             limit: self.dice.chance(50).then(|| self.dice.below(4)),
         })
     }
@@ -118,9 +140,16 @@ impl Generator {
     pub(super) fn list_streams(&self) -> Step {
         let limits = [1, 2, 100, 0, 101];
         Step::ListStreams(ListStreams {
-            table_name: self.dice.chance(50).then(|| self.dice.text(&NAMES).to_owned()),
+            table_name: self
+                .dice
+                .chance(50)
+                .then(|| self.dice.text(&NAMES).to_owned()),
             start_after: None,
-            limit: self.dice.chance(60).then(|| self.dice.pick(&limits).copied()).flatten(),
+            limit: self
+                .dice
+                .chance(60)
+                .then(|| self.dice.pick(&limits).copied())
+                .flatten(),
         })
     }
 
@@ -157,7 +186,11 @@ impl Generator {
             0..3 => self.add_index(&table, &mut update),
             3..5 => {
                 let names: Vec<String> = table.global_indexes().map(|i| i.name.clone()).collect();
-                let name = self.dice.pick(&names).cloned().unwrap_or_else(|| "none".to_owned());
+                let name = self
+                    .dice
+                    .pick(&names)
+                    .cloned()
+                    .unwrap_or_else(|| "none".to_owned());
                 update.indexes = vec![IndexUpdate::Delete(name)];
             }
             5..8 => {
@@ -181,8 +214,14 @@ impl Generator {
             _ => ("b", KeyKind::B),
         };
         // The attribute may be the key of another index already, of another type.
-        let taken = table.indexes.iter().flat_map(|index| index.key.attributes());
-        let taken = taken.into_iter().find(|a| a.name == *attribute).map(|a| a.kind);
+        let taken = table
+            .indexes
+            .iter()
+            .flat_map(|index| index.key.attributes());
+        let taken = taken
+            .into_iter()
+            .find(|a| a.name == *attribute)
+            .map(|a| a.kind);
         update.attribute_definitions = vec![(attribute.into(), taken.unwrap_or(kind))];
         update.indexes = vec![IndexUpdate::Create(CreateIndex {
             name: format!("by_{attribute}_later"),
@@ -199,7 +238,10 @@ impl Generator {
     /// Takes note of what a table should look like from now on.
     fn expect(&mut self, changed: floe_store::Result<TableDef>) {
         if let Ok(changed) = changed {
-            let known = self.tables.iter_mut().find(|table| table.name == changed.name);
+            let known = self
+                .tables
+                .iter_mut()
+                .find(|table| table.name == changed.name);
             if let Some(known) = known {
                 *known = changed;
             }

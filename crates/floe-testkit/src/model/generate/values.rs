@@ -6,15 +6,28 @@ use floe_store::{Item, Name, Number, Set, Text, Value};
 use super::{Dice, Generator};
 
 /// Attributes besides the keys of the table, some of them keys of indexes in some tables.
-pub(super) const ATTRIBUTES: [&str; 12] =
-    ["g", "h", "k", "l", "b", "n", "v", "w", "m", "list", "tags", "expires"];
+pub(super) const ATTRIBUTES: [&str; 12] = [
+    "g", "h", "k", "l", "b", "n", "v", "w", "m", "list", "tags", "expires",
+];
 
 /// Names inside maps.
 pub(super) const FIELDS: [&str; 3] = ["x", "y", "deep"];
 
 const TEXTS: [&str; 8] = ["a", "b", "ab", "abc", "a\0", "é", "", "banana"];
-const KEY_TEXTS: [&str; 12] =
-    ["a", "b", "ab", "a\0", "é", "banana", "abc", "a\0b", "z", "A", "\u{10ffff}", "aa"];
+const KEY_TEXTS: [&str; 12] = [
+    "a",
+    "b",
+    "ab",
+    "a\0",
+    "é",
+    "banana",
+    "abc",
+    "a\0b",
+    "z",
+    "A",
+    "\u{10ffff}",
+    "aa",
+];
 const NUMBERS: [&str; 12] = [
     "0",
     "1",
@@ -116,7 +129,8 @@ impl Dice {
             6 => self.set(),
             7 => Value::L((0..self.below(4)).map(|_| self.value(levels - 1)).collect()),
             _ => {
-                let fields = (0..self.below(3)).map(|_| (self.text(&FIELDS), self.value(levels - 1)));
+                let fields =
+                    (0..self.below(3)).map(|_| (self.text(&FIELDS), self.value(levels - 1)));
                 Value::M(fields.collect())
             }
         }
@@ -137,7 +151,11 @@ impl Generator {
             true => (a.name.clone(), self.dice.partition_value(a.kind)),
             false => (a.name.clone(), self.dice.key_value(a.kind)),
         });
-        let sort = table.key.sort.iter().map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
+        let sort = table
+            .key
+            .sort
+            .iter()
+            .map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
         let mut key: Item = partition.chain(sort).collect();
         if self.dice.rarely(15) {
             self.spoil(table, &mut key);
@@ -148,7 +166,11 @@ impl Generator {
     /// Makes something wrong with a key.
     fn spoil(&self, table: &TableDef, key: &mut Item) {
         let names: Vec<Name> = table.key.attributes().map(|a| a.name.clone()).collect();
-        let name = self.dice.pick(&names).cloned().unwrap_or_else(|| "pk".into());
+        let name = self
+            .dice
+            .pick(&names)
+            .cloned()
+            .unwrap_or_else(|| "pk".into());
         match self.dice.below(6) {
             0 => drop(key.remove(&name)),
             1 => drop(key.insert(name, self.dice.value(1))),
@@ -174,7 +196,10 @@ impl Generator {
         {
             for attribute in index.key.attributes() {
                 if !table.key.contains(&attribute.name) {
-                    item.insert(&attribute.name, self.attribute_value(table, &attribute.name));
+                    item.insert(
+                        &attribute.name,
+                        self.attribute_value(table, &attribute.name),
+                    );
                 }
             }
         }
@@ -196,9 +221,15 @@ impl Generator {
 
     /// A value for an attribute: one that fits, if it is the key of an index.
     pub(super) fn attribute_value(&self, table: &TableDef, name: &str) -> Value {
-        let keys = table.indexes.iter().flat_map(|index| index.key.attributes());
+        let keys = table
+            .indexes
+            .iter()
+            .flat_map(|index| index.key.attributes());
         let key: Option<&KeyAttribute> = keys.into_iter().find(|a| a.name == *name);
-        let parts = table.indexes.iter().any(|i| i.key.partition.iter().any(|a| a.name == *name));
+        let parts = table
+            .indexes
+            .iter()
+            .any(|i| i.key.partition.iter().any(|a| a.name == *name));
         match key {
             _ if self.dice.rarely(10) => self.dice.value(3),
             Some(attribute) if parts => self.dice.partition_value(attribute.kind),
@@ -206,9 +237,11 @@ impl Generator {
             _ if name == "expires" => self.expiry(),
             _ if name == "n" && self.dice.chance(80) => (self.dice.below(20) as u64).into(),
             _ if name == "tags" && self.dice.chance(80) => self.dice.set(),
-            _ if name == "list" && self.dice.chance(80) => {
-                Value::L((0..self.dice.below(4)).map(|_| self.dice.value(1)).collect())
-            }
+            _ if name == "list" && self.dice.chance(80) => Value::L(
+                (0..self.dice.below(4))
+                    .map(|_| self.dice.value(1))
+                    .collect(),
+            ),
             _ if name == "m" && self.dice.chance(80) => {
                 let fields = super::values::FIELDS.map(|field| (field, self.dice.value(1)));
                 Value::M(fields.into_iter().take(1 + self.dice.below(3)).collect())

@@ -1,136 +1,16 @@
-//! Engines with one planted bug each, to show that the property run finds such bugs.
-//!
-//! A [`Mutant`] wraps an engine and bends what goes in or what comes out. Bugs that need more than the
-//! operations (what happens at a sweep or when reopening) are planted by [`MutantHarness`].
+//! Bugs in the operations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use floe_store::env::{ManualClock, Timestamp};
+use floe_store::env::Timestamp;
 use floe_store::expr::{Condition, KeyOp};
 use floe_store::limits::TOKEN_CHARS;
 use floe_store::op::*;
 use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Capabilities, Engine, Error, Item, Result, Value};
 
-use crate::Harness;
-
-/// A bug to plant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Bug {
-    /// A page that ends at the limit does not say where to go on.
-    LastKeyMissingAtLimit,
-    /// The limit counts items that passed the filter.
-    FilterBeforeLimit,
-    /// A page begins with the item at which the one before ended.
-    StartKeyIncluded,
-    /// Queries always go forward.
-    BackwardIgnored,
-    /// `BETWEEN` leaves out its upper end.
-    BetweenExcludesTheEnd,
-    /// Numbers in sort keys are ordered as texts.
-    NumbersSortedAsText,
-    /// Pages may be larger than a megabyte.
-    PageWithoutMegabyte,
-    /// The count tells how many items were read.
-    CountBeforeFilter,
-    /// A scan of several segments leaves out the last item of each.
-    SegmentLosesAnItem,
-    /// An index keeps the entries of items that are gone.
-    IndexEntryNotRemoved,
-    /// An index with all attributes returns only keys.
-    IndexProjectionLost,
-    /// The condition of a delete is not looked at.
-    ConditionIgnoredOnDelete,
-    /// The condition of a put on an item that is there is not looked at.
-    ConditionIgnoredOnPut,
-    /// A failed condition does not return the item.
-    OldItemMissingOnFailure,
-    /// A condition check in a transaction always holds.
-    CheckIgnored,
-    /// The actions of a transaction are applied one by one until one fails.
-    TransactionNotAtomic,
-    /// Only the first failed action of a transaction is told.
-    ReasonsStopAtTheFirst,
-    /// A transaction sent again with its token is applied again.
-    TokenForgotten,
-    /// A token used for another transaction is accepted.
-    TokenMismatchAccepted,
-    /// A single write sent again with its token is applied again.
-    WriteTokenForgotten,
-    /// The last write of a batch is not done.
-    BatchWriteLosesTheLast,
-    /// A batch read ignores projections.
-    BatchGetIgnoresProjection,
-    /// A read of one item ignores its projection.
-    GetIgnoresProjection,
-    /// An update returns the whole new item where only its changes were asked for.
-    UpdatedReturnsAll,
-    /// Writes to indexes cost nothing.
-    IndexWritesFree,
-    /// Reads cost the same whether they are consistent or not.
-    EventualReadsCostTwice,
-    /// The stream leaves out modifications.
-    ChangeSkipped,
-    /// Change records have no old image.
-    OldImageMissing,
-    /// Change records of expired items look like those of others.
-    ExpiryWithoutIdentity,
-    /// The number of items in a description never falls.
-    ItemCountNeverFalls,
-    /// Messages are in lower case.
-    MessageInLowerCase,
-    /// The name of a table is looked up before the request is checked.
-    TableBeforeRequest,
-    /// A listing of tables never says where to go on.
-    ListTablesWithoutLast,
-    /// Expired items are not swept.
-    NothingExpires,
-    /// The last item put before reopening is lost.
-    LastPutLostOnReopen,
-}
-
-impl Bug {
-    /// All of them.
-    pub const ALL: [Self; 35] = [
-        Self::LastKeyMissingAtLimit,
-        Self::FilterBeforeLimit,
-        Self::StartKeyIncluded,
-        Self::BackwardIgnored,
-        Self::BetweenExcludesTheEnd,
-        Self::NumbersSortedAsText,
-        Self::PageWithoutMegabyte,
-        Self::CountBeforeFilter,
-        Self::SegmentLosesAnItem,
-        Self::IndexEntryNotRemoved,
-        Self::IndexProjectionLost,
-        Self::ConditionIgnoredOnDelete,
-        Self::ConditionIgnoredOnPut,
-        Self::OldItemMissingOnFailure,
-        Self::CheckIgnored,
-        Self::TransactionNotAtomic,
-        Self::ReasonsStopAtTheFirst,
-        Self::TokenForgotten,
-        Self::TokenMismatchAccepted,
-        Self::WriteTokenForgotten,
-        Self::BatchWriteLosesTheLast,
-        Self::BatchGetIgnoresProjection,
-        Self::GetIgnoresProjection,
-        Self::UpdatedReturnsAll,
-        Self::IndexWritesFree,
-        Self::EventualReadsCostTwice,
-        Self::ChangeSkipped,
-        Self::OldImageMissing,
-        Self::ExpiryWithoutIdentity,
-        Self::ItemCountNeverFalls,
-        Self::MessageInLowerCase,
-        Self::TableBeforeRequest,
-        Self::ListTablesWithoutLast,
-        Self::NothingExpires,
-        Self::LastPutLostOnReopen,
-    ];
-}
+use super::Bug;
 
 /// An engine with a planted bug.
 pub struct Mutant {
@@ -190,8 +70,14 @@ impl Mutant {
                 if self.has(Bug::ReasonsStopAtTheFirst) =>
             {
                 let none = floe_store::CancellationReason::none();
-                let first = reasons.iter().position(|reason| *reason != none).unwrap_or(0);
-                reasons.iter_mut().skip(first + 1).for_each(|reason| *reason = none.clone());
+                let first = reasons
+                    .iter()
+                    .position(|reason| *reason != none)
+                    .unwrap_or(0);
+                reasons
+                    .iter_mut()
+                    .skip(first + 1)
+                    .for_each(|reason| *reason = none.clone());
                 Err(Error::TransactionCanceled { reasons })
             }
             other => other,
@@ -250,19 +136,28 @@ impl Mutant {
     fn remember(&self, write: &WriteItem, before: Option<Item>) {
         let mut memory = self.memory();
         if let Some(ghost) = before {
-            memory.ghosts.entry(write.table_name().to_owned()).or_default().push(ghost);
+            memory
+                .ghosts
+                .entry(write.table_name().to_owned())
+                .or_default()
+                .push(ghost);
         }
         if let WriteItem::Put(put) = write {
             memory.last_put = Some(put.clone());
         }
     }
 
-    async fn transact(&self, mut transaction: TransactWriteItems) -> Result<TransactWriteItemsOutput> {
+    async fn transact(
+        &self,
+        mut transaction: TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput> {
         if self.has(Bug::TokenForgotten) {
             forget_token(&mut transaction.token);
         }
         if self.has(Bug::CheckIgnored) && transaction.actions.len() > 1 {
-            transaction.actions.retain(|action| !matches!(action, TransactWrite::Check(_)));
+            transaction
+                .actions
+                .retain(|action| !matches!(action, TransactWrite::Check(_)));
         }
         if self.has(Bug::TransactionNotAtomic) {
             return self.one_by_one(transaction).await;
@@ -275,7 +170,10 @@ impl Mutant {
         }
     }
 
-    async fn one_by_one(&self, transaction: TransactWriteItems) -> Result<TransactWriteItemsOutput> {
+    async fn one_by_one(
+        &self,
+        transaction: TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput> {
         let answer = self.inner.transact_write_items(transaction.clone()).await;
         if let Err(Error::TransactionCanceled { .. }) = answer {
             for action in transaction.actions {
@@ -382,13 +280,20 @@ impl Mutant {
             return Ok(page);
         };
         if self.has(Bug::IndexEntryNotRemoved) && page.last_key.is_none() {
-            let ghosts = self.memory().ghosts.get(&scan.table_name).cloned().unwrap_or_default();
+            let ghosts = self
+                .memory()
+                .ghosts
+                .get(&scan.table_name)
+                .cloned()
+                .unwrap_or_default();
             let held = ghosts.iter().filter(|ghost| index.holds(ghost));
-            page.items.extend(held.map(|ghost| index.project(&table.definition.key, ghost)));
+            page.items
+                .extend(held.map(|ghost| index.project(&table.definition.key, ghost)));
         }
         if self.has(Bug::IndexProjectionLost) {
             for item in &mut page.items {
-                let key = |name: &str| table.definition.key.contains(name) || index.key.contains(name);
+                let key =
+                    |name: &str| table.definition.key.contains(name) || index.key.contains(name);
                 let kept = item.clone().into_iter().filter(|(name, _)| key(name));
                 *item = kept.collect();
             }
@@ -453,18 +358,42 @@ impl Mutant {
         }
         Ok(output)
     }
+
+    /// Removes the item of the last put.
+    pub(super) async fn lose_last_put(&self, put: PutItem) {
+        let Some(table) = self.table(&put.table_name).await else {
+            return;
+        };
+        let Some(key) = table.definition.key.key_of(&put.item) else {
+            return;
+        };
+        // If the item is not there any more, the bug does nothing this time.
+        let delete = DeleteItem::new(put.table_name, key);
+        let _: Result<WriteItemOutput> = self.inner.write_item(delete.into()).await;
+    }
+
+    /// The last put that was done.
+    pub(super) fn take_last_put(&self) -> Option<PutItem> {
+        self.memory().last_put.take()
+    }
 }
 
 /// Forgets a condition, but not that it is wrong: the bug is in evaluating it.
 fn forget_condition(condition: &mut Option<Condition>) {
-    if condition.as_ref().is_some_and(|condition| condition.check().is_ok()) {
+    if condition
+        .as_ref()
+        .is_some_and(|condition| condition.check().is_ok())
+    {
         *condition = None;
     }
 }
 
 /// Forgets a token, but not that it is too long.
 fn forget_token(token: &mut Option<String>) {
-    if token.as_ref().is_some_and(|token| TOKEN_CHARS.contains(&token.len())) {
+    if token
+        .as_ref()
+        .is_some_and(|token| TOKEN_CHARS.contains(&token.len()))
+    {
         *token = None;
     }
 }
@@ -522,64 +451,5 @@ impl Engine for Mutant {
         describe_stream(DescribeStream) -> StreamDescription;
         get_shard_iterator(GetShardIterator) -> String;
         hold_changes(HoldChanges) -> ();
-    }
-}
-
-/// A harness whose engine has a planted bug.
-pub struct MutantHarness<H> {
-    inner: H,
-    mutant: Arc<Mutant>,
-    bug: Bug,
-}
-
-impl<H: Harness> MutantHarness<H> {
-    /// Plants a bug in the engine of a harness.
-    pub fn new(inner: H, bug: Bug) -> Self {
-        let mutant = Arc::new(Mutant::new(inner.engine(), bug));
-        Self { inner, mutant, bug }
-    }
-}
-
-impl<H: Harness> Harness for MutantHarness<H> {
-    fn engine(&self) -> Arc<dyn Engine> {
-        self.mutant.clone()
-    }
-
-    fn clock(&self) -> Option<Arc<ManualClock>> {
-        self.inner.clock()
-    }
-
-    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
-        match self.bug {
-            Bug::NothingExpires => Box::pin(async { Ok(()) }),
-            _ => self.inner.sweep(),
-        }
-    }
-
-    fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async {
-            self.inner.reopen().await?;
-            let last_put = self.mutant.memory().last_put.take();
-            let mutant = Mutant::new(self.inner.engine(), self.bug);
-            if let (Bug::LastPutLostOnReopen, Some(put)) = (self.bug, last_put) {
-                mutant.lose(put).await;
-            }
-            self.mutant = Arc::new(mutant);
-            Ok(())
-        })
-    }
-}
-
-impl Mutant {
-    async fn lose(&self, put: PutItem) {
-        let Some(table) = self.table(&put.table_name).await else {
-            return;
-        };
-        let Some(key) = table.definition.key.key_of(&put.item) else {
-            return;
-        };
-        // If the item is not there any more, the bug does nothing this time.
-        let delete = DeleteItem::new(put.table_name, key);
-        let _: Result<WriteItemOutput> = self.inner.write_item(delete.into()).await;
     }
 }

@@ -1,0 +1,105 @@
+//! TransactGetItems: many items as of one moment.
+
+use floe_store::Item;
+use floe_store::error::CancellationCode;
+use floe_store::limits::ITEM_BYTES_MAX;
+use floe_store::op::{TransactGet, TransactGetItems};
+
+use super::fixture::*;
+
+fn gets(keys: impl IntoIterator<Item = Item>) -> TransactGetItems {
+    TransactGetItems::new(keys.into_iter().map(|key| TransactGet::new("Plain", key)))
+}
+
+pub(super) async fn answers_in_the_order_of_the_request(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    t.create(sorted()).await;
+    t.fill("Plain", [item("a").with("v", 1), item("b").with("v", 2)])
+        .await;
+    t.fill("Sorted", [row("a", 1)]).await;
+    let mut request = gets([item("b"), item("nobody"), item("a")]);
+    request.gets.push(TransactGet::new("Sorted", row("a", 1)));
+    request.gets[2].projection = Some(projection("v"));
+    let output = t.engine().transact_get_items(request).await.unwrap();
+    assert_eq!(
+        output.items,
+        [
+            Some(item("b").with("v", 2)),
+            None,
+            Some(Item::new().with("v", 1)),
+            Some(row("a", 1))
+        ]
+    );
+    assert!(output.consumed.is_empty());
+}
+
+pub(super) async fn takes_up_to_a_hundred_items(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    let most = t.can().transact_items_max;
+    let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
+    let output = t.engine().transact_get_items(keys(most)).await.unwrap();
+    assert_eq!(output.items.len(), most);
+    refused(
+        t.engine().transact_get_items(keys(most + 1)).await,
+        &format!("Member must have length less than or equal to {most}"),
+    );
+    refused(
+        t.engine().transact_get_items(keys(0)).await,
+        "Member must have length greater than or equal to 1",
+    );
+}
+
+pub(super) async fn refuses_duplicates_and_missing_tables(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    refused(
+        t.engine()
+            .transact_get_items(gets([item("a"), item("a")]))
+            .await,
+        "Transaction request cannot include multiple operations on one item",
+    );
+    let elsewhere = TransactGetItems::new([TransactGet::new("Nowhere", item("a"))]);
+    not_found(
+        t.engine().transact_get_items(elsewhere).await,
+        "Requested resource not found",
+    );
+}
+
+pub(super) async fn a_wrong_key_cancels_it(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    let request = gets([item("a"), Item::new().with("pk", 1)]);
+    let reasons = canceled(t.engine().transact_get_items(request).await);
+    assert_eq!(
+        codes(&reasons),
+        [CancellationCode::None, CancellationCode::ValidationError]
+    );
+    assert_eq!(
+        reasons[1].message.as_deref(),
+        Some("The provided key element does not match the schema")
+    );
+}
+
+pub(super) async fn reads_up_to_four_megabytes(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    for n in 0..11 {
+        let large = item(&format!("k{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100));
+        t.put("Plain", large).await.unwrap();
+    }
+    let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
+    assert!(t.engine().transact_get_items(keys(10)).await.is_ok());
+    assert!(t.engine().transact_get_items(keys(11)).await.is_err());
+}
