@@ -4,7 +4,11 @@
 //! something else doing the same work at the same time: the raw key-value store, or another emulator.
 //! The exit code is non-zero when a floor is missed.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints figures")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that prints figures"
+)]
 
 mod engine;
 mod measure;
@@ -75,6 +79,8 @@ fn parse(args: &[String]) -> Result<engine::Plan, String> {
 fn number(flag: &str, text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(n) if n >= 1000 => Ok(n),
-        _ => Err(format!("{flag} needs a number of at least 1000: value={text}")),
+        _ => Err(format!(
+            "{flag} needs a number of at least 1000: value={text}"
+        )),
     }
 }

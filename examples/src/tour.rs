@@ -52,7 +52,9 @@ fn order(customer: &str, placed: u32, product: &str, quantity: u32) -> Item {
 }
 
 fn key(customer: &str, placed: u32) -> Item {
-    Item::new().with("customer", customer).with("placed", placed)
+    Item::new()
+        .with("customer", customer)
+        .with("placed", placed)
 }
 
 async fn make_table(engine: &LocalEngine) -> Fallible {
@@ -68,7 +70,9 @@ async fn make_table(engine: &LocalEngine) -> Fallible {
         .build()?;
     match engine.create_table(orders.into()).await {
         Ok(_) => println!("\nMade the table Orders, with an index by product and a change stream."),
-        Err(Error::ResourceInUse(_)) => println!("\nThe table Orders is there from an earlier tour."),
+        Err(Error::ResourceInUse(_)) => {
+            println!("\nThe table Orders is there from an earlier tour.")
+        }
         Err(error) => return Err(error.into()),
     }
     Ok(())
@@ -94,7 +98,9 @@ async fn refuse_a_duplicate(engine: &LocalEngine) -> Fallible {
         .return_old_on_failure();
     match engine.write_item(again.into()).await {
         Err(Error::ConditionalCheckFailed { item: Some(item) }) => {
-            println!("\nA second order with the same key was refused; there is already\n  {item:?}");
+            println!(
+                "\nA second order with the same key was refused; there is already\n  {item:?}"
+            );
             Ok(())
         }
         other => Err(format!("expected a refusal, got {other:?}").into()),
@@ -106,33 +112,45 @@ async fn move_stock_in_a_transaction(engine: &LocalEngine) -> Fallible {
     let more = Update::new().set_sum("quantity", At::attribute("quantity"), 1);
     let enough = Condition::gt(At::attribute("quantity"), 1);
     let transaction = TransactWriteItems::new([
-        UpdateItem::new("Orders", key("roald", 3), less).condition(enough).into(),
+        UpdateItem::new("Orders", key("roald", 3), less)
+            .condition(enough)
+            .into(),
         UpdateItem::new("Orders", key("ada", 1), more).into(),
     ])
     .token("move-one-sled");
     engine.transact_write_items(transaction.clone()).await?;
     // As if the answer had been lost: the token makes it apply once.
     engine.transact_write_items(transaction).await?;
-    let sleds = engine.get_item(GetItem::new("Orders", key("ada", 1))).await?;
-    println!("\nOne sled went from roald to ada, in one transaction sent twice:\n  {:?}", sleds.item);
+    let sleds = engine
+        .get_item(GetItem::new("Orders", key("ada", 1)))
+        .await?;
+    println!(
+        "\nOne sled went from roald to ada, in one transaction sent twice:\n  {:?}",
+        sleds.item
+    );
     Ok(())
 }
 
 async fn ask(engine: &LocalEngine) -> Fallible {
     let recent = KeyCondition::partition("customer", "ada").and("placed", KeyOp::Ge(2.into()));
-    let page = engine.query(Query::new("Orders", recent).backward()).await?;
+    let page = engine
+        .query(Query::new("Orders", recent).backward())
+        .await?;
     println!("\nAda's orders from 2 on, newest first:");
     for item in &page.items {
         println!("  {item:?}");
     }
     let sleds = KeyCondition::partition("product", "sled");
-    let page = engine.query(Query::new("Orders", sleds).index("by_product")).await?;
+    let page = engine
+        .query(Query::new("Orders", sleds).index("by_product"))
+        .await?;
     println!("Orders of sleds, by quantity, from the index:");
     for item in &page.items {
         println!("  {item:?}");
     }
     let note = Update::new().set("note", "handle with care");
-    let update = UpdateItem::new("Orders", key("ada", 10), note).return_values(ReturnValues::AllNew);
+    let update =
+        UpdateItem::new("Orders", key("ada", 10), note).return_values(ReturnValues::AllNew);
     engine.write_item(update.into()).await?;
     Ok(())
 }
@@ -157,7 +175,12 @@ async fn follow_the_changes(engine: &LocalEngine) -> Fallible {
             limit: None,
         };
         for record in engine.get_records(read).await?.records {
-            println!("  {} {:6} {:?}", record.sequence, record.kind.as_str(), record.keys);
+            println!(
+                "  {} {:6} {:?}",
+                record.sequence,
+                record.kind.as_str(),
+                record.keys
+            );
         }
     }
     Ok(())
@@ -166,7 +189,10 @@ async fn follow_the_changes(engine: &LocalEngine) -> Fallible {
 async fn count_after_restart(folder: &Path, label: &str) -> Fallible {
     let engine = LocalEngine::open(folder)?;
     let table = engine.describe_table("Orders".to_owned()).await?;
-    println!("{label} the table holds {} items, {} bytes.", table.item_count, table.size_bytes);
+    println!(
+        "{label} the table holds {} items, {} bytes.",
+        table.item_count, table.size_bytes
+    );
     engine.close()?;
     Ok(())
 }

@@ -22,7 +22,10 @@ pub(super) fn item(n: u64, score: u64) -> Item {
         ("pk", Value::from(partition_key(n / PARTITION))),
         ("sk", Value::N(Number::from(n % PARTITION))),
         ("owner", Value::from(owner_key(n))),
-        ("name", Value::from(format!("the customer with the number {n}"))),
+        (
+            "name",
+            Value::from(format!("the customer with the number {n}")),
+        ),
         ("status", Value::from("active".to_owned())),
         ("score", Value::N(Number::from(score))),
         ("tags", tags()),

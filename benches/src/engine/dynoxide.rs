@@ -68,7 +68,10 @@ fn table() -> CreateTableRequest {
         ],
         global_secondary_indexes: Some(vec![GlobalSecondaryIndex {
             index_name: "by_owner".to_owned(),
-            key_schema: vec![element("owner", KeyType::HASH), element("sk", KeyType::RANGE)],
+            key_schema: vec![
+                element("owner", KeyType::HASH),
+                element("sk", KeyType::RANGE),
+            ],
             projection: Projection {
                 projection_type: Some(ProjectionType::ALL),
                 non_key_attributes: None,
@@ -128,8 +131,14 @@ impl Subject for Dynoxide {
         repeat(duration, || {
             let start = picker.start_of(count);
             let values = HashMap::from([
-                (":p".to_owned(), AttributeValue::S(data::partition_key(start / PARTITION))),
-                (":s".to_owned(), AttributeValue::N((start % PARTITION).to_string())),
+                (
+                    ":p".to_owned(),
+                    AttributeValue::S(data::partition_key(start / PARTITION)),
+                ),
+                (
+                    ":s".to_owned(),
+                    AttributeValue::N((start % PARTITION).to_string()),
+                ),
             ]);
             let response = self.database.query(QueryRequest {
                 table_name: TABLE.to_owned(),
@@ -141,7 +150,11 @@ impl Subject for Dynoxide {
                 ..Default::default()
             })?;
             let read = black_box(response).items.map_or(0, |items| items.len());
-            if read == count { Ok(1) } else { Err("a query came back short".into()) }
+            if read == count {
+                Ok(1)
+            } else {
+                Err("a query came back short".into())
+            }
         })
     }
 
@@ -190,10 +203,11 @@ impl Subject for Dynoxide {
                 delete: None,
                 condition_check: None,
             });
-            self.database.transact_write_items(TransactWriteItemsRequest {
-                transact_items: puts.into(),
-                ..Default::default()
-            })?;
+            self.database
+                .transact_write_items(TransactWriteItemsRequest {
+                    transact_items: puts.into(),
+                    ..Default::default()
+                })?;
             Ok(1)
         })
     }

@@ -117,7 +117,11 @@ impl Subject for Floe {
             let condition = KeyCondition::partition("pk", partition).and("sk", from);
             let query = Query::new(TABLE, condition).limit(count).consistent();
             let page = black_box(self.engine.query(query).await?);
-            if page.items.len() == count { Ok(1) } else { Err("a query came back short".into()) }
+            if page.items.len() == count {
+                Ok(1)
+            } else {
+                Err("a query came back short".into())
+            }
         }))
     }
 

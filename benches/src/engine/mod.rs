@@ -53,7 +53,9 @@ impl Plan {
     }
 
     fn wants(&self, case: &str) -> bool {
-        self.case.as_deref().is_none_or(|wanted| case.starts_with(wanted))
+        self.case
+            .as_deref()
+            .is_none_or(|wanted| case.starts_with(wanted))
     }
 }
 
@@ -218,7 +220,11 @@ fn shown(floor: Option<f64>) -> String {
 fn run_growth(plan: &Plan) -> Fallible<bool> {
     // The engine may grow slower than the raw store by a tenth for noise, no more.
     const SLACK: f64 = 1.25;
-    let works = [("get", Work::Get), ("query_20", Work::Query(20)), ("put_64", Work::Put(64))];
+    let works = [
+        ("get", Work::Get),
+        ("query_20", Work::Query(20)),
+        ("put_64", Work::Put(64)),
+    ];
     let mut smallest: Option<[(f64, f64); 3]> = None;
     let mut ok = true;
     let mut items = 10_000;
@@ -229,7 +235,13 @@ fn run_growth(plan: &Plan) -> Fallible<bool> {
         let mut now = [(0.0, 0.0); 3];
         for ((name, work), slot) in works.iter().zip(&mut now) {
             *slot = growth_rates(plan, *work, &floe, &raw, items)?;
-            let base = smallest.map(|s| works.iter().zip(s).find(|(w, _)| w.0 == *name).map(|(_, r)| r));
+            let base = smallest.map(|s| {
+                works
+                    .iter()
+                    .zip(s)
+                    .find(|(w, _)| w.0 == *name)
+                    .map(|(_, r)| r)
+            });
             let (floe_base, raw_base) = base.flatten().unwrap_or(*slot);
             let (floe_slower, raw_slower) = (floe_base / slot.0, raw_base / slot.1);
             let fine = floe_slower <= raw_slower.max(1.0) * SLACK;

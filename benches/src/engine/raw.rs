@@ -86,7 +86,9 @@ impl Raw {
     }
 
     fn batch(&self) -> WriteBatch {
-        self.database.batch().durability(Some(PersistMode::SyncData))
+        self.database
+            .batch()
+            .durability(Some(PersistMode::SyncData))
     }
 }
 
@@ -126,7 +128,11 @@ impl Subject for Raw {
                 black_box(entry.into_inner()?);
                 read += 1;
             }
-            if read == count { Ok(1) } else { Err("a query came back short".into()) }
+            if read == count {
+                Ok(1)
+            } else {
+                Err("a query came back short".into())
+            }
         })
     }
 

@@ -193,10 +193,7 @@ impl SeededRandom {
 impl Random for SeededRandom {
     fn next_u64(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self
-            .0
-            .fetch_add(STEP, Ordering::Relaxed)
-            .wrapping_add(STEP);
+        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

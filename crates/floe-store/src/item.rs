@@ -52,7 +52,8 @@ impl Item {
     /// assert_eq!(Item::from_sorted(vec![attribute("a"), attribute("a")]), None);
     /// ```
     pub fn from_sorted(attributes: Vec<(Name, Value)>) -> Option<Self> {
-        let sorted = attributes.is_sorted_by(|(before, _), (name, _)| before.as_str() < name.as_str());
+        let sorted =
+            attributes.is_sorted_by(|(before, _), (name, _)| before.as_str() < name.as_str());
         sorted.then_some(Self { attributes })
     }
 

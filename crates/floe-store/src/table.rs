@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use crate::env::Timestamp;
 use crate::error::Result;
 use crate::item::Item;
-use crate::text::Name;
 use crate::limits::TTL_AGE_MAX;
 use crate::op::CreateTable;
 use crate::size::attribute_size;
+use crate::text::Name;
 use crate::value::{Value, ValueType};
 
 /// The types that a key attribute can have.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use floe_testkit::model::{self, MutantHarness, Report, run_property};
+use floe_testkit::model::{self, Mismatch, MutantHarness, Report, run_property};
+use tokio::runtime::Runtime;
 
 use super::figures::{Figures, Progress, Verdict};
 use super::planted::Bug;
@@ -14,7 +15,7 @@ use super::stage::mixed;
 use super::{Check, Common, Work, on_all_cores};
 use crate::args::Args;
 use crate::{Failure, out};
-use local::Local;
+use local::{Any, Local};
 
 pub(super) const CHECK: Check = Check {
     name: "model",
@@ -74,9 +75,8 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
             if number >= plan.seeds {
                 return Ok(());
             }
-            let make = async |seed| Local::make(seed, number % 2 == 1);
-            let seed = mixed(plan.seed ^ number) % 1_000_000;
-            let result = runtime.block_on(run_property(make, seed, plan.operations));
+            let make = |seed| Any::new(Local::make(seed, number % 2 == 1));
+            let result = property(&runtime, plan, number, &make);
             let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
             total.runs += 1;
             match result {
@@ -119,12 +119,8 @@ fn run_planted(plan: Plan) -> Result<Verdict, Failure> {
                 .ok()
                 .and_then(|n| model::Bug::ALL.get(n));
             let Some(bug) = bug else { return Ok(()) };
-            let make = async |seed| MutantHarness::new(Local::make(seed, false), *bug);
-            let seed = mixed(plan.seed ^ number) % 1_000_000;
-            if runtime
-                .block_on(run_property(make, seed, plan.operations))
-                .is_ok()
-            {
+            let make = |seed| Any::new(MutantHarness::new(Local::make(seed, false), *bug));
+            if property(&runtime, plan, number, &make).is_ok() {
                 missed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -161,7 +157,19 @@ impl Total {
     }
 }
 
-/// The runs are one after the other in themselves.
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+/// One run of so many, on engines that `make` makes.
+fn property(
+    runtime: &Runtime,
+    plan: Plan,
+    number: u64,
+    make: &dyn Fn(u64) -> Any,
+) -> Result<Report, Box<Mismatch>> {
+    let seed = mixed(plan.seed ^ number) % 1_000_000;
+    let make = async |seed| make(seed);
+    runtime.block_on(run_property(make, seed, plan.operations))
+}
+
+/// The steps of a run come one after the other.
+fn runtime() -> Result<Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_current_thread().build()?)
 }

@@ -12,8 +12,8 @@ use super::projection::project;
 use super::update::{SetOperand, SetValue, Update};
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::text::Name;
 use crate::number::{Number, NumberError};
+use crate::text::Name;
 use crate::value::Value;
 
 #[cfg(test)]

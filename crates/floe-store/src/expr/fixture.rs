@@ -9,8 +9,8 @@ use super::path::Path;
 use super::render::Renderer;
 use super::update::{SetOperand, SetValue, Update};
 use crate::item::Item;
-use crate::text::Name;
 use crate::number::Number;
+use crate::text::Name;
 use crate::value::{Set, Value, ValueType};
 
 /// The names of placeholders in the tests.

@@ -3,8 +3,8 @@
 use super::check::check_bound_values;
 use super::fault::{ExpressionKind, Fault};
 use crate::error::{Error, Result};
-use crate::text::Name;
 use crate::table::{KeyAttribute, KeySchema};
+use crate::text::Name;
 use crate::value::Value;
 
 /// What a key condition asks of one attribute.

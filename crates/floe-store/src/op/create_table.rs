@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::constraint::{Faults, table_name_faults_by_pattern};
 use super::{schema, tags};
 use crate::error::Result;
-use crate::text::Name;
 use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
 use crate::table::{
     Billing, IndexDef, IndexKind, KeyKind, KeySchema, Projection, StreamView, TableClass, TableDef,
 };
+use crate::text::Name;
 
 /// Asks for a table, in the shape in which DynamoDB takes it. [`definition`](CreateTable::definition)
 /// checks it and makes a [`TableDef`] of it.

@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 use super::constraint::invalid;
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::text::Name;
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{IndexDef, KeyAttribute, KeyKind, KeySchema, TableDef};
+use crate::text::Name;
 use crate::value::{Value, ValueType};
 
 /// What is wrong with the key in an item.

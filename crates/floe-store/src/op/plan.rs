@@ -15,8 +15,8 @@ use crate::capacity::Consistency;
 use crate::error::{Error, Result};
 use crate::expr::{Condition, KeyOp, KeyRange, Path, Paths};
 use crate::item::Item;
-use crate::text::Name;
 use crate::table::{IndexDef, IndexKind, KeySchema, Projection, TableDef};
+use crate::text::Name;
 use crate::value::Value;
 
 /// What a query or scan asks of an engine.

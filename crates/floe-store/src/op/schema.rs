@@ -6,7 +6,6 @@ use std::fmt;
 use super::constraint::{Faults, invalid, length_at_least, length_at_most};
 use super::{CreateIndex, KeyRole, KeySchemaElement};
 use crate::error::{Error, Result};
-use crate::text::Name;
 use crate::limits::{
     GLOBAL_INDEXES_MAX, INCLUDED_ATTRIBUTES_MAX, INCLUDED_ATTRIBUTES_TOTAL_MAX, INDEX_NAME_CHARS,
     INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX,
@@ -15,6 +14,7 @@ use crate::limits::{
 use crate::table::{
     Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, Throughput,
 };
+use crate::text::Name;
 
 pub(super) const NO_DEFINITION: &str =
     "Invalid KeySchema: Some index key attribute have no definition";

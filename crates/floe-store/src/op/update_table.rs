@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
 use super::{CreateIndex, CreateTable, missing_table, schema};
 use crate::error::{Error, Result};
-use crate::text::Name;
 use crate::limits::{INDEX_CHANGES_MAX, INDEX_NAME_CHARS, KEY_ATTRIBUTE_NAME_BYTES_MAX};
 use crate::table::{Billing, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput};
+use crate::text::Name;
 
 /// Changes a table. What is absent stays as it is.
 #[derive(Clone, Debug, PartialEq, Default)]

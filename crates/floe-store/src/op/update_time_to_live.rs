@@ -2,9 +2,9 @@
 
 use super::constraint::{Faults, table_name_faults_by_pattern};
 use crate::error::{Error, Result};
-use crate::text::Name;
 use crate::limits::TTL_ATTRIBUTE_NAME_BYTES;
 use crate::table::TableDef;
+use crate::text::Name;
 
 /// Switches expiry on or off.
 #[derive(Clone, Debug, PartialEq)]

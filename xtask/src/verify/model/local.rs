@@ -85,3 +85,31 @@ impl Harness for Local {
         })
     }
 }
+
+/// Any harness behind one type: the property run is large, and compiling it for each would take
+/// minutes.
+pub(super) struct Any(Box<dyn Harness>);
+
+impl Any {
+    pub(super) fn new(harness: impl Harness + 'static) -> Self {
+        Self(Box::new(harness))
+    }
+}
+
+impl Harness for Any {
+    fn engine(&self) -> Arc<dyn Engine> {
+        self.0.engine()
+    }
+
+    fn clock(&self) -> Option<Arc<ManualClock>> {
+        self.0.clock()
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, Result<()>> {
+        self.0.sweep()
+    }
+
+    fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
+        self.0.reopen()
+    }
+}

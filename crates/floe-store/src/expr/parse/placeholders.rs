@@ -9,8 +9,8 @@ use crate::expr::fault::Fault;
 use crate::expr::lex::is_placeholder;
 use crate::expr::path::Path;
 use crate::expr::reserved::is_reserved;
-use crate::text::Name;
 use crate::limits;
+use crate::text::Name;
 use crate::value::Value;
 
 /// The placeholders of a request.
