@@ -3,8 +3,8 @@
 //! | command | what it does | where |
 //! |---|---|---|
 //! | `verify NAME` | a reliability check: prints its figures on one line, fails when a floor is missed | [`verify`] |
-//! | `bench NAME` | benchmarks, run by the package `floe-bench` in release mode | [`bench`] |
-//! | `fuzz TARGET` | fuzzing of everything that parses, by the package in `fuzz/` | [`fuzz`] |
+//! | `bench NAME` | benchmarks, run by the package `floe-bench` in release mode | [`mod@bench`] |
+//! | `fuzz TARGET` | fuzzing of everything that parses, by the package in `fuzz/` | [`mod@fuzz`] |
 //!
 //! Each command prints its own `--help`. Nothing here is part of the library: the checks use the
 //! engine as any other program does, and [`shim`] and [`disk`] work below it, on its system calls.

@@ -94,10 +94,12 @@ impl<T: Send + 'static> Pending<T> {
 
 impl<T: Send> PendingAnswer for Pending<T> {
     fn send(self: Box<Self>, committed: Result<(), &Error>) {
-        // A request that failed wrote nothing, so that its answer stands whatever became of the group.
         self.promise.keep(match (self.result, committed) {
+            (result, Ok(())) => result,
             (Ok(_), Err(error)) => Err(error.clone()),
-            (result, _) => result,
+            // It wrote nothing. But it was judged on what the requests before it wrote, and that may
+            // never have been.
+            (Err(_), Err(error)) => Err(Error::Storage(error.to_string())),
         });
     }
 }

@@ -142,10 +142,10 @@ fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
 
     let unknown = Error::OutcomeUnknown("the disk is full".to_owned());
     assert_eq!(written.wait(), Err(unknown));
-    // A request that was refused anyway knows that it wrote nothing.
+    // A request that was refused wrote nothing, and tells nothing of what may be lost.
     assert_eq!(
-        refused.wait(),
-        Err(Error::ConditionalCheckFailed { item: None })
+        refused.wait().map(drop),
+        Err(Error::Storage("the disk is full".to_owned()))
     );
 
     let refused = |result: Result<()>| match result {
