@@ -3,6 +3,12 @@
 //! Most of them say what is absent: a dependency that must not be there, a name that may stand in one
 //! file only. A failure names the file and the line.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

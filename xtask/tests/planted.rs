@@ -4,6 +4,8 @@
 //! The sizes are small, so that this stays quick in a debug build; what is proved here is that a
 //! check can fail.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::process::{Command, Output};
 
 fn verify(arguments: &str) -> Output {
