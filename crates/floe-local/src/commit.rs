@@ -25,8 +25,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use floe_store::env::Stopwatch;
 use floe_store::{Error, Result, Timestamp};
 
 use crate::answer::{Answer, Promise, promise};
@@ -443,7 +444,7 @@ fn run_group(
         let Some(request) = more.next() else { break };
         answers.push(request.run(&mut group));
     }
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let committed = group.commit();
     let took = begun.elapsed();
     for answer in answers {
