@@ -186,7 +186,8 @@ fn verdict(plan: Plan, mut total: Total, full: full::Outcome, started: Instant) 
     let figures = figures
         .put("tmpfs", full.is_tmpfs)
         .put("full_acked", full.acked)
-        .put("full_refused", full.point.is_refused);
+        .put("full_refused", full.point.is_refused)
+        .put("full_opened", full.is_opened);
     let figures = findings
         .put(figures, "")
         .put("resumed", faults.resumed)

@@ -31,7 +31,10 @@ pub(super) const CHECK: Check = Check {
           were read follows which\ntransaction must have come before which; a cycle among them is \
           a contradiction.",
     flags: &[
-        ("--operations N", "transactions in all (50000)"),
+        (
+            "--operations N",
+            "transactions in all (50000; full: 250000)",
+        ),
         ("--clients N", "clients at once (32)"),
         ("--keys N", "lists that are in use at a time (24)"),
     ],
@@ -57,10 +60,11 @@ struct Plan {
 }
 
 fn prepare(common: &Common, args: &mut Args) -> Result<Work, Failure> {
+    let operations = args.value("--operations")?;
     let plan = Plan {
         seed: common.seed,
         planted: common.planted,
-        operations: args.value("--operations")?.unwrap_or(50_000),
+        operations: operations.unwrap_or(common.pick(50_000, 250_000)),
         clients: args.value("--clients")?.unwrap_or(32),
         keys: args.value("--keys")?.unwrap_or(24),
     };

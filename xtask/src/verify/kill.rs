@@ -89,6 +89,9 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         run.cycle(folder.path(), cycle)?;
         let acked = run.ledger.tally.acked;
         progress.tick(|| format!("cycle={cycle} of={} acked={acked}", plan.cycles));
+        if run.found() == Some(true) {
+            break;
+        }
     }
     Ok(run.verdict(started.elapsed()))
 }
@@ -221,6 +224,17 @@ impl Run {
         }
     }
 
+    /// Whether the planted bug has shown; `None` if there is none.
+    fn found(&self) -> Option<bool> {
+        let findings = &self.findings;
+        self.plan.planted.map(|bug| match bug {
+            Bug::EarlyAck => findings.lost > 0,
+            Bug::SplitTransaction => findings.torn > 0,
+            Bug::SkippedIndex => findings.index_mismatch > 0,
+            _ => findings.log_gaps > 0,
+        })
+    }
+
     fn verdict(self, elapsed: Duration) -> Verdict {
         let findings = &self.findings;
         if self.plan.planted.is_none() {
@@ -245,12 +259,7 @@ impl Run {
             .put("reopen_ms_p50", reopen_ms)
             .put("reopen_ms_max", reopen_ms_max)
             .put("seconds", elapsed.as_secs());
-        let found = self.plan.planted.map(|bug| match bug {
-            Bug::EarlyAck => findings.lost > 0,
-            Bug::SplitTransaction => findings.torn > 0,
-            Bug::SkippedIndex => findings.index_mismatch > 0,
-            _ => findings.log_gaps > 0,
-        });
+        let found = self.found();
         let is_clean = findings.is_clean()
             && self.broken == 0
             && tally.doubled == 0

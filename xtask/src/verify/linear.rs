@@ -32,7 +32,7 @@ pub(super) const CHECK: Check = Check {
           on\nconditions. The history of all requests and answers is then searched for an order \
           that explains it.",
     flags: &[
-        ("--operations N", "operations in all (50000)"),
+        ("--operations N", "operations in all (50000; full: 500000)"),
         ("--clients N", "clients at once (32)"),
         ("--keys N", "keys that they share (100)"),
     ],
@@ -53,10 +53,11 @@ struct Plan {
 }
 
 fn prepare(common: &Common, args: &mut Args) -> Result<Work, Failure> {
+    let operations = args.value("--operations")?;
     let plan = Plan {
         seed: common.seed,
         planted: common.planted,
-        operations: args.value("--operations")?.unwrap_or(50_000),
+        operations: operations.unwrap_or(common.pick(50_000, 500_000)),
         clients: args.value("--clients")?.unwrap_or(32),
         keys: args.value("--keys")?.unwrap_or(100),
     };

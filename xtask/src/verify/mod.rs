@@ -9,7 +9,7 @@
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
-//! | `child`, `writer` | processes that a check starts |
+//! | `directory`, `child`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
 //! | `figures` | the line, the verdict, the progress |
 

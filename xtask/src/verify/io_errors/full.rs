@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::super::directory::{self, Opened, Settings};
 use super::super::ledger::Ledger;
 use super::{Plan, point};
 use crate::Failure;
@@ -25,6 +26,8 @@ pub(super) struct Outcome {
     pub(super) is_tmpfs: bool,
     /// How many operations were acknowledged before.
     pub(super) acked: u64,
+    /// Whether the directory can be opened while the disk is full. It need not be.
+    pub(super) is_opened: bool,
     pub(super) point: point::Outcome,
 }
 
@@ -48,6 +51,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
     let mut point = point::Outcome::default();
     let mut ledger = Ledger::default();
     point.watch(command, &mut ledger)?;
+    let opened = directory::open(&data, Settings::IDLE).and_then(Opened::close);
     if let Some(tmpfs) = &tmpfs {
         tmpfs.make_room()?;
     }
@@ -55,6 +59,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
     Ok(Outcome {
         is_tmpfs: tmpfs.is_some(),
         acked: ledger.tally.acked,
+        is_opened: opened.is_ok(),
         point,
     })
 }
