@@ -71,7 +71,7 @@ async fn make_table(engine: &LocalEngine) -> Fallible {
     match engine.create_table(orders.into()).await {
         Ok(_) => println!("\nMade the table Orders, with an index by product and a change stream."),
         Err(Error::ResourceInUse(_)) => {
-            println!("\nThe table Orders is there from an earlier tour.")
+            println!("\nThe table Orders is there from an earlier tour.");
         }
         Err(error) => return Err(error.into()),
     }

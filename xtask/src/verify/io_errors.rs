@@ -7,7 +7,7 @@ mod endure;
 mod full;
 mod point;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -88,27 +88,27 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     Ok(verdict(plan, total, full, started))
 }
 
-/// The failures to try: in the short form the first, the last and some between of each kind.
+/// The failures to try.
 fn points(plan: Plan, counts: &Counts) -> Vec<Fault> {
-    let mut points = Vec::new();
-    for kind in FaultKind::ALL {
-        let calls = counts.points(kind);
-        let tried = calls.min(plan.points_max);
-        for number in 0..tried {
-            let spread = calls.saturating_sub(1) / tried.saturating_sub(1).max(1);
-            let jitter = mixed(plan.seed ^ number) % spread.max(1);
-            let is_end = number == 0 || number + 1 == tried;
-            let nth = match (tried == calls, is_end) {
-                (true, _) => number + 1,
-                (false, true) => 1 + (calls - 1) * u64::from(number > 0),
-                (false, false) => 1 + number * spread + jitter,
-            };
-            // A full disk stays full; other failures pass.
-            let sticky = matches!(kind, FaultKind::WriteEnospc | FaultKind::WriteShort);
-            points.push(Fault { kind, nth, sticky });
-        }
+    let faults = |kind: FaultKind| {
+        // A full disk stays full; other failures pass.
+        let sticky = matches!(kind, FaultKind::WriteEnospc | FaultKind::WriteShort);
+        let calls = choose(counts.points(kind), plan.points_max, plan.seed);
+        let fault = move |nth| Fault { kind, nth, sticky };
+        calls.into_iter().map(fault)
+    };
+    FaultKind::ALL.into_iter().flat_map(faults).collect()
+}
+
+/// Which of so many calls shall fail: all, or at most `most` of them: the first, the last, and some
+/// spread between.
+fn choose(calls: u64, most: u64, seed: u64) -> BTreeSet<u64> {
+    if calls <= most {
+        return (1..=calls).collect();
     }
-    points
+    let stride = calls / most;
+    let between = (1..most.saturating_sub(1)).map(|n| 1 + n * stride + mixed(seed ^ n) % stride);
+    between.chain([1, calls]).collect()
 }
 
 /// Runs the points on all cores.
@@ -200,4 +200,21 @@ fn verdict(plan: Plan, mut total: Total, full: full::Outcome, started: Instant) 
         findings.is_clean() && faults.is_clean() && total.injected > 0 && full.point.is_refused;
     let found = plan.planted.map(|_| findings.lost > 0);
     Verdict::new(figures, is_clean, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_call_are_always_among_the_chosen() {
+        assert_eq!(choose(0, 5, 1), BTreeSet::new());
+        assert_eq!(choose(3, 5, 1), BTreeSet::from([1, 2, 3]));
+        assert_eq!(choose(9, 2, 1), BTreeSet::from([1, 9]));
+        for seed in 0..50 {
+            let chosen = choose(100, 12, seed);
+            assert_eq!(chosen.len(), 12, "{chosen:?}");
+            assert_eq!((chosen.first(), chosen.last()), (Some(&1), Some(&100)));
+        }
+    }
 }
