@@ -208,18 +208,20 @@ impl<'a> Input<'a> {
     }
 
     fn item_like(&mut self, count: usize, like: &Item) -> Option<Item> {
-        let mut known = like.iter().map(|(name, _)| name);
-        let mut next = known.next();
+        let mut known = like.iter().map(|(name, _)| name).peekable();
         let mut attributes = Vec::with_capacity(count);
         for _ in 0..count {
             let length = self.count()?;
             let name = self.bytes(length)?;
-            while next.is_some_and(|next| next.as_bytes() < name) {
-                next = known.next();
+            let mut same = known.next_if(|known| known.as_bytes() == name);
+            if same.is_none() {
+                // Mostly it is the very next one; else the other item has some that this one lacks.
+                while known.next_if(|known| known.as_bytes() < name).is_some() {}
+                same = known.next_if(|known| known.as_bytes() == name);
             }
-            let name = match next {
-                Some(next) if next.as_bytes() == name => next.clone(),
-                _ => Name::from(std::str::from_utf8(name).ok()?),
+            let name = match same {
+                Some(known) => known.clone(),
+                None => Name::from(std::str::from_utf8(name).ok()?),
             };
             attributes.push((name, self.value(0)?));
         }
