@@ -145,7 +145,7 @@ impl fmt::Display for Error {
                 f.write_str("Transaction is ongoing for the item")
             }
             Self::TransactionInProgress => {
-                f.write_str("The transaction with the given request token is already in progress")
+                f.write_str("Transaction from previous request is still in progress")
             }
             Self::IdempotentParameterMismatch => f.write_str(
                 "The request uses the same client token as a previous, but non-identical request. \
@@ -259,6 +259,14 @@ mod tests {
             canceled(&[None, ConditionalCheckFailed]).to_string(),
             "Transaction cancelled, please refer cancellation reasons for specific reasons \
              [None, ConditionalCheckFailed]"
+        );
+    }
+
+    #[test]
+    fn a_transaction_in_progress_speaks_dynamodbs_words() {
+        assert_eq!(
+            Error::TransactionInProgress.to_string(),
+            "Transaction from previous request is still in progress"
         );
     }
 
