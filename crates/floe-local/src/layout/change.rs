@@ -108,6 +108,9 @@ pub(crate) fn decode(bytes: &[u8], sequence: u64, instance: u64) -> Result<Chang
     let view = view_of_code(reader.byte()?).ok_or_else(|| reader.damaged())?;
     let created = Timestamp::from_millis(reader.varint()?);
     let (keys_bytes, keys) = item::decode_sized(reader.prefixed()?)?;
+    if keys.is_empty() {
+        return Err(reader.damaged());
+    }
     let mut size_bytes = keys_bytes;
     let mut image = |flag| {
         if flags & flag == 0 {
@@ -239,6 +242,24 @@ mod tests {
             check(view, ChangeKind::Remove, Some(ServiceIdentity::Expiry));
         }
         assert_eq!(view_of_code(4), None);
+    }
+
+    #[test]
+    fn a_record_of_no_item_is_refused() {
+        let record = |keys: &Item| {
+            encode(&Change {
+                kind: ChangeKind::Remove,
+                identity: None,
+                created: Timestamp::from_millis(1_700_000_000_123),
+                view: StreamView::KeysOnly,
+                keys,
+                old: None,
+                new: None,
+            })
+        };
+        assert!(decode(&record(&Item::new().with("id", "a")), 7, 9).is_ok());
+        let error = decode(&record(&Item::new()), 7, 9).unwrap_err();
+        assert_eq!(error, crate::layout::damaged("change record"));
     }
 
     #[test]
