@@ -27,9 +27,6 @@ const STEP_RECORDS_MAX: usize = 1000;
 /// The most shards that one step removes.
 const STEP_SHARDS_MAX: usize = 100;
 
-/// The name of a consumer has at most so many bytes.
-const CONSUMER_BYTES_MAX: usize = 255;
-
 /// Registers how far a consumer has come, or gives its hold up.
 ///
 /// # Errors
@@ -37,19 +34,13 @@ const CONSUMER_BYTES_MAX: usize = 255;
 /// [`Error::TrimmedDataAccess`] if records after the given one are gone already: the consumer has missed
 /// something, and only it can say what to do about that.
 pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answer<()>> {
-    let consumer = &input.consumer;
-    if consumer.is_empty() || consumer.len() > CONSUMER_BYTES_MAX {
-        return Err(Error::validation(format!(
-            "the name of a consumer must have 1 to {CONSUMER_BYTES_MAX} bytes: length={}",
-            consumer.len()
-        )));
-    }
+    input.validate()?;
     let stream = find_stream(shared, &input.stream_arn)?;
     let after = match &input.after_sequence {
         Some(text) => Some(change::parse_sequence(text).ok_or_else(|| unknown_sequence(text))?),
         None => None,
     };
-    let key = record::hold_key(stream.id, consumer);
+    let key = record::hold_key(stream.id, &input.consumer);
     let arn = input.stream_arn.clone();
     Ok(shared.run(move |group| {
         let shared = group.shared();

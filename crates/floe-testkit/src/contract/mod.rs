@@ -391,6 +391,7 @@ suite! { $
         unknown_streams_and_shards_are_not_found,
         iterators_expire_after_fifteen_minutes,
         held_changes_are_kept,
+        consumers_have_names_of_1_to_255_bytes,
     }
     ttl {
         expired_items_are_swept,

@@ -297,3 +297,25 @@ pub(super) async fn held_changes_are_kept(t: &mut Fixture) {
     );
     t.engine().hold_changes(hold(None)).await.unwrap();
 }
+
+pub(super) async fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
+    if !t.can().streams || !t.can().change_holds {
+        return;
+    }
+    t.create(plain().stream(StreamView::NewImage)).await;
+    let stream_arn = t.stream("Plain").await.arn;
+    let hold = |bytes: usize| HoldChanges {
+        consumer: "c".repeat(bytes),
+        stream_arn: stream_arn.clone(),
+        after_sequence: Some("0".to_owned()),
+    };
+    for bytes in [1, 255] {
+        t.engine().hold_changes(hold(bytes)).await.unwrap();
+    }
+    for bytes in [0, 256] {
+        refused(
+            t.engine().hold_changes(hold(bytes)).await,
+            &format!("the name of a consumer must have 1 to 255 bytes: length={bytes}"),
+        );
+    }
+}

@@ -224,6 +224,7 @@ impl State {
 
     /// The model trims nothing, so it holds everything.
     pub(super) fn hold_changes(&mut self, input: &HoldChanges) -> Result<()> {
+        input.validate()?;
         self.stream(&input.stream_arn).map(drop)
     }
 
