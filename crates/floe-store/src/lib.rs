@@ -70,6 +70,7 @@ pub mod env;
 pub mod error;
 pub mod expr;
 pub mod item;
+mod key_length;
 pub mod limits;
 pub mod number;
 pub mod op;

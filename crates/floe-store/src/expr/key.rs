@@ -3,6 +3,8 @@
 use super::check::check_bound_values;
 use super::fault::{ExpressionKind, Fault};
 use crate::error::{Error, Result};
+use crate::key_length::{key_bytes, partition_too_long, sort_too_long};
+use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{KeyAttribute, KeySchema};
 use crate::text::Name;
 use crate::value::Value;
@@ -131,7 +133,8 @@ impl KeyCondition {
     /// # Errors
     ///
     /// With DynamoDB's message, when the condition does not [pass](KeyCondition::check) or asks
-    /// something else of the key, or when a value is empty or of another type than its attribute.
+    /// something else of the key, or when a value is empty, of another type than its attribute, or too
+    /// long.
     ///
     /// ```
     /// use floe_store::expr::{KeyCondition, KeyOp};
@@ -163,11 +166,13 @@ impl KeyCondition {
         self.check_attributes(schema)?;
         let (sort_prefix, range) = self.sort_conditions(schema)?;
         self.check_values(schema)?;
-        Ok(KeyRange {
+        let range = KeyRange {
             partition,
             sort_prefix,
             range,
-        })
+        };
+        range.check_length()?;
+        Ok(range)
     }
 
     fn term(&self, attribute: &KeyAttribute) -> Option<&KeyOp> {
@@ -295,6 +300,22 @@ pub struct KeyRange {
     pub sort_prefix: Vec<Value>,
     /// What is asked of the sort attribute after the prefix; never [`KeyOp::Eq`].
     pub range: Option<KeyOp>,
+}
+
+impl KeyRange {
+    /// Refuses values that are longer together than those of any key. Each bound of a range counts by
+    /// itself, since a key holds one value only.
+    fn check_length(&self) -> Result<()> {
+        let bytes = |values: &[Value]| values.iter().map(key_bytes).sum::<usize>();
+        if bytes(&self.partition) > PARTITION_KEY_BYTES_MAX {
+            return Err(partition_too_long());
+        }
+        let bounds = self.range.iter().flat_map(KeyOp::values).map(key_bytes);
+        if bytes(&self.sort_prefix) + bounds.max().unwrap_or(0) > SORT_KEY_BYTES_MAX {
+            return Err(sort_too_long());
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

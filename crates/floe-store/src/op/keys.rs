@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::constraint::invalid;
 use crate::error::{Error, Result};
 use crate::item::Item;
+use crate::key_length::{key_bytes, partition_too_long, sort_too_long};
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{IndexDef, KeyAttribute, KeyKind, KeySchema, TableDef};
 use crate::text::Name;
@@ -64,15 +65,6 @@ const fn kind_word(kind: KeyKind) -> &'static str {
         KeyKind::B => "binary",
         KeyKind::S | KeyKind::N => "string",
     }
-}
-
-fn partition_too_long() -> Error {
-    // DynamoDB leaves out the space.
-    invalid("Size of hashkey has exceeded the maximum size limit of2048 bytes")
-}
-
-fn sort_too_long() -> Error {
-    invalid("Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
 }
 
 /// Checks a key: exactly the attributes of the schema, of their types, not empty, not too long.
@@ -147,15 +139,6 @@ fn is_empty(value: &Value) -> bool {
         Value::S(text) => text.is_empty(),
         Value::B(bytes) => bytes.is_empty(),
         _ => false,
-    }
-}
-
-/// What a value adds to the length of a key. Numbers never make a key too long.
-fn key_bytes(value: &Value) -> usize {
-    match value {
-        Value::S(text) => text.len(),
-        Value::B(bytes) => bytes.len(),
-        _ => 0,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Every limit on items and keys, from both sides.
 
-use floe_store::expr::{Condition, Path, Paths, Update};
+use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
 use floe_store::limits::{
     EXPRESSION_OPERATORS_MAX, IN_OPERANDS_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX,
     PARTITION_KEY_BYTES_MAX, PATH_STEPS_MAX, SORT_KEY_BYTES_MAX,
 };
-use floe_store::op::{DeleteItem, GetItem, PutItem, UpdateItem};
+use floe_store::op::{DeleteItem, GetItem, PutItem, Query, UpdateItem};
 use floe_store::size::item_size;
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{Item, TableDef, Value};
@@ -111,6 +111,43 @@ pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
         t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)).await,
         "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
     );
+}
+
+pub(super) async fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S).global_index(
+        "by_g",
+        [("g", KeyKind::S)],
+        [("h", KeyKind::S)],
+        Projection::All,
+    ))
+    .await;
+    let of_table = |p: usize, s: KeyOp| {
+        Query::new(
+            "Sorted",
+            KeyCondition::partition("pk", text(p)).and("sk", s),
+        )
+    };
+    let of_index = |g: usize, h: usize| {
+        let condition = KeyCondition::partition("g", text(g)).and("h", KeyOp::Lt(text(h).into()));
+        Query::new("Sorted", condition).index("by_g")
+    };
+    let (p, s) = (PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX);
+    let begins_with = |bytes: usize| KeyOp::BeginsWith(text(bytes).into());
+    for query in [of_table(p, begins_with(s)), of_index(p, s)] {
+        assert_eq!(t.query(query).await.unwrap().count, 0);
+    }
+    for query in [of_table(p + 1, begins_with(1)), of_index(p + 1, 1)] {
+        refused(
+            t.query(query).await,
+            "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+        );
+    }
+    for query in [of_table(1, begins_with(s + 1)), of_index(1, s + 1)] {
+        refused(
+            t.query(query).await,
+            "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+        );
+    }
 }
 
 pub(super) async fn keys_are_not_empty(t: &mut Fixture) {

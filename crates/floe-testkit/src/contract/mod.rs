@@ -426,6 +426,7 @@ suite! { $
         a_partition_key_has_at_most_2048_bytes,
         a_sort_key_has_at_most_1024_bytes,
         index_keys_have_the_same_limits,
+        queries_ask_for_keys_within_the_limits,
         keys_are_not_empty,
         values_nest_32_levels_deep,
         an_update_cannot_nest_deeper,

@@ -292,3 +292,53 @@ fn values_that_do_not_fit_the_key() {
     // Types come before emptiness.
     refused(&both, &[("p0", eq("")), ("s0", eq("x"))], mismatch);
 }
+
+#[test]
+fn values_are_no_longer_than_keys() {
+    const PARTITION: &str = "One or more parameter values were invalid: \
+                             Size of hashkey has exceeded the maximum size limit of2048 bytes";
+    const SORT: &str = "One or more parameter values were invalid: \
+                        Aggregated size of all range keys has exceeded the size limit of 1024 bytes";
+    let text = |bytes: usize| Value::from("x".repeat(bytes));
+    let fits = |schema: &KeySchema, terms: &[(&str, KeyOp)]| {
+        assert!(condition(terms).resolve(schema).is_ok());
+    };
+    let both = schema("S", "S");
+    fits(&both, &[("p0", eq(text(2048)))]);
+    refused(&both, &[("p0", eq(text(2049)))], PARTITION);
+    refused(&both, &[("p0", eq("é".repeat(1025)))], PARTITION);
+    let ops: [fn(Value) -> KeyOp; 8] = [
+        KeyOp::Eq,
+        KeyOp::Lt,
+        KeyOp::Le,
+        KeyOp::Gt,
+        KeyOp::Ge,
+        KeyOp::BeginsWith,
+        |value| KeyOp::Between("a".into(), value),
+        |value| KeyOp::Between(value, "y".into()),
+    ];
+    for op in ops {
+        fits(&both, &[("p0", eq("a")), ("s0", op(text(1024)))]);
+        refused(&both, &[("p0", eq("a")), ("s0", op(text(1025)))], SORT);
+    }
+    let bytes = |count: usize| eq(vec![7u8; count]);
+    let binary = schema("B", "B");
+    fits(&binary, &[("p0", bytes(2048)), ("s0", bytes(1024))]);
+    refused(&binary, &[("p0", bytes(2049)), ("s0", bytes(1))], PARTITION);
+    refused(&binary, &[("p0", bytes(1)), ("s0", bytes(1025))], SORT);
+    // Attributes count together, the bounds of a range one by one, and numbers not at all.
+    let many = schema("SS", "SNS");
+    let query = |p1: usize, high: usize| {
+        let between = KeyOp::Between(text(high), text(high));
+        [
+            ("p0", eq(text(1000))),
+            ("p1", eq(text(p1))),
+            ("s0", eq(text(1000))),
+            ("s1", eq(1)),
+            ("s2", between),
+        ]
+    };
+    fits(&many, &query(1048, 24));
+    refused(&many, &query(1049, 24), PARTITION);
+    refused(&many, &query(1048, 25), SORT);
+}
