@@ -1,6 +1,6 @@
 //! Key conditions: which items under one partition key a query reads.
 
-use super::check::check_bound_values;
+use super::check::{check_bound_values, check_names, check_nesting};
 use super::fault::{ExpressionKind, Fault};
 use crate::error::{Error, Result};
 use crate::key_length::{key_bytes, partition_too_long, sort_too_long};
@@ -106,10 +106,13 @@ impl KeyCondition {
     /// # Errors
     ///
     /// With DynamoDB's message, when an attribute has two conditions or a value does not suit its
-    /// operator.
+    /// operator, or is none that an item could hold.
     pub fn check(&self) -> Result<()> {
+        let literals = || self.terms.iter().flat_map(|(_, op)| op.values());
+        check_names(literals())?;
         self.check_terms()
-            .map_err(|fault| ExpressionKind::KeyCondition.refuse(&fault))
+            .map_err(|fault| ExpressionKind::KeyCondition.refuse(&fault))?;
+        check_nesting(literals())
     }
 
     fn check_terms(&self) -> Result<(), Fault> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use floe_store::expr::KeyCondition;
 use floe_store::expr::{Condition, Parser, Path, SetOperand, Update};
 use floe_store::op::{
-    BatchGetItem, BatchWriteItem, GetItem, PutItem, Query, Scan, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchWriteItem, ConditionCheck, DeleteItem, GetItem, PutItem, Query, Scan,
+    TransactWriteItems, UpdateItem,
 };
 use floe_store::{Error, Item, Result, Set, SetError, Text, Value};
 
@@ -167,6 +168,34 @@ pub(super) async fn attribute_names_are_not_empty(t: &mut Fixture) {
     );
     let deep = list([map([("k", map([("", 1)]))])]);
     refused(t.put("Plain", item("a").with("l", deep)).await, detail);
+}
+
+pub(super) async fn names_inside_operands_are_not_empty(t: &mut Fixture) {
+    t.create(plain()).await;
+    t.put("Plain", item("a")).await.unwrap();
+    let detail = "Empty attribute name";
+    let nameless = || list([map([("k", map([("", 1)]))])]);
+    let equal = || Condition::eq(Path::from("m"), nameless());
+    let put = PutItem::new("Plain", item("a").with("v", 1)).condition(equal().not());
+    refused(t.write(put.clone()).await, detail);
+    refused(
+        t.write(DeleteItem::new("Plain", item("a")).condition(equal().not()))
+            .await,
+        detail,
+    );
+    let set = UpdateItem::new("Plain", item("a"), Update::new().set("m", nameless()));
+    refused(t.write(set.clone()).await, detail);
+    let query = Query::new("Plain", KeyCondition::partition("pk", "a"));
+    refused(t.query(query.filter(equal())).await, detail);
+    refused(t.scan(Scan::new("Plain").filter(equal())).await, detail);
+    if t.can().transactions {
+        let check = ConditionCheck::new("Plain", item("b"), equal().not());
+        for action in [put.into(), set.into(), check.into()] {
+            let transact = TransactWriteItems::new([action]);
+            refused(t.engine().transact_write_items(transact).await, detail);
+        }
+    }
+    assert_eq!(t.get("Plain", item("a")).await, Some(item("a")));
 }
 
 pub(super) async fn keys_are_scalars(t: &mut Fixture) {

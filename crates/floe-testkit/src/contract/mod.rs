@@ -443,6 +443,7 @@ suite! { $
         numbers_must_be_numbers,
         sets_hold_each_element_once,
         attribute_names_are_not_empty,
+        names_inside_operands_are_not_empty,
         keys_are_scalars,
         huge_positions_are_refused,
         wrong_operands_of_functions_are_refused,

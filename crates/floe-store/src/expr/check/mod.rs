@@ -5,6 +5,7 @@
 //! Nothing here recurses, so a tree of any depth is refused rather than overflowing the stack.
 
 mod condition;
+mod literals;
 mod paths;
 mod update;
 
@@ -12,6 +13,7 @@ mod update;
 mod tests;
 
 pub(super) use condition::{check_bound_values, check_distinct, check_leaf};
+pub(super) use literals::{NESTING, check_names, check_nesting, is_too_deep};
 pub(super) use paths::{check_apart, check_path};
 pub(super) use update::{check_action, check_set_types};
 
@@ -20,16 +22,16 @@ pub use super::fault::ExpressionKind;
 use super::fault::Fault;
 use super::projection::Paths;
 use super::update::Update;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
-use crate::value::Value;
 
 impl Condition {
     /// Checks the tree as a `ConditionExpression`.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when the tree is too large or an operand does not suit its operator.
+    /// With DynamoDB's message, when the tree is too large, an operand does not suit its operator, or a
+    /// literal value is none that an item could hold.
     ///
     /// ```
     /// use floe_store::expr::{Condition, Path};
@@ -52,6 +54,7 @@ impl Condition {
     ///
     /// As [`check`](Condition::check).
     pub fn check_as(&self, kind: ExpressionKind) -> Result<()> {
+        check_names(condition::literals(self))?;
         condition::check_tree(self).map_err(|fault| kind.refuse(&fault))?;
         check_nesting(condition::literals(self))
     }
@@ -64,7 +67,7 @@ impl Update {
     /// # Errors
     ///
     /// With DynamoDB's message, when two paths cannot be updated together, an operand does not suit
-    /// its operator or the tree is too large.
+    /// its operator, the tree is too large, or a literal value is none that an item could hold.
     ///
     /// ```
     /// use floe_store::expr::{Path, Update};
@@ -77,6 +80,7 @@ impl Update {
     /// );
     /// ```
     pub fn check(&self) -> Result<()> {
+        check_names(update::literals(self))?;
         update::check_tree(self).map_err(|fault| ExpressionKind::Update.refuse(&fault))?;
         check_nesting(update::literals(self))
     }
@@ -103,15 +107,3 @@ pub(super) fn check_operators(count: usize) -> Result<(), Fault> {
     }
     Ok(())
 }
-
-/// Refuses literal values that are nested too deep to be stored.
-fn check_nesting<'a>(mut literals: impl Iterator<Item = &'a Value>) -> Result<()> {
-    if literals.any(|value| value.depth() > limits::NESTING_LEVELS_MAX) {
-        return Err(Error::validation(NESTING));
-    }
-    Ok(())
-}
-
-/// What DynamoDB says of a value that is nested too deep.
-pub(super) const NESTING: &str = "Nesting Levels have exceeded supported limits: \
-     Attributes in the item have nested levels beyond supported limit";

@@ -8,6 +8,7 @@ use crate::expr::projection::Paths;
 use crate::expr::render::Renderer;
 use crate::expr::update::{SetOperand, Update};
 use crate::expr::{ExpressionKind, KeyCondition, KeyOp};
+use crate::item::Item;
 use crate::value::Value;
 
 #[track_caller]
@@ -295,5 +296,55 @@ fn a_tree_passes_exactly_if_its_text_parses() {
     assert!(
         passed > 400 && failed > 400,
         "passed={passed} failed={failed}"
+    );
+}
+
+#[test]
+fn literals_have_no_empty_names_at_any_level() {
+    let empty = || Value::M(Item::new().with("", 1));
+    let inside = || Value::L(vec![1.into(), Value::M(Item::new().with("m", empty()))]);
+    let a = || path("a");
+    for literal in [empty(), inside()] {
+        let literal = || literal.clone();
+        for condition in [
+            Condition::eq(a(), literal()),
+            Condition::is_in(a(), [1.into(), literal()]),
+            Condition::contains(a(), literal()),
+            Condition::attribute_exists("b").and(Condition::ne(literal(), a()).not()),
+            // The name is told before what is wrong with the tree.
+            Condition::lt(a(), literal()),
+        ] {
+            refused(&condition.check(), "Empty attribute name");
+            let filter = condition.check_as(ExpressionKind::Filter);
+            refused(&filter, "Empty attribute name");
+        }
+        for update in [
+            Update::new().set("a", literal()),
+            Update::new().set("a", SetOperand::if_not_exists("b", literal())),
+            Update::new().add("a", literal()),
+        ] {
+            refused(&update.check(), "Empty attribute name");
+        }
+        let key = KeyCondition::partition("p", literal());
+        refused(&key.check(), "Empty attribute name");
+    }
+    let named = Value::M(Item::new().with(" ", "").with("m", Value::M(Item::new())));
+    assert_eq!(Condition::eq(a(), named.clone()).check(), Ok(()));
+    assert_eq!(Update::new().set("a", named).check(), Ok(()));
+}
+
+#[test]
+fn names_are_looked_for_as_deep_as_values_nest() {
+    let lists = |levels: usize| {
+        let innermost = Value::M(Item::new().with("", 1));
+        (0..levels).fold(innermost, |inner, _| Value::L(vec![inner]))
+    };
+    let check = |levels: usize| Condition::eq(path("a"), lists(levels)).check();
+    refused(&check(30), "Empty attribute name");
+    refused(&check(31), "Empty attribute name");
+    refused(
+        &check(32),
+        "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
+         beyond supported limit",
     );
 }

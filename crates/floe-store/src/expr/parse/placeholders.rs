@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cursor::{WrittenName, WrittenPath, WrittenStep};
 use crate::error::{Error, Result};
-use crate::expr::check::{NESTING, check_path};
+use crate::expr::check::{NESTING, check_names, check_path, is_too_deep};
 use crate::expr::fault::Fault;
 use crate::expr::lex::is_placeholder;
 use crate::expr::path::Path;
@@ -50,8 +50,9 @@ impl<'a> Placeholders<'a> {
             }
         }
         self.values.check("ExpressionAttributeValues", ':')?;
+        check_names(self.values.iter().map(|(_, value)| value))?;
         for (key, value) in self.values.iter() {
-            if value.depth() > limits::NESTING_LEVELS_MAX {
+            if is_too_deep(value) {
                 return Err(Error::validation(format!(
                     "ExpressionAttributeValues contains invalid value: {NESTING} for key {key}"
                 )));

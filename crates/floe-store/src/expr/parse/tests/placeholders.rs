@@ -200,3 +200,14 @@ fn placeholders_are_shared_by_all_expressions_of_a_request() {
     };
     assert_eq!(outcome(names, values, request), Ok(()));
 }
+
+#[test]
+fn values_have_no_empty_names_inside() {
+    let empty = Value::L(vec![Value::M(Item::new().with("", 1))]);
+    let values = [(":v".to_owned(), empty), (":w".to_owned(), 1.into())].into();
+    let expected = Error::validation("Empty attribute name");
+    for text in ["a = :w", "a = :v", "a = = :v"] {
+        let result = Parser::new(None, Some(&values)).condition(text);
+        assert_eq!(result, Err(expected.clone()), "{text}");
+    }
+}
