@@ -65,7 +65,7 @@ pub const IN_OPERANDS_MAX: usize = 100;
 /// A placeholder (`#name`, `:value`) is at most 255 bytes long, its sign included.
 pub const PLACEHOLDER_BYTES_MAX: usize = 255;
 
-/// All names or all values that replace placeholders weigh at most 2 MB together.
+/// All placeholders of a request and the names and values that replace them weigh at most 2 MB together.
 pub const SUBSTITUTIONS_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// A path has at most 32 steps.

@@ -10,6 +10,7 @@ use crate::expr::lex::is_placeholder;
 use crate::expr::path::Path;
 use crate::expr::reserved::is_reserved;
 use crate::limits;
+use crate::size::value_size;
 use crate::text::Name;
 use crate::value::Value;
 
@@ -58,7 +59,23 @@ impl<'a> Placeholders<'a> {
                 )));
             }
         }
-        Ok(())
+        self.check_size()
+    }
+
+    /// Checks how much the maps weigh, each by itself first.
+    fn check_size(&self) -> Result<()> {
+        let names = self.names.bytes(|name| name.len());
+        let values = self.values.bytes(value_size);
+        let too_large = if names > limits::SUBSTITUTIONS_BYTES_MAX {
+            "ExpressionAttributeNames exceeds max size"
+        } else if values > limits::SUBSTITUTIONS_BYTES_MAX {
+            "ExpressionAttributeValues exceeds max size"
+        } else if names + values > limits::SUBSTITUTIONS_BYTES_MAX {
+            "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size"
+        } else {
+            return Ok(());
+        };
+        Err(Error::validation(too_large))
     }
 
     /// Refuses placeholders that no expression has used.
@@ -113,6 +130,13 @@ impl<'a, T> Substitutes<'a, T> {
 
     fn iter(&self) -> impl Iterator<Item = (&'a String, &'a T)> {
         self.given.into_iter().flatten()
+    }
+
+    /// The size of the keys and of what they stand for.
+    fn bytes(&self, size: impl Fn(&T) -> usize) -> usize {
+        self.iter()
+            .map(|(key, substitute)| key.len() + size(substitute))
+            .sum()
     }
 
     fn get(&mut self, placeholder: &str) -> Option<&'a T> {

@@ -211,3 +211,27 @@ fn values_have_no_empty_names_inside() {
         assert_eq!(result, Err(expected.clone()), "{text}");
     }
 }
+
+#[test]
+fn the_maps_weigh_up_to_two_megabytes_together() {
+    const MAX: usize = 2 * 1024 * 1024;
+    const VALUES: &str = "ExpressionAttributeValues exceeds max size";
+    const BOTH: &str =
+        "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size";
+    // With its placeholder, each weighs as much as is told.
+    let message = |name_bytes: usize, value_bytes: usize| {
+        let text = |bytes: usize| "x".repeat(bytes - 2);
+        let names = [("#n".to_owned(), Name::from(text(name_bytes)))].into();
+        let values = [(":v".to_owned(), Value::from(text(value_bytes)))].into();
+        let parsed = Parser::new(Some(&names), Some(&values)).condition("#n = :v");
+        parsed.map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    assert_eq!(message(1000, MAX - 1000), "");
+    assert_eq!(message(1000, MAX - 999), BOTH);
+    assert_eq!(message(3, MAX), BOTH);
+    assert_eq!(message(3, MAX + 1), VALUES);
+    assert_eq!(
+        message(MAX + 1, MAX + 1),
+        "ExpressionAttributeNames exceeds max size"
+    );
+}
