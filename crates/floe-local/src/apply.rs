@@ -5,6 +5,7 @@
 //! [`ItemChange::write`] puts it into the group and cannot. So a request that changes several items
 //! prepares all of them before it writes the first.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use floe_store::limits::ITEM_COLLECTION_BYTES_MAX;
@@ -98,6 +99,31 @@ impl ItemChange {
         new: Option<&StoredItem>,
         identity: Option<ServiceIdentity>,
     ) -> Result<Option<Self>> {
+        let change = Self::prepare_unweighed(group, table, key, old, new, identity)?;
+        let is_over = |change: &Self| {
+            let grown = change.collection.as_ref().map_or(0, |(_, bytes)| *bytes);
+            change.is_overweight(group, grown)
+        };
+        if change.as_ref().is_some_and(is_over) {
+            return Err(Error::ItemCollectionSizeLimitExceeded);
+        }
+        Ok(change)
+    }
+
+    /// As [`prepare`](Self::prepare), for one of several changes that are
+    /// [weighed together](Self::overweight).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when what is stored cannot be read.
+    pub(crate) fn prepare_unweighed(
+        group: &mut Group<'_>,
+        table: &Arc<Table>,
+        key: Vec<u8>,
+        old: Option<&StoredItem>,
+        new: Option<&StoredItem>,
+        identity: Option<ServiceIdentity>,
+    ) -> Result<Option<Self>> {
         let same = match (old, new) {
             (None, None) => true,
             (Some(old), Some(new)) => old.bytes == new.bytes,
@@ -175,13 +201,38 @@ impl ItemChange {
             let key = collection_key(&self.table.definition().key, &any.item)
                 .ok_or_else(|| damaged("item without its key"))?;
             let key = Bytes::from(key);
-            let weight = group.load_collection(&self.table, &key)?;
-            if bytes > 0 && weight.saturating_add_signed(bytes) > ITEM_COLLECTION_BYTES_MAX {
-                return Err(Error::ItemCollectionSizeLimitExceeded);
-            }
+            group.load_collection(&self.table, &key)?;
             self.collection = Some((key, bytes));
         }
         Ok(())
+    }
+
+    /// Which of these changes add to an item collection that all of them together would bring over
+    /// the limit.
+    pub(crate) fn overweight(group: &Group<'_>, changes: &[Option<Self>]) -> Vec<bool> {
+        let mut grown: HashMap<(u32, &Bytes), i64> = HashMap::new();
+        for change in changes.iter().flatten() {
+            if let Some((key, bytes)) = &change.collection {
+                *grown.entry((change.table.record.id, key)).or_default() += bytes;
+            }
+        }
+        let is_over = |change: &Self| {
+            let collection = change.collection.as_ref();
+            let grown = collection.and_then(|(key, _)| grown.get(&(change.table.record.id, key)));
+            change.is_overweight(group, grown.copied().unwrap_or(0))
+        };
+        let changes = changes.iter();
+        changes.map(|c| c.as_ref().is_some_and(is_over)).collect()
+    }
+
+    /// Whether the change adds to its item collection and that would be over the limit when it has
+    /// grown by so many bytes in all.
+    fn is_overweight(&self, group: &Group<'_>, grown: i64) -> bool {
+        let Some((key, bytes)) = &self.collection else {
+            return false;
+        };
+        let weight = group.loaded_collection(&self.table, key).unwrap_or(0);
+        *bytes > 0 && grown > 0 && weight.saturating_add_signed(grown) > ITEM_COLLECTION_BYTES_MAX
     }
 
     /// Puts the change into the group.

@@ -155,13 +155,15 @@ fn run(
     TransactWriteItems::check_bytes(bytes)?;
     let sizes = actions.iter().map(Action::size).collect();
     let mut changes = Vec::with_capacity(actions.len());
-    for (at, action) in actions.into_iter().enumerate() {
-        match action.prepare(group) {
-            Ok(change) => changes.extend(change),
-            Err(error) => return Err(cancel_for(error, reasons, at)),
-        }
+    for action in actions {
+        changes.push(action.prepare(group)?);
     }
-    for change in changes {
+    let overweight = ItemChange::overweight(group, &changes);
+    for (reason, _) in reasons.iter_mut().zip(overweight).filter(|(_, over)| *over) {
+        *reason = collection_too_large();
+    }
+    cancel_if_faulty(&mut reasons)?;
+    for change in changes.into_iter().flatten() {
         change.write(group);
     }
     if let Some(token) = token {
@@ -199,16 +201,10 @@ fn cancel_if_faulty(reasons: &mut Vec<CancellationReason>) -> Result<()> {
     })
 }
 
-/// A collection that would grow too large is the fault of one action.
-fn cancel_for(error: Error, mut reasons: Vec<CancellationReason>, at: usize) -> Error {
+/// The reason of each action that adds to a collection which the transaction would make too large.
+fn collection_too_large() -> CancellationReason {
     let code = CancellationCode::ItemCollectionSizeLimitExceeded;
-    match (&error, reasons.get_mut(at)) {
-        (Error::ItemCollectionSizeLimitExceeded, Some(reason)) => {
-            *reason = CancellationReason::new(code, error.to_string());
-            Error::TransactionCanceled { reasons }
-        }
-        _ => error,
-    }
+    CancellationReason::new(code, Error::ItemCollectionSizeLimitExceeded.to_string())
 }
 
 /// An action whose condition holds.
@@ -283,7 +279,7 @@ impl Action {
             Outcome::Checked => Ok(None),
             Outcome::Written(new) => {
                 let (old, new) = (self.old.as_ref(), new.as_ref());
-                ItemChange::prepare(group, &self.table, self.key, old, new, None)
+                ItemChange::prepare_unweighed(group, &self.table, self.key, old, new, None)
             }
         }
     }
@@ -316,5 +312,94 @@ impl Costs {
 
     fn finish(self) -> Vec<ConsumedCapacity> {
         self.by_table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use floe_store::limits::ITEM_COLLECTION_BYTES_MAX;
+    use floe_store::op::{CreateTable, DeleteItem, PutItem};
+    use floe_store::size::item_size;
+    use floe_store::table::{KeyKind, Projection};
+    use floe_store::{Engine, Item, TableDef};
+
+    use crate::answer::block_on;
+    use crate::kv::Bytes;
+    use crate::layout::key::collection_key;
+    use crate::{LocalEngine, Options};
+
+    /// A table whose items have no entry in its local index, so that a collection weighs its items.
+    fn engine() -> LocalEngine {
+        let engine = LocalEngine::memory_with(Options::new().background(false)).unwrap();
+        let table = TableDef::builder("Tab", "p", KeyKind::S)
+            .sort_key("s", KeyKind::N)
+            .local_index("by_other", "other", KeyKind::N, Projection::All);
+        block_on(engine.create_table(CreateTable::from(table.build().unwrap()))).unwrap();
+        engine
+    }
+
+    fn item(s: i64) -> Item {
+        Item::new()
+            .with("p", "a")
+            .with("s", s)
+            .with("v", "0123456789")
+    }
+
+    fn put(s: i64) -> TransactWrite {
+        PutItem::new("Tab", item(s)).into()
+    }
+
+    fn delete(s: i64) -> TransactWrite {
+        let key = Item::new().with("p", "a").with("s", s);
+        DeleteItem::new("Tab", key).into()
+    }
+
+    /// Makes the collection seem so heavy that this many more bytes fit.
+    fn leave_room(engine: &LocalEngine, bytes: u64) {
+        let shared = &engine.running.shared;
+        let names = ["Tab"];
+        let table = shared.tables(names.into_iter()).remove("Tab").unwrap();
+        let key = Bytes::from(collection_key(&table.definition().key, &item(0)).unwrap());
+        let weight = ITEM_COLLECTION_BYTES_MAX - bytes;
+        let fill = shared.run(move |group| {
+            let now = group.load_collection(&table, &key)?;
+            let more = i64::try_from(weight).unwrap() - i64::try_from(now).unwrap();
+            group.grow_collection(&table, key, more);
+            Ok(())
+        });
+        fill.wait().unwrap();
+    }
+
+    fn codes(engine: &LocalEngine, actions: Vec<TransactWrite>) -> Vec<CancellationCode> {
+        match block_on(engine.transact_write_items(TransactWriteItems::new(actions))) {
+            Ok(_) => Vec::new(),
+            Err(Error::TransactionCanceled { reasons }) => {
+                reasons.into_iter().map(|reason| reason.code).collect()
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    #[test]
+    fn actions_on_one_collection_are_weighed_together() {
+        use CancellationCode::{ItemCollectionSizeLimitExceeded as TooLarge, None as Fine};
+        let size = u64::try_from(item_size(&item(1))).unwrap();
+        let engine = engine();
+        assert_eq!(codes(&engine, vec![put(1)]), []);
+        leave_room(&engine, 2 * size - 1);
+        let other = PutItem::new("Tab", item(9).with("p", "b"));
+        // Each would fit alone.
+        let both = vec![put(2), other.clone().into(), put(3)];
+        assert_eq!(codes(&engine, both), [TooLarge, Fine, TooLarge]);
+        // What is removed makes room, in whatever order.
+        let swap = vec![put(2), put(3), delete(1)];
+        assert_eq!(codes(&engine, swap), []);
+        // Now there is room for less than one.
+        assert_eq!(codes(&engine, vec![put(4), other.into()]), [TooLarge, Fine]);
+        let alone = engine.write_item(PutItem::new("Tab", item(4)).into());
+        assert_eq!(block_on(alone), Err(Error::ItemCollectionSizeLimitExceeded));
+        assert_eq!(codes(&engine, vec![delete(2), put(4)]), []);
     }
 }
