@@ -6,6 +6,7 @@ use floe_store::op::{
     ConditionCheck, DeleteItem, PutItem, TransactGet, TransactGetItems, TransactWrite,
     TransactWriteItems, UpdateItem,
 };
+use floe_store::size::item_size;
 use floe_store::{Error, Item, TableDef, Value};
 
 use crate::{enveloped, expect, expect_code, id, order_key, orders, simple, text};
@@ -215,6 +216,31 @@ fn what_is_wrong_with_an_action_for_its_table_is_a_reason() {
     let update = UpdateItem::new("Orders", order_key(), large);
     assert!(update.check(&orders()).is_err());
     assert_eq!(check(update.into()), Ok(()));
+}
+
+#[test]
+fn an_update_in_a_transaction_may_fill_an_item() {
+    let bare = item_size(&id("a").with("v", ""));
+    let update = |bytes: usize| {
+        let fill = Update::new().set("v", text(bytes - bare));
+        UpdateItem::new("Simple", id("a"), fill)
+    };
+    let apply = |bytes: usize| {
+        let action = TransactWrite::from(update(bytes));
+        action
+            .check(&simple())
+            .and_then(|()| action.apply(&simple(), None))
+    };
+    // The request of the same update alone is already too large.
+    assert!(update(409_600).check(&simple()).is_err());
+    let filled = apply(409_600).unwrap().unwrap();
+    assert_eq!(item_size(&filled), 409_600);
+    let reason = apply(409_601).unwrap_err();
+    assert_eq!(reason.code, CancellationCode::ValidationError);
+    assert_eq!(
+        reason.message.as_deref(),
+        Some("Item size to update has exceeded the maximum allowed size")
+    );
 }
 
 #[test]
