@@ -22,6 +22,8 @@
 //! The store below checks an xxh3 checksum of every block when it is read from disk and of every
 //! batch when a journal is replayed, so values carry no checksum of their own.
 
+mod salvage;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -38,6 +40,8 @@ use fjall::{
 };
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
+
+pub(crate) use salvage::{Gap, Salvage};
 
 /// Bytes that are cheap to clone: a view of a block of the store, or an allocation of their own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -329,7 +333,7 @@ impl Kv {
         match &space.keyspace {
             Some(keyspace) => match keyspace.get(key) {
                 Ok(value) => Ok(value.map(Bytes)),
-                Err(e) => Err(storage("a read failed", &e)),
+                Err(e) => Err(read_failed(e)),
             },
             None => self.snapshot().get(space, key),
         }
@@ -532,7 +536,7 @@ impl Snapshot {
         match (self, &space.keyspace) {
             (Self::Disk(snapshot), Some(keyspace)) => match snapshot.get(keyspace, key) {
                 Ok(value) => Ok(value.map(Bytes)),
-                Err(e) => Err(storage("a read failed", &e)),
+                Err(e) => Err(read_failed(e)),
             },
             (Self::Memory(state), None) => {
                 Ok(state.get(&space.id).and_then(|map| map.get(key)).cloned())
@@ -617,7 +621,7 @@ impl Iterator for Walk {
                 };
                 Some(match guard.into_inner() {
                     Ok((key, value)) => Ok((Bytes(key), Bytes(value))),
-                    Err(e) => Err(storage("a read failed", &e)),
+                    Err(e) => Err(read_failed(e)),
                 })
             }
             Source::Memory(walk) => walk.next(self.direction).map(Ok),
@@ -812,6 +816,10 @@ fn open_error(dir: &Path, error: &fjall::Error) -> Error {
 
 fn storage(what: &str, error: &fjall::Error) -> Error {
     Error::Storage(format!("{what}: {error}"))
+}
+
+fn read_failed(error: impl Into<fjall::Error>) -> Error {
+    storage("a read failed", &error.into())
 }
 
 fn failed_before() -> CommitError {

@@ -186,20 +186,24 @@ async fn every_flipped_byte_of_a_sorted_file_is_found() {
     assert!(examine(&path).is_clean());
 }
 
+/// Damages a file in the first note behind this part of it.
+fn damage_note(file: &Path, part: f64) {
+    let bytes = fs::read(file).unwrap();
+    let from = (bytes.len() as f64 * part) as usize;
+    let mut notes = bytes[from..].windows(20);
+    flip(
+        file,
+        from + notes.position(|window| window == [b'x'; 20]).unwrap(),
+    );
+}
+
 #[tokio::test]
 async fn a_damaged_block_is_told_with_its_place_and_the_rest_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 2000).await;
     let file = sorted_files(&path).remove(0);
-    // In the note of an item, in the middle of the items.
-    let bytes = fs::read(&file).unwrap();
-    let at = bytes.len() / 4;
-    let at = at
-        + bytes[at..]
-            .windows(20)
-            .position(|window| window == [b'x'; 20])
-            .unwrap();
-    flip(&file, at);
+    // In the middle of the items.
+    damage_note(&file, 0.25);
     let report = examine(&path);
     assert_eq!(count(&report, FindingKind::DamagedFile), 1, "{report:#?}");
     assert_eq!(count(&report, FindingKind::Unreadable), 1, "{report:#?}");
@@ -235,14 +239,7 @@ async fn a_damaged_block_of_an_index_does_not_hide_its_other_entries() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 2000).await;
     let file = sorted_files(&path).remove(0);
-    let bytes = fs::read(&file).unwrap();
-    let at = bytes.len() * 3 / 4;
-    let at = at
-        + bytes[at..]
-            .windows(20)
-            .position(|window| window == [b'x'; 20])
-            .unwrap();
-    flip(&file, at);
+    damage_note(&file, 0.75);
     let report = examine(&path);
     assert_eq!(report.checked.items, 2000);
     assert!(
@@ -250,6 +247,40 @@ async fn a_damaged_block_of_an_index_does_not_hide_its_other_entries() {
         "{report:#?}"
     );
     assert_eq!(report.findings_total, 2, "{report:#?}");
+}
+
+#[tokio::test]
+async fn what_lies_between_damaged_blocks_is_read_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = closed_store(dir.path(), 2000).await;
+    let files = sorted_files(&path);
+    // Two blocks of items, one of index entries, and two of change records.
+    for part in [0.1, 0.35, 0.75] {
+        damage_note(&files[0], part);
+    }
+    for part in [0.2, 0.8] {
+        damage_note(&files[1], part);
+    }
+    let check = |report: &Report| {
+        assert_eq!(count(report, FindingKind::DamagedFile), 2, "{report:#?}");
+        assert_eq!(count(report, FindingKind::Unreadable), 5, "{report:#?}");
+        let totals = (report.findings_total, report.repaired_total);
+        assert_eq!(totals, (7, 0), "nothing else is wrong: {report:#?}");
+        // A block holds some forty entries.
+        let checked = report.checked;
+        assert!((1900..2000).contains(&checked.items), "{checked:?}");
+        assert!((1950..2000).contains(&checked.index_entries), "{checked:?}");
+        assert!(
+            (1900..2000).contains(&checked.change_records),
+            "{checked:?}"
+        );
+        assert_eq!(checked.expiry_entries, 2000);
+    };
+    let report = examine(&path);
+    check(&report);
+    let repaired = doctor::examine(&path, true, |_| {}).unwrap();
+    check(&repaired);
+    assert_eq!(examine(&path).checked.entries, report.checked.entries);
 }
 
 #[tokio::test]

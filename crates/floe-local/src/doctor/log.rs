@@ -10,8 +10,8 @@ use std::ops::Bound;
 use floe_store::Result;
 
 use super::catalog::Catalog;
-use super::{Examiner, Finding, FindingKind, Stage, hex};
-use crate::kv::{Bytes, Direction, Space, Walk};
+use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
+use crate::kv::{Bytes, Salvage, Space};
 use crate::layout::record::{ShardRecord, StreamRecord};
 use crate::layout::{CHANGES_SPACE, change};
 
@@ -182,7 +182,7 @@ impl Examiner<'_> {
 
 /// The records of all streams in the order of their numbers.
 struct Merged {
-    walks: Vec<(u32, Walk)>,
+    walks: Vec<(u32, Salvage)>,
     /// The next record of each walk.
     heads: BinaryHeap<Reverse<(u64, usize, Bytes)>>,
     /// Whether everything could be read so far.
@@ -193,7 +193,7 @@ impl Merged {
     fn new(examiner: &mut Examiner<'_>, catalog: &Catalog, space: &Space) -> Self {
         let snapshot = examiner.moment.snapshot.clone();
         let walk = |stream: &u32| {
-            let walk = snapshot.range(space, change::bounds(*stream), Direction::Forward);
+            let walk = snapshot.salvage(space, change::bounds(*stream));
             (*stream, walk)
         };
         let mut merged = Self {
@@ -223,26 +223,29 @@ impl Merged {
         let Some((stream, walk)) = self.walks.get_mut(at) else {
             return;
         };
-        let read = walk.next().map(|entry| {
-            let (key, value) = entry?;
-            Ok::<_, floe_store::Error>((change::decode_key(&key)?.1, value))
-        });
-        match read {
-            None => {}
-            Some(Ok((sequence, value))) => self.heads.push(Reverse((sequence, at, value))),
-            Some(Err(error)) => {
-                // The rest of the stream is left out: what follows a damaged block cannot be trusted.
-                self.complete = false;
-                let table = catalog
-                    .streams
-                    .get(stream)
-                    .map(|stream| stream.table_name.clone());
-                let what = format!("{error} stream={stream}");
-                examiner.find(Finding {
-                    table,
-                    ..Finding::new(FindingKind::Unreadable, what)
-                });
-            }
+        for entry in walk {
+            let what = match entry {
+                Ok((key, value)) => match change::decode_key(&key) {
+                    Ok((_, sequence)) => {
+                        self.heads.push(Reverse((sequence, at, value)));
+                        return;
+                    }
+                    Err(error) => (FindingKind::Undecodable, error.to_string(), Some(hex(&key))),
+                },
+                Err(gap) => (FindingKind::Unreadable, walk::gap_text(&gap), None),
+            };
+            // What is missing behind it may have been there.
+            self.complete = false;
+            let (kind, what, key) = what;
+            let table = catalog
+                .streams
+                .get(stream)
+                .map(|stream| stream.table_name.clone());
+            examiner.find(Finding {
+                table,
+                key,
+                ..Finding::new(kind, format!("{what} stream={stream}"))
+            });
         }
     }
 }

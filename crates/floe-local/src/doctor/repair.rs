@@ -13,7 +13,7 @@ use super::compare::{Owner, owner};
 use super::table::{Subject, derived, read_item};
 use crate::catalog::Table;
 use crate::commit::Group;
-use crate::kv::{Bytes, Direction};
+use crate::kv::Bytes;
 use crate::layout::key::EntryKind;
 use crate::layout::record::{Count, decode_weight, encode_weight};
 
@@ -82,7 +82,7 @@ impl Examiner<'_> {
         Ok(())
     }
 
-    /// Removes all entries of a kind that the table does not have.
+    /// Removes all entries of a kind that the table does not have, as far as they can be read.
     pub(super) fn remove_strays(
         &mut self,
         subject: &Subject,
@@ -97,21 +97,30 @@ impl Examiner<'_> {
             let removed = shared.run(move |group| {
                 let shared = group.shared();
                 let Some(table) = shared.catalog.get_by_id(id) else {
-                    return Ok(0);
+                    return Ok((0, true));
                 };
                 // In a group of its own, the snapshot is the present. No id is ever used again, so what
                 // the table did not have before it will not have later.
                 let snapshot = shared.kv.snapshot();
-                let strays = snapshot.range(&table.space, kind.bounds(), Direction::Forward);
-                let mut removed = 0;
-                for entry in strays.take(STRAYS_MAX) {
-                    group.remove(&table.space, entry?.0);
+                let (mut removed, mut complete) = (0, true);
+                for entry in snapshot.salvage(&table.space, kind.bounds()) {
+                    let Ok((key, _)) = entry else {
+                        complete = false;
+                        continue;
+                    };
+                    group.remove(&table.space, key);
                     removed += 1;
+                    if removed == STRAYS_MAX {
+                        break;
+                    }
                 }
-                Ok(removed)
+                Ok((removed, complete))
             });
-            if removed.wait()? < STRAYS_MAX {
-                self.report.set_repaired(number);
+            let (removed, complete) = removed.wait()?;
+            if removed < STRAYS_MAX {
+                if complete {
+                    self.report.set_repaired(number);
+                }
                 return Ok(());
             }
         }

@@ -157,3 +157,139 @@ fn the_end_of_a_prefix_is_the_next_key_that_does_not_have_it() {
     assert_eq!(prefix_end(&[255, 255]), None);
     assert_eq!(prefix_end(&[]), None);
 }
+
+/// A store of one sorted file with numbered keys, of which some blocks were damaged, each in the value of
+/// one of these keys.
+fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
+    let value = |n: u32| format!("<value {n:06}>{}", "x".repeat(100)).into_bytes();
+    let kv = Kv::open(dir, &OPTIONS).unwrap();
+    let space = kv.space("a").unwrap();
+    let entries = (0..count).map(|n| Ok((Bytes::from(&n.to_be_bytes()[..]), value(n).into())));
+    kv.load(&space, entries).unwrap();
+    let keyspace = space.keyspace.as_ref().unwrap();
+    let paths: Vec<_> = keyspace
+        .tree
+        .current_version()
+        .iter_tables()
+        .map(|table| table.path.to_path_buf())
+        .collect();
+    let [path] = &paths[..] else {
+        panic!("one file was expected: {paths:?}");
+    };
+    let path = path.clone();
+    drop((space, kv));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for n in damaged {
+        let value = value(*n);
+        let at = bytes
+            .windows(value.len())
+            .position(|window| window == value);
+        bytes[at.unwrap()] ^= 0x40;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let kv = Kv::open(dir, &OPTIONS).unwrap();
+    let space = kv.find_space("a").unwrap();
+    (kv, space)
+}
+
+fn number(key: &[u8]) -> u32 {
+    u32::from_be_bytes(key.try_into().unwrap())
+}
+
+/// Salvages what is within bounds, and compares it with lookups of all keys: everything that can be
+/// looked up is there, in order, and everything else is in a gap. Answers how many gaps there are.
+fn check_salvage(kv: &Kv, space: &Space, count: u32, bounds: std::ops::Range<u32>) -> usize {
+    let snapshot = kv.snapshot();
+    let bound = |n: u32| n.to_be_bytes().to_vec();
+    let within = (
+        Bound::Included(bound(bounds.start)),
+        Bound::Excluded(bound(bounds.end)),
+    );
+    let (mut found, mut gaps) = (Vec::new(), Vec::new());
+    for entry in snapshot.salvage(space, within) {
+        match entry {
+            Ok((key, value)) => found.push((number(&key), value)),
+            Err(gap) => gaps.push(gap),
+        }
+    }
+    let mut expected = Vec::new();
+    for n in (0..count).filter(|n| bounds.contains(n)) {
+        match snapshot.get(space, &n.to_be_bytes()) {
+            Ok(value) => expected.extend(value.map(|value| (n, value))),
+            Err(_) => {
+                let covers = |gap: &Gap| {
+                    gap.after.as_ref().is_none_or(|after| number(after) < n)
+                        && gap.before.as_ref().is_none_or(|before| n < number(before))
+                };
+                assert!(gaps.iter().any(covers), "n={n} gaps={gaps:?}");
+            }
+        }
+    }
+    assert!(!expected.is_empty());
+    assert_eq!(found, expected);
+    gaps.len()
+}
+
+#[test]
+fn everything_around_and_between_damaged_blocks_is_salvaged() {
+    for (damaged, gaps) in [
+        (&[][..], 0),
+        (&[1000], 1),
+        (&[0], 1),
+        (&[1999], 1),
+        (&[300, 1000, 1700], 3),
+        // Blocks that follow each other are one gap.
+        (&[1000, 1030, 1060, 1090, 1120], 1),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (kv, space) = damaged_store(dir.path(), 2000, damaged);
+        let found = check_salvage(&kv, &space, 2000, 0..2000);
+        assert_eq!(found, gaps, "{damaged:?}");
+        check_salvage(&kv, &space, 2000, 500..1500);
+        assert_eq!(check_salvage(&kv, &space, 2000, 1200..1600), 0);
+    }
+}
+
+#[test]
+fn what_was_written_since_is_salvaged_inside_a_gap_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (kv, space) = damaged_store(dir.path(), 2000, &[500, 1000]);
+    let before = kv.snapshot();
+    let key = |n: u32| n.to_be_bytes();
+    commit(
+        &kv,
+        &space,
+        &[
+            (&key(500), Some(b"new")),
+            (&key(1000), None),
+            (&key(1500), Some(b"new")),
+        ],
+    );
+    check_salvage(&kv, &space, 2000, 0..2000);
+    let newly = |snapshot: &Snapshot| {
+        let entries = snapshot.salvage(&space, (Bound::Unbounded, Bound::Unbounded));
+        let new = entries
+            .filter_map(Result::ok)
+            .filter(|(_, v)| **v == b"new"[..]);
+        new.map(|(key, _)| number(&key)).collect::<Vec<_>>()
+    };
+    assert_eq!(newly(&kv.snapshot()), [500, 1500]);
+    assert!(newly(&before).is_empty());
+}
+
+#[test]
+fn a_file_of_which_nothing_can_be_read_is_one_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let all: Vec<u32> = (0..200).collect();
+    let (kv, space) = damaged_store(dir.path(), 200, &all);
+    commit(&kv, &space, &[(&[0xff; 4], Some(b"new"))]);
+    let entries = kv
+        .snapshot()
+        .salvage(&space, (Bound::Unbounded, Bound::Unbounded));
+    let entries: Vec<_> = entries.collect();
+    let [Err(gap), Ok((key, _))] = &entries[..] else {
+        panic!("{entries:?}");
+    };
+    assert_eq!((&gap.after, &gap.before), (&None, &None));
+    assert_eq!(number(key), u32::MAX);
+}
