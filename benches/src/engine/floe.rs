@@ -10,11 +10,11 @@ use floe_local::{Durability, LocalEngine, Options};
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path as AttributePath};
 use floe_store::op::{BatchWriteItem, GetItem, PutItem, Query, TransactWriteItems};
 use floe_store::table::{KeyKind, Projection, StreamView};
-use floe_store::{Engine, TableDef, Value};
+use floe_store::{Engine, Item, TableDef, Value};
 use tokio::runtime::Runtime;
 
 use super::data::{self, PARTITION, Picker};
-use super::{Fallible, Subject};
+use super::{Fallible, Look, Subject};
 use crate::measure::Rate;
 
 const TABLE: &str = "Customers";
@@ -76,6 +76,15 @@ fn put(n: u64, score: u64) -> PutItem {
         .condition(Condition::attribute_exists(AttributePath::attribute("pk")))
 }
 
+fn use_item(item: &Item, look: Look) {
+    if look == Look::Read {
+        item.iter().for_each(|attribute| {
+            black_box(attribute);
+        });
+    }
+    black_box(item);
+}
+
 /// Repeats a step in one task until the time is over.
 async fn repeat<F: Future<Output = Fallible<u64>>>(
     duration: Duration,
@@ -96,19 +105,25 @@ async fn repeat<F: Future<Output = Fallible<u64>>>(
 }
 
 impl Subject for Floe {
-    fn get(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate> {
+    fn get(&self, picker: &mut Picker, look: Look, duration: Duration) -> Fallible<Rate> {
         let picker = &*picker;
         self.runtime.block_on(repeat(duration, || async {
             for _ in 0..100 {
                 let get = GetItem::new(TABLE, data::key(picker.item()));
                 let output = self.engine.get_item(get).await?;
-                black_box(output.item.ok_or("an item is missing")?);
+                use_item(&output.item.ok_or("an item is missing")?, look);
             }
             Ok(100)
         }))
     }
 
-    fn query(&self, picker: &mut Picker, count: usize, duration: Duration) -> Fallible<Rate> {
+    fn query(
+        &self,
+        picker: &mut Picker,
+        count: usize,
+        look: Look,
+        duration: Duration,
+    ) -> Fallible<Rate> {
         let picker = &*picker;
         self.runtime.block_on(repeat(duration, || async {
             let start = picker.start_of(count);
@@ -116,7 +131,8 @@ impl Subject for Floe {
             let from = KeyOp::Ge(Value::from(start % PARTITION));
             let condition = KeyCondition::partition("pk", partition).and("sk", from);
             let query = Query::new(TABLE, condition).limit(count).consistent();
-            let page = black_box(self.engine.query(query).await?);
+            let page = self.engine.query(query).await?;
+            page.items.iter().for_each(|item| use_item(item, look));
             if page.items.len() == count {
                 Ok(1)
             } else {

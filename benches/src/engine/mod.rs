@@ -59,12 +59,28 @@ impl Plan {
     }
 }
 
+/// What is done with the items that are read. Only the engine makes a difference: the raw store has
+/// no values, and `dynoxide-rs` makes them always.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Look {
+    /// They are taken as they come.
+    Take,
+    /// Every value is looked at.
+    Read,
+}
+
 /// One of the stores side by side.
 pub(crate) trait Subject {
     /// Reads items by their keys, one after the other, for so long.
-    fn get(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate>;
+    fn get(&self, picker: &mut Picker, look: Look, duration: Duration) -> Fallible<Rate>;
     /// Reads `count` consecutive items of a partition, again and again.
-    fn query(&self, picker: &mut Picker, count: usize, duration: Duration) -> Fallible<Rate>;
+    fn query(
+        &self,
+        picker: &mut Picker,
+        count: usize,
+        look: Look,
+        duration: Duration,
+    ) -> Fallible<Rate>;
     /// Replaces items under a condition, durably, from so many writers at once.
     fn put(&self, picker: &mut Picker, writers: usize, duration: Duration) -> Fallible<Rate>;
     /// Replaces three items under conditions, all or nothing and durably, from one writer.
@@ -73,8 +89,8 @@ pub(crate) trait Subject {
 
 #[derive(Clone, Copy)]
 enum Work {
-    Get,
-    Query(usize),
+    Get(Look),
+    Query(usize, Look),
     Put(usize),
     Transact,
 }
@@ -82,8 +98,8 @@ enum Work {
 impl Work {
     fn on(self, subject: &dyn Subject, picker: &mut Picker, round: Duration) -> Fallible<f64> {
         let rate = match self {
-            Self::Get => subject.get(picker, round),
-            Self::Query(count) => subject.query(picker, count, round),
+            Self::Get(look) => subject.get(picker, look, round),
+            Self::Query(count, look) => subject.query(picker, count, look, round),
             Self::Put(writers) => subject.put(picker, writers, round),
             Self::Transact => subject.transact(picker, round),
         };
@@ -100,9 +116,16 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    case("get", Work::Get, Some(0.5), Some(4.0)),
-    case("query_20", Work::Query(20), Some(0.5), Some(6.0)),
-    case("query_1000", Work::Query(1000), None, None),
+    case("get", Work::Get(Look::Take), Some(0.5), Some(4.0)),
+    case("get_read", Work::Get(Look::Read), None, None),
+    case(
+        "query_20",
+        Work::Query(20, Look::Take),
+        Some(0.5),
+        Some(6.0),
+    ),
+    case("query_20_read", Work::Query(20, Look::Read), None, None),
+    case("query_1000", Work::Query(1000, Look::Take), None, None),
     case("put_1", Work::Put(1), Some(0.8), Some(5.0)),
     case("put_16", Work::Put(16), None, None),
     case("put_64", Work::Put(64), Some(0.6), Some(25.0)),
@@ -221,8 +244,8 @@ fn run_growth(plan: &Plan) -> Fallible<bool> {
     // The engine may grow slower than the raw store by a tenth for noise, no more.
     const SLACK: f64 = 1.25;
     let works = [
-        ("get", Work::Get),
-        ("query_20", Work::Query(20)),
+        ("get", Work::Get(Look::Take)),
+        ("query_20", Work::Query(20, Look::Take)),
         ("put_64", Work::Put(64)),
     ];
     let mut smallest: Option<[(f64, f64); 3]> = None;

@@ -8,10 +8,11 @@ use std::time::Duration;
 use fjall::{
     Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch as WriteBatch, PersistMode, Readable,
 };
+use floe_store::env::{Random, SeededRandom};
 use floe_store::size::item_size;
 
 use super::data::{self, PARTITION, Picker};
-use super::{Fallible, Subject};
+use super::{Fallible, Look, Subject};
 use crate::measure::{Rate, repeat};
 
 pub(crate) struct Raw {
@@ -92,8 +93,18 @@ impl Raw {
     }
 }
 
+/// The partitions are spread by a hash before their keys, as the engine's are: keys that come in order
+/// make a tree that no real table has.
+fn partition_prefix(n: u64) -> Vec<u8> {
+    let partition = data::partition_key(n / PARTITION);
+    let hash = SeededRandom::new(n / PARTITION).next_u64();
+    let mut key = (hash as u16).to_be_bytes().to_vec();
+    key.extend_from_slice(partition.as_bytes());
+    key
+}
+
 fn key(n: u64) -> Vec<u8> {
-    let mut key = data::partition_key(n / PARTITION).into_bytes();
+    let mut key = partition_prefix(n);
     key.push(0);
     key.extend_from_slice(&(n % PARTITION).to_be_bytes());
     key
@@ -107,7 +118,7 @@ fn index_key(n: u64) -> Vec<u8> {
 }
 
 impl Subject for Raw {
-    fn get(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate> {
+    fn get(&self, picker: &mut Picker, _: Look, duration: Duration) -> Fallible<Rate> {
         repeat(duration, || {
             for _ in 0..100 {
                 let value = self.items.get(key(picker.item()))?;
@@ -117,10 +128,16 @@ impl Subject for Raw {
         })
     }
 
-    fn query(&self, picker: &mut Picker, count: usize, duration: Duration) -> Fallible<Rate> {
+    fn query(
+        &self,
+        picker: &mut Picker,
+        count: usize,
+        _: Look,
+        duration: Duration,
+    ) -> Fallible<Rate> {
         repeat(duration, || {
             let start = picker.start_of(count);
-            let mut end = data::partition_key(start / PARTITION).into_bytes();
+            let mut end = partition_prefix(start);
             end.push(1);
             let snapshot = self.database.snapshot();
             let mut read = 0;

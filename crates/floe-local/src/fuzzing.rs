@@ -18,6 +18,9 @@ use crate::layout::{change, item};
 pub fn item(bytes: &[u8]) {
     if let Ok((size, decoded)) = item::decode_sized(bytes) {
         assert_eq!(item::encode_sized(&decoded, size), bytes);
+        // Once more from the values, not from the bytes that the item came from.
+        let decoded: Item = decoded.into_iter().collect();
+        assert_eq!(item::encode_sized(&decoded, size), bytes);
         assert_eq!(item::decode(&item::encode(&decoded)), Ok(decoded));
     }
     let _change = change::decode(bytes, 1, 1);

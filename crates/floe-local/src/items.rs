@@ -448,11 +448,8 @@ impl Collection {
         };
         let key = Bytes::from(key);
         group.load_collection(table, &key)?;
-        let attributes = schema.partition.iter();
         Ok(Some(Self {
-            partition: attributes
-                .filter_map(|a| Some((a.name.clone(), item.get(&a.name)?.clone())))
-                .collect(),
+            partition: item.pick(schema.partition.iter().map(|attribute| &attribute.name)),
             table: table.clone(),
             key,
         }))

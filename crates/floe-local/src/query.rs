@@ -14,7 +14,7 @@ use crate::engine::Shared;
 use crate::items::{key_of, read};
 use crate::kv::{Bytes, Direction, KeyBounds, Snapshot};
 use crate::layout::damaged;
-use crate::layout::item::{decode, decode_like, decode_size};
+use crate::layout::item::{decode, decode_size};
 use crate::layout::key::{Entries, in_segment, index_key, item_key};
 
 /// Reads a page of the items under one partition key.
@@ -90,6 +90,9 @@ fn start_key(entries: Entries, plan: &ReadPlan<'_>) -> Result<Option<Vec<u8>>> {
     }))
 }
 
+/// For how many items a page has room at first.
+const ITEMS_EXPECTED: usize = 64;
+
 fn read_page(
     shared: &Shared,
     table: &Table,
@@ -107,7 +110,10 @@ fn read_page(
         table,
         plan,
         meter: Meter::new(plan),
-        page: Page::default(),
+        page: Page {
+            items: Vec::with_capacity(plan.limit.unwrap_or(ITEMS_EXPECTED).min(ITEMS_EXPECTED)),
+            ..Page::default()
+        },
     };
     let mut last: Option<Bytes> = None;
     for entry in snapshot.range(&table.space, bounds, direction) {
@@ -150,7 +156,7 @@ impl PageReader<'_> {
             self.page.count += 1;
             return Ok(());
         }
-        let (_, entry) = decode_like(value, self.page.items.last())?;
+        let entry = decode(value)?;
         if full {
             self.page.last_key = Some(self.plan.last_key(&entry));
         }

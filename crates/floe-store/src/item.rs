@@ -3,11 +3,19 @@
 //! An item is a vector sorted by attribute name. Items are small and read far more often than
 //! changed, so a sorted vector beats a tree or a hash map on each point that matters here: one
 //! allocation, cheap decoding in stored order, and one order for equality, hashing and bytes.
+//!
+//! An item that comes from an engine stays in its [packed](Item::from_packed) form until someone asks
+//! for its attributes. Much of what is read is only passed on, counted, or asked for one attribute.
+
+mod packed;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::text::Name;
 use crate::value::Value;
+use packed::Packed;
 
 /// A set of named values: a row of a table, a key, or the inside of a map value.
 ///
@@ -18,43 +26,63 @@ use crate::value::Value;
 /// assert_eq!(item.get("quantity"), Some(&Value::from(3)));
 /// assert_eq!(format!("{item:?}"), r#"{"id": "o-1", "quantity": 3}"#);
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Clone)]
 pub struct Item {
+    form: Form,
+}
+
+#[derive(Clone)]
+enum Form {
     /// Sorted by name, each name once.
-    attributes: Vec<(Name, Value)>,
+    Open(Vec<(Name, Value)>),
+    /// As it was stored. Copies of the item share it.
+    Packed(Arc<Packed>),
 }
 
 impl Item {
     /// An item without attributes.
     pub const fn new() -> Self {
-        Self {
-            attributes: Vec::new(),
-        }
+        Self::of_sorted(Vec::new())
     }
 
     /// An item without attributes, with room for so many.
     pub fn with_capacity(capacity: usize) -> Self {
+        Self::of_sorted(Vec::with_capacity(capacity))
+    }
+
+    /// An item of these attributes, each name greater than the one before.
+    const fn of_sorted(attributes: Vec<(Name, Value)>) -> Self {
         Self {
-            attributes: Vec::with_capacity(capacity),
+            form: Form::Open(attributes),
         }
     }
 
-    /// An item of these attributes, if each name is greater than the one before: what a decoder has at
-    /// hand, without another look for the place of each.
+    /// The item of the bytes that [`pack_into`](Self::pack_into) has written; `None` for others.
+    ///
+    /// All of the bytes are checked, and copied. Values are made when they are first asked for.
     ///
     /// ```
-    /// use floe_store::{Item, Name, Value};
+    /// use floe_store::Item;
     ///
-    /// let attribute = |name: &str| (Name::from(name), Value::from(1));
-    /// let item = Item::from_sorted(vec![attribute("a"), attribute("b")]).unwrap();
-    /// assert_eq!(item, Item::new().with("a", 1).with("b", 1));
-    /// assert_eq!(Item::from_sorted(vec![attribute("b"), attribute("a")]), None);
-    /// assert_eq!(Item::from_sorted(vec![attribute("a"), attribute("a")]), None);
+    /// let item = Item::new().with("id", "o-1").with("quantity", 3);
+    /// let mut bytes = Vec::new();
+    /// item.pack_into(&mut bytes);
+    /// assert_eq!(Item::from_packed(&bytes), Some(item));
+    /// assert_eq!(Item::from_packed(&bytes[1..]), None);
     /// ```
-    pub fn from_sorted(attributes: Vec<(Name, Value)>) -> Option<Self> {
-        let sorted =
-            attributes.is_sorted_by(|(before, _), (name, _)| before.as_str() < name.as_str());
-        sorted.then_some(Self { attributes })
+    pub fn from_packed(bytes: &[u8]) -> Option<Self> {
+        let packed = Packed::check(bytes)?;
+        Some(Self {
+            form: Form::Packed(Arc::new(packed)),
+        })
+    }
+
+    /// Appends the item as an engine stores it: compact, the same bytes for equal items.
+    pub fn pack_into(&self, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Open(attributes) => packed::pack(out, attributes),
+            Form::Packed(packed) => out.extend_from_slice(packed.bytes()),
+        }
     }
 
     /// The item with this attribute set.
@@ -68,17 +96,17 @@ impl Item {
     pub fn insert(&mut self, name: impl Into<Name>, value: impl Into<Value>) -> Option<Value> {
         let (name, value) = (name.into(), value.into());
         // Decoding and building in order append at the end.
-        if self.attributes.last().is_none_or(|(last, _)| *last < name) {
-            self.attributes.push((name, value));
+        let attributes = self.open();
+        if attributes.last().is_none_or(|(last, _)| *last < name) {
+            attributes.push((name, value));
             return None;
         }
-        match self.position(&name) {
-            Ok(at) => self
-                .attributes
+        match position(attributes, &name) {
+            Ok(at) => attributes
                 .get_mut(at)
                 .map(|(_, old)| std::mem::replace(old, value)),
             Err(at) => {
-                self.attributes.insert(at, (name, value));
+                attributes.insert(at, (name, value));
                 None
             }
         }
@@ -86,45 +114,123 @@ impl Item {
 
     /// Removes an attribute and returns the value that it had.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let at = self.position(name).ok()?;
-        Some(self.attributes.remove(at).1)
+        let attributes = self.open();
+        let at = position(attributes, name).ok()?;
+        Some(attributes.remove(at).1)
     }
 
     /// The value of an attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        let at = self.position(name).ok()?;
-        self.attributes.get(at).map(|(_, value)| value)
+        let attributes = self.attributes();
+        let at = position(attributes, name).ok()?;
+        attributes.get(at).map(|(_, value)| value)
     }
 
     /// The value of an attribute, to be changed in place.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        let at = self.position(name).ok()?;
-        self.attributes.get_mut(at).map(|(_, value)| value)
+        let attributes = self.open();
+        let at = position(attributes, name).ok()?;
+        attributes.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Copies of these attributes, where they are there: a key, or a projection.
+    ///
+    /// ```
+    /// use floe_store::{Item, Name};
+    ///
+    /// let item = Item::new().with("id", "o-1").with("quantity", 3).with("state", "open");
+    /// let names = ["state", "id", "colour"].map(Name::from);
+    /// assert_eq!(item.pick(&names), Item::new().with("id", "o-1").with("state", "open"));
+    /// ```
+    #[must_use]
+    pub fn pick<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Self {
+        let value = |name: &Name| match &self.form {
+            Form::Packed(packed) => packed.value(name),
+            Form::Open(_) => self.get(name).cloned(),
+        };
+        let names = names.into_iter();
+        names
+            .filter_map(|name| Some((name.clone(), value(name)?)))
+            .collect()
     }
 
     /// Whether the attribute is there.
     pub fn contains(&self, name: &str) -> bool {
-        self.position(name).is_ok()
+        position(self.attributes(), name).is_ok()
     }
 
     /// How many attributes there are.
-    pub const fn len(&self) -> usize {
-        self.attributes.len()
+    pub fn len(&self) -> usize {
+        match &self.form {
+            Form::Open(attributes) => attributes.len(),
+            Form::Packed(packed) => packed.len(),
+        }
     }
 
     /// Whether there is no attribute.
-    pub const fn is_empty(&self) -> bool {
-        self.attributes.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The attributes in the order of their names.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Name, &Value)> + ExactSizeIterator {
-        self.attributes.iter().map(|(name, value)| (name, value))
+        self.attributes().iter().map(|(name, value)| (name, value))
     }
 
-    fn position(&self, name: &str) -> Result<usize, usize> {
-        self.attributes
-            .binary_search_by(|(probe, _)| probe.as_str().cmp(name))
+    fn attributes(&self) -> &[(Name, Value)] {
+        match &self.form {
+            Form::Open(attributes) => attributes,
+            Form::Packed(packed) => packed.attributes(),
+        }
+    }
+
+    /// The attributes, to be changed.
+    fn open(&mut self) -> &mut Vec<(Name, Value)> {
+        if let Form::Packed(_) = self.form {
+            *self = Self::of_sorted(std::mem::take(self).into_attributes());
+        }
+        match &mut self.form {
+            Form::Open(attributes) => attributes,
+            Form::Packed(_) => unreachable!("opened above"),
+        }
+    }
+
+    fn into_attributes(self) -> Vec<(Name, Value)> {
+        match self.form {
+            Form::Open(attributes) => attributes,
+            Form::Packed(packed) => match Arc::try_unwrap(packed) {
+                Ok(packed) => packed.into_attributes(),
+                Err(shared) => shared.attributes().to_vec(),
+            },
+        }
+    }
+}
+
+fn position(attributes: &[(Name, Value)], name: &str) -> Result<usize, usize> {
+    attributes.binary_search_by(|(probe, _)| probe.as_str().cmp(name))
+}
+
+impl Default for Item {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.form, &other.form) {
+            // Equal items have equal bytes.
+            (Form::Packed(a), Form::Packed(b)) => a.bytes() == b.bytes(),
+            _ => self.attributes() == other.attributes(),
+        }
+    }
+}
+
+impl Eq for Item {}
+
+impl Hash for Item {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.attributes().hash(state);
     }
 }
 
@@ -154,15 +260,13 @@ impl IntoIterator for Item {
     type Item = (Name, Value);
     type IntoIter = std::vec::IntoIter<(Name, Value)>;
     fn into_iter(self) -> Self::IntoIter {
-        self.attributes.into_iter()
+        self.into_attributes().into_iter()
     }
 }
 
 impl fmt::Debug for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map()
-            .entries(self.attributes.iter().map(|(n, v)| (n, v)))
-            .finish()
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 

@@ -318,6 +318,11 @@ impl<T: Ord> Set<T> {
 }
 
 impl<T> Set<T> {
+    /// A set of these elements, at least one and each greater than the one before.
+    pub(crate) const fn of_sorted(elements: Vec<T>) -> Self {
+        Self(elements)
+    }
+
     /// How many elements there are: at least one.
     #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
     pub fn len(&self) -> usize {

@@ -85,9 +85,7 @@ impl<'a> ReadPlan<'a> {
     /// The key with which a later page goes on after this entry: the attributes of the table's key and of
     /// the index's.
     pub fn last_key(&self, entry: &Item) -> Item {
-        self.key_attributes()
-            .filter_map(|name| Some((name.clone(), entry.get(name)?.clone())))
-            .collect()
+        entry.pick(self.key_attributes())
     }
 
     /// The names of the key attributes of the table and the index, some of them perhaps twice.

@@ -280,16 +280,14 @@ impl ItemCollectionMetrics {
     pub fn estimate(table: &TableDef, item: &Item, bytes: u64) -> Option<Self> {
         const GIGABYTE: u64 = 1024 * 1024 * 1024;
         table.local_indexes().next()?;
-        let key = table.key.partition.iter().filter_map(|attribute| {
-            Some((attribute.name.clone(), item.get(&attribute.name)?.clone()))
-        });
+        let names = table.key.partition.iter().map(|attribute| &attribute.name);
         #[expect(
             clippy::cast_precision_loss,
             reason = "a collection is limited to 10 gigabytes"
         )]
         let whole = (bytes / GIGABYTE) as f64;
         Some(Self {
-            key: key.collect(),
+            key: item.pick(names),
             size_estimate_gb: (whole, whole + 1.0),
         })
     }
