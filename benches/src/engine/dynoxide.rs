@@ -1,7 +1,8 @@
 //! `dynoxide-rs`, in this process, on a file, with its defaults: every commit synced.
 //!
-//! Its table has no stream, although the engine's has one: with a stream, each of its writes reads
-//! through all change records before it, and the comparison would show nothing else.
+//! Its table has a stream, as the engine's has. Each of its writes to such a table looks through all
+//! change records before it, so the stream begins after the items are loaded and holds [`CHANGES`]
+//! when the measuring begins.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -10,13 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dynoxide::Database;
-use dynoxide::actions::create_table::CreateTableRequest;
+use dynoxide::actions::create_table::{CreateTableRequest, StreamSpecification};
 use dynoxide::actions::get_item::GetItemRequest;
 use dynoxide::actions::put_item::PutItemRequest;
 use dynoxide::actions::query::QueryRequest;
 use dynoxide::actions::transact_write_items::{
     TransactPut, TransactWriteItem, TransactWriteItemsRequest,
 };
+use dynoxide::actions::update_table::UpdateTableRequest;
 use dynoxide::types::{
     AttributeDefinition, AttributeValue, GlobalSecondaryIndex, KeySchemaElement, KeyType,
     Projection, ProjectionType, ScalarAttributeType,
@@ -28,6 +30,8 @@ use super::{Fallible, Look, Subject};
 use crate::measure::{Rate, repeat, time};
 
 const TABLE: &str = "Customers";
+/// The change records before the measuring: those of a minute with a hundred writes a second.
+const CHANGES: u64 = 6000;
 const CONDITION: &str = "attribute_exists(pk)";
 
 type Attributes = HashMap<String, AttributeValue>;
@@ -44,6 +48,17 @@ impl Dynoxide {
         loader.enable_bulk_loading()?;
         for n in 0..items {
             loader.put_item(put(n, 0, false))?;
+        }
+        loader.update_table(UpdateTableRequest {
+            table_name: TABLE.to_owned(),
+            stream_specification: Some(StreamSpecification {
+                stream_enabled: true,
+                stream_view_type: Some("NEW_AND_OLD_IMAGES".to_owned()),
+            }),
+            ..Default::default()
+        })?;
+        for n in 0..CHANGES {
+            loader.put_item(put(n % items, 1, false))?;
         }
         drop(loader);
         // Opened again, so that no setting of bulk loading remains.
