@@ -73,6 +73,10 @@ impl Survey {
                  levels beyond supported limit",
             ));
         }
+        self.check_long_names()
+    }
+
+    fn check_long_names(&self) -> Result<()> {
         if self.long_name {
             return Err(invalid(
                 "Attribute name is too large, must be less than 65536 bytes",
@@ -101,6 +105,7 @@ impl Survey {
                 "Nesting Levels have exceeded supported limits",
             ));
         }
+        self.check_long_names()?;
         if self.bytes > ITEM_BYTES_MAX {
             return Err(item_too_large_to_update());
         }
@@ -157,12 +162,23 @@ mod tests {
             check(&Item::new().with("a", nested)),
             "Empty attribute name"
         );
-        assert_eq!(check(&Item::new().with("x".repeat(65_535), 1)), "");
-        assert_eq!(
-            check(&Item::new().with("x".repeat(65_536), 1)),
-            "One or more parameter values were invalid: Attribute name is too large, must be less \
-             than 65536 bytes"
-        );
+    }
+
+    #[test]
+    fn names_may_not_be_too_long_at_any_level() {
+        let named = |bytes: usize| Item::new().with("x".repeat(bytes), 1);
+        let within = |item: Item| Item::new().with("a", Value::L(vec![Value::M(item)]));
+        for item in [named(65_535), within(named(65_535))] {
+            assert_eq!(check(&item), "");
+            assert!(Survey::of(&item).check_updated().is_ok());
+        }
+        let too_long = "One or more parameter values were invalid: Attribute name is too large, must \
+                        be less than 65536 bytes";
+        for item in [named(65_536), within(named(65_536))] {
+            assert_eq!(check(&item), too_long);
+            let updated = Survey::of(&item).check_updated();
+            assert_eq!(updated.unwrap_err().to_string(), too_long);
+        }
     }
 
     #[test]
