@@ -3,6 +3,8 @@
 //! Every decision is a hash of what it is about, not the next number of a sequence: what happens to one
 //! operation does not depend on how many others were decided before.
 
+use floe_store::env::{Random, SeededRandom};
+
 /// A number that follows from the seed and all parts, and looks unlike that of any other parts.
 pub(super) fn roll(seed: u64, parts: &[u64]) -> u64 {
     parts
@@ -26,12 +28,9 @@ pub(super) fn of_text(text: &str) -> u64 {
     mix(hash)
 }
 
-/// The finish of SplitMix64: every bit of the answer depends on every bit of the question.
-const fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Every bit of the answer depends on every bit of the question.
+fn mix(number: u64) -> u64 {
+    SeededRandom::new(number).next_u64()
 }
 
 #[cfg(test)]
