@@ -241,7 +241,7 @@ fn shown(floor: Option<f64>) -> String {
 
 /// How much slower each kind of work becomes as the table grows, beside the raw store.
 fn run_growth(plan: &Plan) -> Fallible<bool> {
-    // The engine may grow slower than the raw store by a tenth for noise, no more.
+    // The engine may grow slower than the raw store by a quarter for noise, no more.
     const SLACK: f64 = 1.25;
     let works = [
         ("get", Work::Get(Look::Take)),

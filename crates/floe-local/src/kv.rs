@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use fjall::config::{CompressionPolicy, PinningPolicy};
+use fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
 use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
 };
@@ -775,10 +775,15 @@ const SPACE_BUFFER_BYTES: u64 = 32 * 1024 * 1024;
 /// points are the best for point reads and within a tenth of the best for short scans. Compressing the
 /// deeper levels takes 64 % off the disk for 10 to 20 % of a read that misses the cache. Filters are
 /// pinned where they are small, so that memory does not grow with the data.
+/// The size of the blocks that are read, checked and cached as one. A page of small items is in one or two of
+/// them.
+const DATA_BLOCK_BYTES: u32 = 8 * 1024;
+
 fn space_options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(SPACE_BUFFER_BYTES)
         .manual_journal_persist(true)
+        .data_block_size_policy(BlockSizePolicy::all(DATA_BLOCK_BYTES))
         .data_block_compression_policy(CompressionPolicy::new([
             CompressionType::None,
             CompressionType::None,
