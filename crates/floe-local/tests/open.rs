@@ -129,3 +129,49 @@ async fn a_write_that_is_never_awaited_is_never_made() {
     engine.close().unwrap();
     assert_eq!(count(&engine).await, 0);
 }
+
+/// The files below a folder whose names begin so.
+fn files_named(folder: &Path, prefix: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_named(&path, prefix));
+        } else if path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with(prefix)
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn a_damaged_list_of_files_is_an_error_and_never_a_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = LocalEngine::open(dir.path()).unwrap();
+    create_table(&engine, "Things").await;
+    put(&engine, 1).await.unwrap();
+    drop(engine);
+    let lists = files_named(dir.path(), "v");
+    let list = lists.last().unwrap();
+    let bytes = std::fs::read(list).unwrap();
+    let mut refused = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        std::fs::write(list, damaged).unwrap();
+        match LocalEngine::open_with(dir.path(), Options::new().background(false)) {
+            Ok(engine) => assert_eq!(count(&engine).await, 1),
+            Err(Error::Storage(_)) => refused += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert!(refused > 0);
+    std::fs::write(list, bytes).unwrap();
+    assert_eq!(count(&LocalEngine::open(dir.path()).unwrap()).await, 1);
+}
