@@ -148,12 +148,23 @@ fn clock_and_randomness_come_through_one_door() {
 #[test]
 fn sdk_and_wire_formats_stay_outside() {
     check_only_in(&["aws_sdk"], &["crates"], &["floe-aws/src/convert.rs"]);
-    // Exports are text by nature, and not the wire.
+    // Exports, JSON fields and JSON Schema are text by nature, and not the wire.
     check_only_in(
         &["serde_json"],
         &["crates"],
-        &["floe-aws/src/convert.rs", "floe-local/src/export"],
+        &[
+            "floe-aws/src/convert.rs",
+            "floe-local/src/export",
+            "floe/src/model/",
+            "floe/src/model.rs",
+        ],
     );
+}
+
+#[test]
+fn patterns_name_no_engine() {
+    let engines = ["floe_local", "floe_aws"];
+    check_only_in(&engines, &["crates/floe/src"], &["floe/src/db.rs"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@
 //! | [`model`] | an engine that is slow and obviously right, and random operations compared with it |
 //! | [`fault`] | an engine around an engine that lies like the cloud, seeded and replayable |
 //! | [`history`] | checkers of what many clients saw: linearizability, isolation |
+//! | [`record`] | an engine around an engine that remembers what it was asked |
 //! | [`time`] | time that belongs to the test |
 //! | [`harness`] | what a test needs of an engine besides its operations |
 //!
@@ -42,6 +43,7 @@ pub mod fault;
 pub mod harness;
 pub mod history;
 pub mod model;
+pub mod record;
 pub mod time;
 
 pub use harness::Harness;

@@ -1,0 +1,283 @@
+//! What is refused when the program is compiled, each with the place and what to do instead.
+
+use std::collections::BTreeMap;
+
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Error, Generics, Ident, LitStr, Result};
+
+use crate::attributes::{Errors, list};
+use crate::constraint::check_bounds;
+use crate::index::IndexDef;
+use crate::parse::{FieldDef, ModelDef, Role};
+use crate::shape::Shape;
+
+/// DynamoDB's names of tables and indexes.
+const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=255;
+
+/// An attribute's name that an index copies or has as its key is at most this long.
+const ATTRIBUTE_BYTES_MAX: usize = 255;
+
+/// A model is one item of one table: there is nothing that could vary.
+pub(crate) fn generics(generics: &Generics) -> Result<()> {
+    if generics.params.is_empty() {
+        return Ok(());
+    }
+    let message = "a model cannot be generic: its items have one form; write a struct for each";
+    Err(Error::new_spanned(generics, message))
+}
+
+/// The name of a table or an index.
+pub(crate) fn resource_name(what: &str, name: &LitStr) -> Result<String> {
+    let text = name.value();
+    if is_resource_name(&text) {
+        return Ok(text);
+    }
+    Err(Error::new_spanned(name, invalid_name(what, &text)))
+}
+
+pub(crate) fn default_table(ident: &Ident) -> Result<()> {
+    let name = ident.unraw().to_string();
+    if is_resource_name(&name) {
+        return Ok(());
+    }
+    let problem = invalid_name("table", &name);
+    let message = format!("{problem}; name the table with `#[model(table = \"..\")]`");
+    Err(Error::new_spanned(ident, message))
+}
+
+fn is_resource_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    NAME_CHARS.contains(&name.len()) && name.chars().all(allowed)
+}
+
+fn invalid_name(what: &str, name: &str) -> String {
+    format!("the name of the {what} is not 3 to 255 of a-z, A-Z, 0-9, _, - and .: {what}={name}")
+}
+
+pub(crate) fn sort_constant(constant: &LitStr) -> Result<String> {
+    let text = constant.value();
+    if text.is_empty() {
+        return Err(Error::new_spanned(constant, "the sort key cannot be empty"));
+    }
+    if text.contains('\0') {
+        return Err(Error::new_spanned(
+            constant,
+            "text in a key cannot contain NUL",
+        ));
+    }
+    Ok(text)
+}
+
+pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
+    match encoding.value().as_str() {
+        "json" => Ok(true),
+        "ordered" => Ok(false),
+        other => Err(Error::new_spanned(
+            encoding,
+            format!(
+                "unknown encoding `{other}`: the encodings are `ordered`, the default, and `json`"
+            ),
+        )),
+    }
+}
+
+pub(crate) fn attribute_name(name: &LitStr) -> Result<String> {
+    let text = name.value();
+    if text.is_empty() || text.len() > ATTRIBUTE_BYTES_MAX {
+        return Err(Error::new_spanned(
+            name,
+            format!("the name of an attribute has 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
+        ));
+    }
+    Ok(text)
+}
+
+/// What can be told of a field alone.
+pub(crate) fn field(field: &FieldDef) -> Result<()> {
+    let mut errors = Errors::default();
+    errors.note(reserved(field));
+    if field.role != Role::Plain {
+        errors.note(component(field));
+    }
+    errors.note(constraints(field));
+    errors.note(check_bounds(&field.constraints));
+    errors.note(expiry(field));
+    errors.finish(())
+}
+
+fn reserved(field: &FieldDef) -> Result<()> {
+    if !field.attribute.starts_with('_') {
+        return Ok(());
+    }
+    let name = &field.attribute;
+    let message = format!(
+        "attributes that begin with `_` are reserved, as `_id`, `_sk` and `_tx`: attribute={name}; \
+         give another with `#[model(rename = \"..\")]`"
+    );
+    Err(field.given.error("rename", field.ident.span(), message))
+}
+
+/// A field that is part of the key.
+fn component(field: &FieldDef) -> Result<()> {
+    let error =
+        |word: &str, message: &str| Err(field.given.error(word, field.ident.span(), message));
+    if field.role == Role::Partition && field.default.is_some() {
+        return error(
+            "default",
+            "a component of the partition key cannot have a default: it is what tells items apart",
+        );
+    }
+    if field.read_only {
+        return error("read_only", "keys never change: remove `read_only`");
+    }
+    if field.expires {
+        return error(
+            "expires",
+            "a component of the key cannot tell when the item expires",
+        );
+    }
+    if field.is_optional() {
+        let message = "a component of the key is never absent: take the type without `Option`";
+        return Err(Error::new_spanned(&field.ty, message));
+    }
+    if field.shape() == Shape::Float {
+        let message = "a component of the key cannot be a float, which is not exact: take an integer, \
+                       `Number` or text";
+        return Err(Error::new_spanned(&field.ty, message));
+    }
+    Ok(())
+}
+
+fn constraints(field: &FieldDef) -> Result<()> {
+    for constraint in &field.constraints {
+        if let Some(refusal) = constraint.refusal(field.shape()) {
+            let word = constraint.word();
+            let message = format!("`{word}` {refusal}");
+            return Err(field.given.error(word, field.ty.span(), message));
+        }
+    }
+    Ok(())
+}
+
+fn expiry(field: &FieldDef) -> Result<()> {
+    use Shape::{Decimal, Integer, Unknown};
+    match field.shape() {
+        Integer | Decimal | Unknown => Ok(()),
+        _ if !field.expires => Ok(()),
+        _ => Err(Error::new_spanned(
+            &field.ty,
+            "a field that tells when the item expires is an `Expiry` or an `Option<Expiry>`",
+        )),
+    }
+}
+
+/// What can be told of a model whose fields are well.
+pub(crate) fn model(model: &ModelDef) -> Result<()> {
+    let mut errors = Errors::default();
+    errors.note(has_key(model));
+    errors.note(one_expiry(model));
+    errors.note(distinct_attributes(model));
+    for (at, index) in model.indexes.iter().enumerate() {
+        let others = model.indexes.iter().take(at);
+        errors.note(distinct_index(index, others));
+        errors.note(resource_name("index", &index.name));
+        errors.note(index_fields(model, index));
+    }
+    errors.finish(())
+}
+
+fn has_key(model: &ModelDef) -> Result<()> {
+    if model.partition().next().is_some() {
+        return Ok(());
+    }
+    Err(Error::new_spanned(
+        &model.ident,
+        "the model has no key: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
+    ))
+}
+
+fn one_expiry(model: &ModelDef) -> Result<()> {
+    let mut fields = model.fields.iter().filter(|field| field.expires);
+    match (fields.next(), fields.next()) {
+        (Some(first), Some(second)) => {
+            let first = &first.name;
+            let message = format!("an item expires at one time: `{first}` tells it already");
+            Err(second.given.error("expires", second.ident.span(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn distinct_attributes(model: &ModelDef) -> Result<()> {
+    let mut seen: BTreeMap<&str, &FieldDef> = BTreeMap::new();
+    for field in &model.fields {
+        if let Some(other) = seen.insert(&field.attribute, field) {
+            let (other, name) = (&other.name, &field.attribute);
+            let message =
+                format!("the field `{other}` is stored under that name already: attribute={name}");
+            return Err(field.given.error("rename", field.ident.span(), message));
+        }
+    }
+    Ok(())
+}
+
+fn distinct_index<'a>(
+    index: &IndexDef,
+    mut others: impl Iterator<Item = &'a IndexDef>,
+) -> Result<()> {
+    let name = index.name.value();
+    if others.all(|other| other.name.value() != name) {
+        return Ok(());
+    }
+    let message = format!("two indexes have the same name: index={name}");
+    Err(Error::new_spanned(&index.name, message))
+}
+
+fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
+    let mut errors = Errors::default();
+    for name in index.fields() {
+        if model.field(name).is_none() {
+            errors.note::<()>(Err(unknown_field(model, name)));
+        }
+    }
+    let mut seen: Vec<&Ident> = Vec::new();
+    for name in index.key_fields() {
+        if seen.contains(&name) {
+            let message = format!("`{name}` is twice in the key of the index");
+            errors.note::<()>(Err(Error::new_spanned(name, message)));
+        }
+        seen.push(name);
+        errors.note(
+            model
+                .field(name)
+                .map_or(Ok(()), |field| index_key(index, name, field)),
+        );
+    }
+    errors.finish(())
+}
+
+fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
+    let known: Vec<&str> = model.fields.iter().map(|f| f.name.as_str()).collect();
+    let (of, known) = (&model.ident, list(&known));
+    Error::new_spanned(
+        name,
+        format!("`{of}` has no field `{name}`: its fields are {known}"),
+    )
+}
+
+/// A field in the key of an index. Types whose names tell nothing are checked by the compiler.
+fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
+    if field.is_optional() && !index.sparse {
+        let message = format!(
+            "items without `{name}` are not in the index: say so with `sparse`, or make the field \
+             required"
+        );
+        return Err(Error::new_spanned(name, message));
+    }
+    if field.shape() == Shape::Bool || field.shape().is_collection() || field.is_serde {
+        let message = "a field in the key of an index is text, a number or bytes";
+        return Err(Error::new_spanned(name, message));
+    }
+    Ok(())
+}

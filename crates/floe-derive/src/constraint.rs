@@ -1,0 +1,238 @@
+//! Constraints of fields: what is written, whether the type can have it, and the code that checks it.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprPath, Ident, Path, Result, Token, Type, parenthesized};
+
+use crate::attributes::{Given, Vocabulary, expression, nested};
+use crate::shape::{Shape, generated_at, whole_number};
+
+/// A rule for the values of a field.
+#[expect(clippy::large_enum_variant, reason = "there are few, for a moment")]
+pub(crate) enum Constraint {
+    Min(Expr),
+    Max(Expr),
+    Length {
+        min: Option<Expr>,
+        max: Option<Expr>,
+    },
+    Pattern(Expr),
+    OneOf(Vec<Expr>),
+    Custom(ExprPath),
+    JsonSchema(Expr),
+}
+
+/// The variable that holds what is checked.
+pub(crate) const VALUE: &str = "value";
+
+const LENGTH: Vocabulary = Vocabulary {
+    place: "`length`",
+    known: &["min", "max"],
+    repeated: &[],
+};
+
+impl Constraint {
+    /// The constraint that the word begins, if it begins one.
+    pub(crate) fn parse(word: &str, meta: &ParseNestedMeta<'_>) -> Result<Option<Self>> {
+        Ok(Some(match word {
+            "min" => Self::Min(expression(meta)?),
+            "max" => Self::Max(expression(meta)?),
+            "length" => Self::parse_length(meta)?,
+            "pattern" => Self::Pattern(expression(meta)?),
+            "one_of" => Self::parse_one_of(meta)?,
+            "custom" => Self::parse_custom(meta)?,
+            "json_schema" => Self::JsonSchema(expression(meta)?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn parse_length(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        let (mut min, mut max) = (None, None);
+        let mut given = Given::default();
+        let message = "`length` needs a bound: `length(min = 1)`, `length(max = 9)` or both";
+        nested(meta, message, |meta| {
+            let bound = match LENGTH.word(&meta, &mut given)?.as_str() {
+                "min" => &mut min,
+                _ => &mut max,
+            };
+            *bound = Some(expression(&meta)?);
+            Ok(())
+        })?;
+        Ok(Self::Length { min, max })
+    }
+
+    fn parse_one_of(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        let content;
+        parenthesized!(content in meta.input);
+        let values = Punctuated::<Expr, Token![,]>::parse_terminated(&content)?;
+        if values.is_empty() {
+            let message = "`one_of` needs the values that are allowed: `one_of(1, 2)`";
+            return Err(Error::new_spanned(&meta.path, message));
+        }
+        Ok(Self::OneOf(values.into_iter().collect()))
+    }
+
+    fn parse_custom(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        match expression(meta)? {
+            Expr::Path(path) => Ok(Self::Custom(path)),
+            other => Err(Error::new_spanned(
+                other,
+                "`custom` takes the path of a function `fn(&T) -> Result<(), String>`",
+            )),
+        }
+    }
+
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Min(_) => "min",
+            Self::Max(_) => "max",
+            Self::Length { .. } => "length",
+            Self::Pattern(_) => "pattern",
+            Self::OneOf(_) => "one_of",
+            Self::Custom(_) => "custom",
+            Self::JsonSchema(_) => "json_schema",
+        }
+    }
+
+    /// Why a type of this shape cannot have the constraint, if that can be told.
+    pub(crate) fn refusal(&self, shape: Shape) -> Option<&'static str> {
+        use Shape::{Bool, Decimal, Float, Integer, List, Map, Set, Text, Unknown, Uuid};
+        match (self, shape) {
+            (Self::Min(_) | Self::Max(_), Text | List | Map | Set) => Some(
+                "bounds the value of a number; for the length take `length(min = .., max = ..)`",
+            ),
+            (Self::Min(_) | Self::Max(_), Bool | Uuid) => Some("bounds numbers and times"),
+            (Self::Length { .. }, Integer | Float | Decimal) => Some(
+                "bounds the length of text, bytes and collections; for numbers take `min` and `max`",
+            ),
+            (Self::Length { .. }, Bool | Uuid) => {
+                Some("bounds the length of text, bytes and collections")
+            }
+            (Self::Pattern(_), shape) if !matches!(shape, Text | Unknown) => Some("is for text"),
+            (Self::OneOf(_), List | Map | Set) => {
+                Some("is for single values; for the elements take `custom`")
+            }
+            (Self::JsonSchema(_), shape) if shape != Unknown => {
+                Some("is for documents: fields of the type `Json`")
+            }
+            _ => None,
+        }
+    }
+
+    /// The first expression, at which errors of the constraint are shown.
+    fn span(&self) -> Span {
+        match self {
+            Self::Min(expr) | Self::Max(expr) | Self::Pattern(expr) | Self::JsonSchema(expr) => {
+                expr.span()
+            }
+            Self::Length { min, max } => min.as_ref().or(max.as_ref()).span(),
+            Self::OneOf(values) => values.first().span(),
+            Self::Custom(path) => path.span(),
+        }
+    }
+
+    /// A statement that leaves with an error if the [`VALUE`], a reference, is not allowed.
+    pub(crate) fn check(&self, krate: &Path, shape: Shape, ty: &Type) -> TokenStream {
+        let span = generated_at(self.span());
+        let value = Ident::new(VALUE, span);
+        let module = quote!(#krate::model::constraint);
+        match self {
+            Self::Min(bound) => {
+                let bound = shape.value(ty, bound);
+                quote_spanned!(span=> #module::min::<#ty>(#value, #bound)?;)
+            }
+            Self::Max(bound) => {
+                let bound = shape.value(ty, bound);
+                quote_spanned!(span=> #module::max::<#ty>(#value, #bound)?;)
+            }
+            Self::Length { min, max } => {
+                let (min, max) = (option(min.as_ref()), option(max.as_ref()));
+                quote_spanned!(span=> #module::length(#value, #min, #max)?;)
+            }
+            Self::Pattern(pattern) => quote_spanned!(span=> #module::pattern(#value, #pattern)?;),
+            // Text is compared with `&str`, so that constants may be named too.
+            Self::OneOf(allowed) if shape == Shape::Text => {
+                quote_spanned!(span=> #module::one_of::<#ty, &str>(#value, &[#(#allowed),*])?;)
+            }
+            Self::OneOf(allowed) => {
+                let allowed = allowed.iter().map(|expr| shape.value(ty, expr));
+                quote_spanned!(span=> #module::one_of::<#ty, #ty>(#value, &[#(#allowed),*])?;)
+            }
+            Self::Custom(function) => {
+                quote_spanned!(span=> #function(#value).map_err(#krate::model::Invalid::new)?;)
+            }
+            Self::JsonSchema(schema) => {
+                quote_spanned!(span=> #module::json_schema(#value, #schema)?;)
+            }
+        }
+    }
+
+    /// A call that adds the constraint to the JSON Schema of the field. None where the type has no form
+    /// of which a schema could tell.
+    pub(crate) fn describe(&self, shape: Shape, ty: &Type, is_serde: bool) -> Option<TokenStream> {
+        let span = generated_at(self.span());
+        match self {
+            Self::Min(bound) if !is_serde => {
+                let bound = shape.value(ty, bound);
+                Some(quote_spanned!(span=> .keyword::<#ty>("minimum", #bound)))
+            }
+            Self::Max(bound) if !is_serde => {
+                let bound = shape.value(ty, bound);
+                Some(quote_spanned!(span=> .keyword::<#ty>("maximum", #bound)))
+            }
+            Self::Length { min, max } => {
+                let (min, max) = (option(min.as_ref()), option(max.as_ref()));
+                Some(quote_spanned!(span=> .length(#min, #max)))
+            }
+            Self::Pattern(pattern) => Some(quote_spanned!(span=> .pattern(#pattern))),
+            Self::OneOf(allowed) if !is_serde => {
+                let allowed = allowed.iter().map(|expr| match shape {
+                    Shape::Text => {
+                        quote_spanned!(span=> <#ty as ::core::convert::From<&str>>::from(#expr))
+                    }
+                    shape => shape.value(ty, expr),
+                });
+                Some(quote_spanned!(span=> .one_of::<#ty>(&[#(#allowed),*])))
+            }
+            Self::JsonSchema(schema) => Some(quote_spanned!(span=> .document(#schema))),
+            Self::Min(_) | Self::Max(_) | Self::OneOf(_) | Self::Custom(_) => None,
+        }
+    }
+}
+
+fn option(expr: Option<&Expr>) -> TokenStream {
+    match expr {
+        Some(expr) => quote!(::core::option::Option::Some(#expr)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// Refuses bounds of which the lower is above the upper, where both are numbers as such.
+pub(crate) fn check_bounds(constraints: &[Constraint]) -> Result<()> {
+    let (mut min, mut max) = (None, None);
+    for constraint in constraints {
+        match constraint {
+            Constraint::Min(bound) => min = Some(bound),
+            Constraint::Max(bound) => max = Some(bound),
+            Constraint::Length { min, max } => check_order(min.as_ref(), max.as_ref())?,
+            _ => {}
+        }
+    }
+    check_order(min, max)
+}
+
+fn check_order(min: Option<&Expr>, max: Option<&Expr>) -> Result<()> {
+    let (Some(min), Some(max)) = (min, max) else {
+        return Ok(());
+    };
+    match (whole_number(min), whole_number(max)) {
+        (Some(low), Some(high)) if low > high => Err(Error::new_spanned(
+            max,
+            format!("no value is within these bounds: min={low} max={high}"),
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,123 @@
+//! Indexes: `index(name = "..", key(a, b), sort(c), sparse, project(keys | all | include(d)))`.
+
+use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
+use syn::{Error, Ident, LitStr, Result, Token, parenthesized};
+
+use crate::attributes::{Given, Vocabulary, nested, text};
+
+/// An index as it is written. Its fields are not yet known to exist.
+pub(crate) struct IndexDef {
+    pub(crate) name: LitStr,
+    pub(crate) key: Vec<Ident>,
+    pub(crate) sort: Vec<Ident>,
+    pub(crate) sparse: bool,
+    pub(crate) projection: Projection,
+}
+
+/// What an index copies.
+pub(crate) enum Projection {
+    All,
+    Keys,
+    Include(Vec<Ident>),
+}
+
+const INDEX: Vocabulary = Vocabulary {
+    place: "an index",
+    known: &["name", "key", "sort", "sparse", "project"],
+    repeated: &[],
+};
+
+const PROJECT: Vocabulary = Vocabulary {
+    place: "`project`",
+    known: &["keys", "all", "include"],
+    repeated: &[],
+};
+
+/// The key of an index has at most four fields to part by and four to sort by.
+const KEY_FIELDS_MAX: usize = 4;
+
+impl IndexDef {
+    pub(crate) fn parse(index: &ParseNestedMeta<'_>) -> Result<Self> {
+        let (mut name, mut key, mut sort) = (None, Vec::new(), Vec::new());
+        let (mut sparse, mut projection) = (false, Projection::All);
+        let mut given = Given::default();
+        let message = "an index needs a name and a key: `index(name = \"..\", key(field))`";
+        nested(index, message, |meta| {
+            match INDEX.word(&meta, &mut given)?.as_str() {
+                "name" => name = Some(text(&meta)?),
+                "key" => key = fields(&meta)?,
+                "sort" => sort = fields(&meta)?,
+                "sparse" => sparse = true,
+                _ => projection = Projection::parse(&meta)?,
+            }
+            Ok(())
+        })?;
+        let missing =
+            |what: &str| Error::new_spanned(&index.path, format!("the index has no {what}"));
+        Ok(Self {
+            name: name.ok_or_else(|| missing("name: add `name = \"..\"`"))?,
+            key: Some(key)
+                .filter(|key| !key.is_empty())
+                .ok_or_else(|| missing("key: add `key(field)`"))?,
+            sort,
+            sparse,
+            projection,
+        })
+    }
+
+    /// The fields of the key, those to part by first.
+    pub(crate) fn key_fields(&self) -> impl Iterator<Item = &Ident> {
+        self.key.iter().chain(&self.sort)
+    }
+
+    /// All fields that are named.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &Ident> {
+        let included: &[Ident] = match &self.projection {
+            Projection::Include(fields) => fields,
+            Projection::All | Projection::Keys => &[],
+        };
+        self.key_fields().chain(included)
+    }
+}
+
+impl Projection {
+    fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        let message = "`project` takes one of `keys`, `all` and `include(field, ..)`";
+        let mut projections = Vec::new();
+        nested(meta, message, |meta| {
+            projections.push(match PROJECT.word(&meta, &mut Given::default())?.as_str() {
+                "keys" => Self::Keys,
+                "all" => Self::All,
+                _ => Self::Include(names(&meta)?),
+            });
+            Ok(())
+        })?;
+        match (projections.pop(), projections.pop()) {
+            (Some(only), None) => Ok(only),
+            _ => Err(Error::new_spanned(&meta.path, message)),
+        }
+    }
+}
+
+/// The fields of one half of the key.
+fn fields(meta: &ParseNestedMeta<'_>) -> Result<Vec<Ident>> {
+    let names = names(meta)?;
+    match names.get(KEY_FIELDS_MAX) {
+        Some(extra) => Err(Error::new_spanned(
+            extra,
+            format!("the key of an index has too many fields: fields_max={KEY_FIELDS_MAX}"),
+        )),
+        None => Ok(names),
+    }
+}
+
+fn names(meta: &ParseNestedMeta<'_>) -> Result<Vec<Ident>> {
+    let content;
+    parenthesized!(content in meta.input);
+    let names = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
+    if names.is_empty() {
+        return Err(Error::new_spanned(&meta.path, "no field is named"));
+    }
+    Ok(names.into_iter().collect())
+}

@@ -1,0 +1,151 @@
+//! The key: a struct of its components by name, and everything else that can stand for it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Ident, Index, Type};
+
+use crate::parse::{FieldDef, ModelDef};
+use crate::rules::{default_name, rules_name};
+use crate::shape::Shape;
+
+pub(crate) fn key_name(model: &ModelDef) -> Ident {
+    format_ident!("{}Key", model.ident)
+}
+
+/// The struct of the components. Their types can be compared and hashed, as keys can.
+pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
+    let (vis, name) = (&model.vis, key_name(model));
+    let doc = format!(" The components of the key of `{}`.", model.ident);
+    let components = model.components();
+    let fields = components.iter().map(|field| {
+        let FieldDef { vis, ident, ty, .. } = field;
+        let doc = format!(" The component `{}`.", field.name);
+        quote!(#[doc = #doc] #vis #ident: #ty)
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(
+            ::core::clone::Clone,
+            ::core::fmt::Debug,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::hash::Hash,
+        )]
+        #vis struct #name {
+            #(#fields,)*
+        }
+    }
+}
+
+/// The implementations of `IntoKey`.
+pub(crate) fn impls(model: &ModelDef) -> TokenStream {
+    let name = key_name(model);
+    let key = key_of(model);
+    let of_struct = into_key(model, &quote!(), &quote!(#name), &key);
+    let components = model.components();
+    let of_parts = (1..=components.len())
+        .filter(|given| can_leave_out(&components, *given))
+        .map(|given| from_parts(model, &components, given));
+    quote!(#of_struct #(#of_parts)*)
+}
+
+/// Whether a key can be given by so many of its components: the rest are of the sort key and have
+/// defaults.
+fn can_leave_out(components: &[&FieldDef], given: usize) -> bool {
+    let mut rest = components.iter().skip(given);
+    rest.all(|field| field.default.is_some())
+}
+
+/// An expression for the key of `self`, which has the components as fields.
+pub(crate) fn key_of(model: &ModelDef) -> TokenStream {
+    let krate = &model.krate;
+    let components = model.components();
+    let parts = components.iter().map(|field| {
+        let (name, ident, rules) = (&field.name, &field.ident, rules_name(field));
+        quote!((#name, #krate::model::support::component(&#rules, &self.#ident)))
+    });
+    quote!(#krate::model::Key::of(&[#(#parts),*]))
+}
+
+fn into_key(
+    model: &ModelDef,
+    generics: &TokenStream,
+    source: &TokenStream,
+    body: &TokenStream,
+) -> TokenStream {
+    let (krate, ident) = (&model.krate, &model.ident);
+    quote! {
+        #[automatically_derived]
+        impl #generics #krate::model::IntoKey<#ident> for #source {
+            fn into_key(self) -> #krate::error::Result<#krate::model::Key<#ident>> {
+                #body
+            }
+        }
+    }
+}
+
+/// The key of the first components, by one value or by a tuple.
+fn from_parts(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
+    match (components, given) {
+        ([only, ..], 1) => from_single(model, components, only),
+        _ => from_tuple(model, components, given),
+    }
+}
+
+fn from_single(model: &ModelDef, components: &[&FieldDef], only: &FieldDef) -> TokenStream {
+    let ty = &only.ty;
+    let mut sources = vec![(quote!(#ty), quote!(self))];
+    if only.shape() == Shape::Text {
+        let text = quote!(<#ty as ::core::convert::From<&str>>::from(self));
+        sources.push((quote!(&str), text.clone()));
+        sources.push((quote!(&#ty), text));
+    } else if only.shape().is_copied() {
+        sources.push((quote!(&#ty), quote!(*self)));
+    }
+    let impls = sources.iter().map(|(source, value)| {
+        let body = build(model, components, std::slice::from_ref(value));
+        into_key(model, &quote!(), source, &body)
+    });
+    quote!(#(#impls)*)
+}
+
+/// A tuple takes any text for text, and exactly the type for everything else, so that literals are inferred.
+fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
+    let (mut generics, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, field) in components.iter().take(given).enumerate() {
+        let (ty, index): (&Type, _) = (&field.ty, Index::from(at));
+        if field.shape() == Shape::Text {
+            let parameter = format_ident!("__Text{at}");
+            generics.push(quote!(#parameter: ::core::convert::Into<#ty>));
+            types.push(quote!(#parameter));
+            values.push(quote!(::core::convert::Into::into(self.#index)));
+        } else {
+            types.push(quote!(#ty));
+            values.push(quote!(self.#index));
+        }
+    }
+    let body = build(model, components, &values);
+    into_key(
+        model,
+        &quote!(<#(#generics),*>),
+        &quote!((#(#types,)*)),
+        &body,
+    )
+}
+
+/// The key by way of the struct: the first components have these values, the others their defaults.
+fn build(model: &ModelDef, components: &[&FieldDef], values: &[TokenStream]) -> TokenStream {
+    let (krate, name) = (&model.krate, key_name(model));
+    let given = values
+        .iter()
+        .cloned()
+        .map(Some)
+        .chain(std::iter::repeat(None));
+    let fields = components.iter().zip(given).map(|(field, value)| {
+        let ident = &field.ident;
+        let default = default_name(field);
+        let value = value.unwrap_or_else(|| quote!(#default()));
+        quote!(#ident: #value)
+    });
+    quote!(#krate::model::IntoKey::into_key(#name { #(#fields),* }))
+}

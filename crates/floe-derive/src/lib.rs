@@ -1,0 +1,77 @@
+//! The derive macro of Floe's models.
+//!
+//! `#[derive(Model)]` reads the struct and its `#[model(..)]` attributes into a checked description
+//! (`parse`) and writes code from that: the schema and the rules of the fields (`schema`, `rules`), the key
+//! (`key`), the row (`row`), the patch (`patch`) and what ties them together (`model`). What the generated
+//! code does at run time is in `floe::model`; here is only what can be decided when the program is compiled.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod checks;
+mod constraint;
+mod index;
+mod key;
+mod model;
+mod parse;
+mod patch;
+mod row;
+mod rules;
+mod schema;
+mod shape;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Makes a struct a model: a value that is stored as an item of a table.
+///
+/// For `struct Order` it generates `OrderKey` (the components of the key by name), `OrderRow` (the fields
+/// as a transaction hands them out), `OrderPatch` (some of the fields, for writes without a read),
+/// `Order::key(..)`, `Order::patch()` and, where every field outside the key is optional or has a default,
+/// `Order::from_key(..)`. Types of fields implement `floe::Attribute`, or are marked `#[model(serde)]`;
+/// those in keys can also be cloned, printed, compared and hashed.
+///
+/// # Attributes of the struct
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `table = ".."` | the table; without it, the name of the struct |
+/// | `sort_key = ".."` | what every sort key of the model begins with, where models share a table |
+/// | `sort_key_encoding = "json"` | numbers in sort keys as the JavaScript library writes them |
+/// | `index(name = "..", key(a), sort(b), sparse, project(keys))` | an index; also `project(all)`, the default, and `project(include(c, d))` |
+/// | `exactly_once` | every commit is made so that its outcome is always known |
+/// | `crate = ".."` | the path of the `floe` crate, if it is not `::floe` |
+///
+/// # Attributes of fields
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `key` | a component of the partition key; without any, a field `id: Uuid` is the key |
+/// | `sort_key` | a component of the sort key; those at the end that have defaults can be left out of keys |
+/// | `default`, `default = ..` | what the field is where a stored item lacks the attribute |
+/// | `read_only` | cannot be changed once the item is created |
+/// | `min = ..`, `max = ..` | bounds of a number |
+/// | `length(min = .., max = ..)` | bounds of the length of text, bytes or a collection |
+/// | `pattern = ".."` | a regular expression that text has to match |
+/// | `one_of(..)` | the values that are allowed |
+/// | `custom = path` | a function `fn(&T) -> Result<(), String>` that refuses values |
+/// | `json_schema = ".."` | the JSON Schema of a document |
+/// | `expires` | when the item expires |
+/// | `serde` | stored through serde |
+/// | `rename = ".."` | the name of the attribute; without it, the name of the field |
+///
+/// Constraints of an `Option` hold where there is a value.
+#[proc_macro_derive(Model, attributes(model))]
+pub fn derive_model(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    parse::ModelDef::parse(input).map(|def| model::generate(&def))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! All that is generated for a model.
+//!
+//! The key, the row and the patch stand beside the struct; everything else is inside one `const _`, where
+//! its names meet no others.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::parse::{FieldDef, ModelDef, Role};
+use crate::rules::{default_name, mixed, rules_name};
+use crate::shape::Shape;
+use crate::{key, patch, row, rules, schema};
+
+/// The code of the model.
+pub(crate) fn generate(model: &ModelDef) -> TokenStream {
+    let structs = [key::struct_def, row::struct_def, patch::struct_def].map(|part| part(model));
+    let impls = [key::impls, row::impls, patch::impls].map(|part| part(model));
+    let (rules, assertions) = (rules::generate(model), schema::assertions(model));
+    let (model_impl, functions) = (model_impl(model), functions(model));
+    quote! {
+        #(#structs)*
+        const _: () = {
+            #rules
+            #assertions
+            #model_impl
+            #functions
+            #(#impls)*
+        };
+    }
+}
+
+fn model_impl(model: &ModelDef) -> TokenStream {
+    let (krate, ident, row_name) = (&model.krate, &model.ident, row::row_name(model));
+    let (schema, key) = (schema::generate(model), key::key_of(model));
+    let (item, core) = (mixed("item"), mixed("core"));
+    let stored = model.fields.iter().filter(|field| model.is_stored(field));
+    let writes = stored.map(|field| {
+        let (ident, rules) = (&field.ident, rules_name(field));
+        quote!(#rules.store(&self.#ident, &mut #item)?;)
+    });
+    let writes: Vec<TokenStream> = writes.collect();
+    let mutable = (!writes.is_empty()).then(|| quote!(mut));
+    let reads = model.fields.iter().map(|field| {
+        let (ident, value) = (&field.ident, read(model, field));
+        quote!(#ident: #value)
+    });
+    let into_row = row::from_value(model, &core);
+    quote! {
+        #[automatically_derived]
+        impl #krate::model::Model for #ident {
+            const SCHEMA: &'static #krate::model::Schema = #schema;
+
+            type Row<'tx> = #row_name<'tx>;
+
+            fn key_of(&self) -> #krate::error::Result<#krate::model::Key<Self>> {
+                #key
+            }
+
+            fn to_item(&self) -> #krate::error::Result<#krate::model::support::Item> {
+                let #mutable #item = #krate::model::Model::key_of(self)?.encoded().to_item();
+                #(#writes)*
+                ::core::result::Result::Ok(#item)
+            }
+
+            fn from_item(#item: &#krate::model::support::Item) -> #krate::error::Result<Self> {
+                ::core::result::Result::Ok(Self {
+                    #(#reads,)*
+                })
+            }
+
+            fn into_row(self, #core: #krate::model::row::RowCore<'_>) -> Self::Row<'_> {
+                #into_row
+            }
+        }
+    }
+}
+
+/// An expression for the value of a field in a stored `item`.
+fn read(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, rules, item) = (&model.krate, rules_name(field), mixed("item"));
+    if field.role == Role::Plain {
+        quote!(#rules.load(#item)?)
+    } else {
+        let schema = quote!(<Self as #krate::model::Model>::SCHEMA);
+        quote!(#krate::model::support::load_component(&#rules, #schema, #item)?)
+    }
+}
+
+/// The functions of the struct itself.
+fn functions(model: &ModelDef) -> TokenStream {
+    let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
+    let parts = mixed("parts");
+    let (from_key, patch) = (from_key(model), patch::function(model));
+    let doc = format!(
+        " A key of `{ident}`: by its components, in the order of the struct, or by `{}`.",
+        key::key_name(model)
+    );
+    quote! {
+        #[allow(dead_code, reason = "generated for every model, used by some")]
+        impl #ident {
+            #[doc = #doc]
+            ///
+            /// # Errors
+            ///
+            /// `InvalidField` when a component is not allowed.
+            #vis fn key(
+                #parts: impl #krate::model::IntoKey<#ident>,
+            ) -> #krate::error::Result<#krate::model::Key<#ident>> {
+                #krate::model::IntoKey::into_key(#parts)
+            }
+
+            #from_key
+
+            #patch
+        }
+    }
+}
+
+/// The value that a key alone makes, where every other field can do without one.
+fn from_key(model: &ModelDef) -> Option<TokenStream> {
+    if !model.plain().all(can_do_without) {
+        return None;
+    }
+    let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
+    let (parts, item) = (mixed("parts"), mixed("item"));
+    let values = model.fields.iter().map(|field| {
+        let (ident, default) = (&field.ident, default_name(field));
+        let value = match (field.role, &field.default) {
+            (Role::Plain, Some(_)) => quote!(#default()),
+            _ => read(model, field),
+        };
+        quote!(#ident: #value)
+    });
+    Some(quote! {
+        /// The value with this key and nothing else: every other field is its default or absent.
+        ///
+        /// # Errors
+        ///
+        /// `InvalidField` when a component is not allowed.
+        #vis fn from_key(#parts: impl #krate::model::IntoKey<#ident>) -> #krate::error::Result<Self> {
+            let #item = &#krate::model::IntoKey::into_key(#parts)?.encoded().to_item();
+            ::core::result::Result::Ok(Self {
+                #(#values,)*
+            })
+        }
+    })
+}
+
+/// Whether the field has a value without being given one: its default, none, or the empty set.
+fn can_do_without(field: &FieldDef) -> bool {
+    field.default.is_some() || field.is_optional() || field.shape() == Shape::Set
+}

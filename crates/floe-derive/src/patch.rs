@@ -1,0 +1,87 @@
+//! The patch: values for some of the fields, for writes without a read. Keys never change, so they have no
+//! place in it.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+use crate::parse::{FieldDef, ModelDef};
+use crate::rules::{mixed, rules_name};
+use crate::shape::Shape;
+
+pub(crate) fn patch_name(model: &ModelDef) -> Ident {
+    format_ident!("{}Patch", model.ident)
+}
+
+/// The struct of the patch.
+pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
+    let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
+    let name = patch_name(model);
+    let doc = format!(" Values for some of the fields of `{ident}`, for writes without a read.");
+    quote! {
+        #[doc = #doc]
+        #[derive(::core::fmt::Debug, ::core::default::Default)]
+        #[must_use]
+        #vis struct #name {
+            __patch: #krate::model::Patch<#ident>,
+        }
+    }
+}
+
+/// What sets the fields.
+pub(crate) fn impls(model: &ModelDef) -> TokenStream {
+    let (krate, ident, name) = (&model.krate, &model.ident, patch_name(model));
+    let setters = model.plain().map(setter);
+    let patch = mixed("patch");
+    quote! {
+        #[allow(dead_code, reason = "generated for every field, used by some")]
+        impl #name {
+            #(#setters)*
+        }
+
+        #[automatically_derived]
+        impl ::core::convert::From<#name> for #krate::model::Patch<#ident> {
+            fn from(#patch: #name) -> Self {
+                #patch.__patch
+            }
+        }
+    }
+}
+
+fn setter(field: &FieldDef) -> TokenStream {
+    let FieldDef { vis, ident, ty, .. } = field;
+    let (rules, value) = (rules_name(field), mixed("value"));
+    let doc = format!(" The field `{}` has this value.", field.name);
+    let (parameter, own) = if field.shape() == Shape::Text && !field.is_optional() {
+        (
+            quote!(impl ::core::convert::Into<#ty>),
+            quote!(::core::convert::Into::<#ty>::into(#value)),
+        )
+    } else {
+        (quote!(#ty), quote!(#value))
+    };
+    quote! {
+        #[doc = #doc]
+        #vis fn #ident(mut self, #value: #parameter) -> Self {
+            self.__patch.set(&#rules, &#own);
+            self
+        }
+    }
+}
+
+/// The function of the model that makes an empty patch.
+pub(crate) fn function(model: &ModelDef) -> TokenStream {
+    let (vis, name) = (&model.vis, patch_name(model));
+    let doc = format!(
+        " A patch of `{}` without any fields yet: add them by their names.",
+        model.ident
+    );
+    quote! {
+        #[doc = #doc]
+        #vis fn patch() -> #name {
+            #name {
+                __patch: ::core::default::Default::default(),
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The row: the fields of an item inside a transaction, which hands itself in when it is dropped.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+use crate::key::key_of;
+use crate::parse::{FieldDef, ModelDef, Role};
+use crate::rules::{mixed, rules_name};
+
+pub(crate) fn row_name(model: &ModelDef) -> Ident {
+    format_ident!("{}Row", model.ident)
+}
+
+/// The struct of the row.
+pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
+    let (krate, vis, name) = (&model.krate, &model.vis, row_name(model));
+    let doc = format!(
+        " A row of `{}` inside a transaction. What is done with its fields is committed with the transaction.",
+        model.ident
+    );
+    let fields = model.fields.iter().map(|field| {
+        let FieldDef { vis, ident, ty, .. } = field;
+        let (doc, cell) = match field.role {
+            Role::Plain => (format!(" The field `{}`.", field.name), quote!(Field)),
+            _ => (
+                format!(" The component `{}` of the key.", field.name),
+                quote!(KeyField),
+            ),
+        };
+        quote!(#[doc = #doc] #vis #ident: #krate::model::#cell<#ty>)
+    });
+    quote! {
+        #[doc = #doc]
+        #vis struct #name<'tx> {
+            #(#fields,)*
+            __core: #krate::model::row::RowCore<'tx>,
+        }
+    }
+}
+
+/// What a row can do.
+pub(crate) fn impls(model: &ModelDef) -> TokenStream {
+    let (row, drop, debug, methods) = (row(model), drop(model), debug(model), methods(model));
+    quote!(#methods #row #drop #debug)
+}
+
+/// An expression for the row of `self`, a value of the model, with the given core.
+pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
+    let (krate, name) = (&model.krate, row_name(model));
+    let fields = model.fields.iter().map(|field| {
+        let (ident, rules) = (&field.ident, rules_name(field));
+        match field.role {
+            Role::Plain => quote!(#ident: #krate::model::Field::new(&#rules, self.#ident)),
+            _ => quote!(#ident: #krate::model::KeyField::new(self.#ident)),
+        }
+    });
+    quote!(#name { #(#fields,)* __core: #core })
+}
+
+fn methods(model: &ModelDef) -> TokenStream {
+    let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
+    let (name, key) = (row_name(model), key_of(model));
+    quote! {
+        #[allow(dead_code, reason = "generated for every model, used by some")]
+        impl #name<'_> {
+            /// Whether the item is created by this transaction.
+            #vis fn is_new(&self) -> bool {
+                self.__core.is_new()
+            }
+
+            /// The key of the item.
+            ///
+            /// # Errors
+            ///
+            /// `InvalidField` when what is stored is not allowed in a key.
+            #vis fn key(&self) -> #krate::error::Result<#krate::model::Key<#ident>> {
+                #key
+            }
+        }
+    }
+}
+
+fn row(model: &ModelDef) -> TokenStream {
+    let (krate, ident, name) = (&model.krate, &model.ident, row_name(model));
+    quote! {
+        #[automatically_derived]
+        impl<'tx> #krate::model::row::Row<'tx> for #name<'tx> {
+            type Model = #ident;
+
+            fn core(&mut self) -> &mut #krate::model::row::RowCore<'tx> {
+                &mut self.__core
+            }
+        }
+    }
+}
+
+fn drop(model: &ModelDef) -> TokenStream {
+    let name = row_name(model);
+    let stored = model.fields.iter().filter(|field| model.is_stored(field));
+    let reports = stored.map(|field| {
+        let (ident, rules) = (&field.ident, rules_name(field));
+        match field.role {
+            Role::Plain => quote!(self.__core.report(&self.#ident);),
+            _ => quote!(self.__core.report_key(&#rules, &self.#ident);),
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl ::core::ops::Drop for #name<'_> {
+            fn drop(&mut self) {
+                #(#reports)*
+                self.__core.hand_in();
+            }
+        }
+    }
+}
+
+/// A row can be printed if all its fields can be. The bounds have a lifetime that nothing uses because a
+/// bound without any would be an error where it does not hold, instead of leaving the trait out.
+fn debug(model: &ModelDef) -> TokenStream {
+    let name = row_name(model);
+    let text = name.to_string();
+    let formatter = mixed("formatter");
+    let bounds = model.fields.iter().map(|field| {
+        let ty = &field.ty;
+        quote!(for<'any> #ty: ::core::fmt::Debug)
+    });
+    let fields = model.fields.iter().map(|field| {
+        let FieldDef { name, ident, .. } = field;
+        quote!(.field(#name, &self.#ident))
+    });
+    quote! {
+        impl ::core::fmt::Debug for #name<'_>
+        where
+            #(#bounds,)*
+        {
+            fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                #formatter.debug_struct(#text) #(#fields)* .finish()
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The rules of each field: one `Rules` static, and a function for its default.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::Ident;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+
+use crate::constraint::VALUE;
+use crate::parse::{Default, FieldDef, ModelDef, Role};
+use crate::shape::{generated_at, literal};
+
+/// The name of the static with the rules of a field.
+pub(crate) fn rules_name(field: &FieldDef) -> Ident {
+    format_ident!("__RULES_{}", field.name.to_uppercase())
+}
+
+/// The name of the function that makes the default of a field.
+pub(crate) fn default_name(field: &FieldDef) -> Ident {
+    format_ident!("__default_{}", field.name)
+}
+
+/// The rules and defaults of all fields.
+pub(crate) fn generate(model: &ModelDef) -> TokenStream {
+    let rules = model.fields.iter().map(|field| rules(model, field));
+    let defaults = model.fields.iter().filter_map(default);
+    quote!(#(#rules)* #(#defaults)*)
+}
+
+fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let FieldDef {
+        name, attribute, ..
+    } = field;
+    let (static_name, model_name) = (rules_name(field), model.ident.unraw().to_string());
+    let read_only = field.read_only || field.role != Role::Plain;
+    let (check, encode, decode) = (
+        check(model, field),
+        encode(model, field),
+        decode(model, field),
+    );
+    quote! {
+        static #static_name: #krate::model::field::Rules<#ty> = #krate::model::field::Rules {
+            model: #model_name,
+            field: #name,
+            attribute: #attribute,
+            read_only: #read_only,
+            check: #check,
+            encode: #encode,
+            decode: #decode,
+        };
+    }
+}
+
+fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    if field.constraints.is_empty() {
+        return quote!(|_| ::core::result::Result::Ok(()));
+    }
+    let (krate, shape, ty) = (&model.krate, field.shape(), field.value_type());
+    let value = mixed(VALUE);
+    let constraints = field.constraints.iter();
+    let checks = constraints.map(|constraint| constraint.check(krate, shape, ty));
+    let body = quote!({ #(#checks)* ::core::result::Result::Ok(()) });
+    if field.is_optional() {
+        quote!(|#value| #krate::model::constraint::optional(#value, |#value: &#ty| #body))
+    } else {
+        quote!(|#value: &#ty| #body)
+    }
+}
+
+fn encode(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    // An error that the type is none that can be stored is shown at the type.
+    let span = generated_at(ty.span());
+    if field.is_serde {
+        quote_spanned!(span=> #krate::model::document::to_value::<#ty>)
+    } else {
+        quote_spanned!(span=> <#ty as #krate::model::Attribute>::to_value)
+    }
+}
+
+fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let span = generated_at(ty.span());
+    let decode = if field.is_serde {
+        quote_spanned!(span=> #krate::model::document::from_value::<#ty>)
+    } else {
+        quote_spanned!(span=> <#ty as #krate::model::Attribute>::from_value)
+    };
+    if field.default.is_none() || field.role != Role::Plain {
+        return decode;
+    }
+    let (stored, default) = (mixed("stored"), default_name(field));
+    quote!(|#stored| #krate::model::support::or_default(#stored, #decode, #default))
+}
+
+fn default(field: &FieldDef) -> Option<TokenStream> {
+    let (name, ty) = (default_name(field), &field.ty);
+    let value = match field.default.as_ref()? {
+        Default::OfType => {
+            let span = generated_at(ty.span());
+            quote_spanned!(span=> <#ty as ::core::default::Default>::default())
+        }
+        Default::Value(expr) => {
+            let value = field.shape().value(field.value_type(), expr);
+            if field.is_optional() && literal(expr).is_some() {
+                quote!(::core::option::Option::Some(#value))
+            } else {
+                value
+            }
+        }
+    };
+    Some(quote! {
+        fn #name() -> #ty {
+            #value
+        }
+    })
+}
+
+/// The name of a variable that expressions of the user cannot see.
+pub(crate) fn mixed(name: &str) -> Ident {
+    Ident::new(name, proc_macro2::Span::mixed_site())
+}

@@ -1,0 +1,181 @@
+//! The schema: what is known of the model when the program is compiled.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::Ident;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+
+use crate::index::{IndexDef, Projection};
+use crate::parse::{Default, FieldDef, ModelDef, Role};
+use crate::rules::default_name;
+use crate::shape::{generated_at, literal};
+
+/// The expression of the schema.
+pub(crate) fn generate(model: &ModelDef) -> TokenStream {
+    let krate = &model.krate;
+    let (name, table) = (model.ident.unraw().to_string(), &model.table);
+    let fields = model.fields.iter().map(|field| field_schema(model, field));
+    let indexes = model.indexes.iter().map(|index| index_schema(model, index));
+    let sort_constant = option(model.sort_constant.as_ref());
+    let encoding = if model.json_sort_key {
+        quote!(Json)
+    } else {
+        quote!(Ordered)
+    };
+    let expires = model.fields.iter().find(|field| field.expires);
+    let expires = option(expires.map(|field| &field.attribute));
+    let exactly_once = model.exactly_once;
+    quote! {
+        &#krate::model::schema::Schema {
+            model: #name,
+            table: #table,
+            fields: &[#(#fields),*],
+            sort_constant: #sort_constant,
+            sort_key_encoding: #krate::model::schema::SortKeyEncoding::#encoding,
+            indexes: &[#(#indexes),*],
+            expires: #expires,
+            exactly_once: #exactly_once,
+        }
+    }
+}
+
+fn option(text: Option<&String>) -> TokenStream {
+    match text {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn field_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let krate = &model.krate;
+    let FieldDef {
+        name, attribute, ..
+    } = field;
+    let role = match field.role {
+        Role::Partition => quote!(Partition),
+        Role::Sort => quote!(Sort),
+        Role::Plain => quote!(Plain),
+    };
+    let (kind, optional) = (kind(model, field), optional(model, field));
+    let read_only = field.read_only || field.role != Role::Plain;
+    let has_default = field.default.is_some();
+    let json_schema = json_schema(model, field);
+    quote! {
+        #krate::model::schema::FieldSchema {
+            name: #name,
+            attribute: #attribute,
+            role: #krate::model::schema::Role::#role,
+            kind: #kind,
+            optional: #optional,
+            read_only: #read_only,
+            has_default: #has_default,
+            json_schema: #json_schema,
+        }
+    }
+}
+
+fn kind(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let span = generated_at(ty.span());
+    if field.is_serde {
+        quote!(#krate::model::schema::FieldKind::Other)
+    } else {
+        quote_spanned!(span=> <#ty as #krate::model::Attribute>::KIND)
+    }
+}
+
+fn optional(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let span = generated_at(ty.span());
+    if field.is_serde {
+        let optional = field.is_optional();
+        quote!(#optional)
+    } else {
+        quote_spanned!(span=> <#ty as #krate::model::Attribute>::OPTIONAL)
+    }
+}
+
+/// A function that gives the JSON Schema of a field: that of its type, and what the attributes add.
+fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&model.krate, &field.ty);
+    let span = generated_at(ty.span());
+    let (shape, value_type) = (field.shape(), field.value_type());
+    let mut additions: Vec<TokenStream> = field
+        .constraints
+        .iter()
+        .filter_map(|constraint| constraint.describe(shape, value_type, field.is_serde))
+        .collect();
+    if has_told_default(field) {
+        let default = default_name(field);
+        additions.push(quote!(.keyword::<#ty>("default", #default())));
+    }
+    if field.is_serde {
+        quote!(|| #krate::model::support::Description::any() #(#additions)* .finish())
+    } else if additions.is_empty() {
+        quote_spanned!(span=> <#ty as #krate::model::Attribute>::json_schema)
+    } else {
+        quote!(|| #krate::model::support::Description::of::<#ty>() #(#additions)* .finish())
+    }
+}
+
+/// Whether the default is the same whenever it is asked for, so that a schema can tell it.
+fn has_told_default(field: &FieldDef) -> bool {
+    match &field.default {
+        Some(Default::Value(expr)) => literal(expr).is_some() && !field.is_serde,
+        Some(Default::OfType) => !field.is_serde,
+        None => false,
+    }
+}
+
+fn index_schema(model: &ModelDef, index: &IndexDef) -> TokenStream {
+    let krate = &model.krate;
+    let (name, sparse) = (&index.name, index.sparse);
+    let (key, sort) = (names(&index.key), names(&index.sort));
+    let projection = match &index.projection {
+        Projection::All => quote!(All),
+        Projection::Keys => quote!(Keys),
+        Projection::Include(fields) => {
+            let fields = names(fields);
+            quote!(Include(#fields))
+        }
+    };
+    quote! {
+        #krate::model::schema::IndexSchema {
+            name: #name,
+            key: #key,
+            sort: #sort,
+            sparse: #sparse,
+            projection: #krate::model::schema::IndexProjection::#projection,
+        }
+    }
+}
+
+fn names(fields: &[Ident]) -> TokenStream {
+    let names = fields.iter().map(|field| field.unraw().to_string());
+    quote!(&[#(#names),*])
+}
+
+/// Assertions of what the names of types do not tell: a field in the key of an index is of a kind that
+/// an index can have.
+pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
+    let krate = &model.krate;
+    let checks = model.indexes.iter().flat_map(|index| {
+        index.key_fields().filter_map(|name| {
+            let kind = kind(model, model.field(name)?);
+            let message = format!(
+                "a field in the key of an index is text, a number or bytes: index={} field={}",
+                index.name.value(),
+                name.unraw()
+            );
+            let span = generated_at(name.span());
+            Some(quote_spanned! {span=>
+                const _: () = ::core::assert!(
+                    !::core::matches!(#kind, #krate::model::schema::FieldKind::Other),
+                    #message
+                );
+            })
+        })
+    });
+    quote!(#(#checks)*)
+}

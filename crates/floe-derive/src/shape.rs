@@ -1,0 +1,136 @@
+//! What a type is, as far as its name tells.
+//!
+//! A macro sees names, not types: an alias or a type of the user is [`Shape::Unknown`], and what depends
+//! on it is left to the compiler.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Expr, ExprLit, ExprUnary, GenericArgument, Lit, LitFloat, PathArguments, PathSegment, Type,
+    UnOp,
+};
+
+/// What a type is, as far as its name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Text,
+    Bool,
+    Integer,
+    Float,
+    /// The decimal number of the store.
+    Decimal,
+    Uuid,
+    List,
+    Map,
+    Set,
+    Unknown,
+}
+
+impl Shape {
+    pub(crate) fn of(ty: &Type) -> Self {
+        let Some(segment) = last_segment(ty) else {
+            return Self::Unknown;
+        };
+        match segment.ident.to_string().as_str() {
+            "String" => Self::Text,
+            "bool" => Self::Bool,
+            "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" => Self::Integer,
+            "f32" | "f64" => Self::Float,
+            "Number" => Self::Decimal,
+            "Uuid" => Self::Uuid,
+            "Vec" => Self::List,
+            "BTreeMap" | "HashMap" => Self::Map,
+            "BTreeSet" | "HashSet" => Self::Set,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether values are copied, so that a reference is as good as the value.
+    pub(crate) const fn is_copied(self) -> bool {
+        matches!(self, Self::Bool | Self::Integer | Self::Uuid)
+    }
+
+    pub(crate) const fn is_collection(self) -> bool {
+        matches!(self, Self::List | Self::Map | Self::Set)
+    }
+
+    /// An expression for a value of the type. A literal may be written as one thinks of it: `1` for a
+    /// float, `"a"` for a `String`.
+    pub(crate) fn value(self, ty: &Type, expr: &Expr) -> TokenStream {
+        let Some(literal) = literal(expr) else {
+            return quote!(#expr);
+        };
+        let span = generated_at(expr.span());
+        match (self, literal) {
+            (Self::Float, Lit::Int(int)) if int.suffix().is_empty() => {
+                let float = LitFloat::new(&format!("{}.0", int.base10_digits()), span);
+                let sign = matches!(expr, Expr::Unary(_)).then(|| quote!(-));
+                quote!(#sign #float)
+            }
+            (Self::Decimal, Lit::Int(int)) if int.suffix().is_empty() => {
+                quote_spanned!(span=> <#ty as ::core::convert::From<i64>>::from(#expr))
+            }
+            (Self::Text, Lit::Str(_)) => {
+                quote_spanned!(span=> <#ty as ::core::convert::From<&str>>::from(#expr))
+            }
+            _ => quote!(#expr),
+        }
+    }
+}
+
+/// A span that points at the user's code and belongs to the generated: errors are shown there, lints are
+/// not, and names of variables do not meet the user's.
+pub(crate) fn generated_at(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
+}
+
+/// The literal that an expression is, with or without a sign.
+pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
+    match expr {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        Expr::Unary(ExprUnary {
+            op: UnOp::Neg(_),
+            expr,
+            ..
+        }) => literal(expr),
+        _ => None,
+    }
+}
+
+/// The value of an expression that is a whole number.
+pub(crate) fn whole_number(expr: &Expr) -> Option<i128> {
+    match expr {
+        Expr::Lit(ExprLit {
+            lit: Lit::Int(int), ..
+        }) => int.base10_parse().ok(),
+        Expr::Unary(ExprUnary {
+            op: UnOp::Neg(_),
+            expr,
+            ..
+        }) => whole_number(expr).map(|number| -number),
+        _ => None,
+    }
+}
+
+/// The `T` of an `Option<T>`.
+pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
+    let segment = last_segment(ty).filter(|segment| segment.ident == "Option")?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return None;
+    };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(inner)) if arguments.args.len() == 1 => Some(inner),
+        _ => None,
+    }
+}
+
+/// The last part of the type's path. Types from macros may come in groups without delimiters.
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        Type::Group(group) => last_segment(&group.elem),
+        Type::Paren(paren) => last_segment(&paren.elem),
+        _ => None,
+    }
+}

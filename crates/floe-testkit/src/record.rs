@@ -1,0 +1,203 @@
+//! An engine around an engine that remembers what it was asked: for tests of what a call costs.
+//!
+//! ```
+//! # async fn example(engine: std::sync::Arc<dyn floe_store::Engine>) {
+//! use floe_store::{Engine, Item, op::GetItem};
+//! use floe_testkit::record::RecordingEngine;
+//!
+//! let recording = RecordingEngine::new(engine);
+//! let get = GetItem::new("Orders", Item::new().with("id", "o-1"));
+//! recording.get_item(get).await.unwrap();
+//! assert_eq!(recording.take(), [r#"GetItem Orders {"id": "o-1"}"#]);
+//! # }
+//! ```
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use floe_store::expr::{Condition, Renderer};
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, Timestamp};
+
+/// An engine that remembers its requests, one line each, in the words of expressions.
+pub struct RecordingEngine {
+    inner: Arc<dyn Engine>,
+    requests: Mutex<Vec<String>>,
+}
+
+impl std::fmt::Debug for RecordingEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordingEngine").finish_non_exhaustive()
+    }
+}
+
+impl RecordingEngine {
+    /// Remembers what this engine is asked.
+    pub fn new(inner: Arc<dyn Engine>) -> Self {
+        Self {
+            inner,
+            requests: Mutex::default(),
+        }
+    }
+
+    /// All requests since the last time, in the order in which they came.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, request: String) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push(request);
+    }
+}
+
+/// The text of an expression with its names and values in place of the placeholders.
+fn filled(text: String, renderer: &Renderer) -> String {
+    // The longer placeholders first: `:v1` is the beginning of `:v10`.
+    let names = renderer.names().iter().rev();
+    let text = names.fold(text, |text, (placeholder, name)| {
+        text.replace(placeholder, name)
+    });
+    let values = renderer.values().iter().rev();
+    values.fold(text, |text, (placeholder, value)| {
+        text.replace(placeholder, &format!("{value:?}"))
+    })
+}
+
+fn condition_text(condition: Option<&Condition>) -> String {
+    condition.map_or_else(String::new, |condition| {
+        let mut renderer = Renderer::new();
+        let text = renderer.condition(condition);
+        format!(" IF {}", filled(text, &renderer))
+    })
+}
+
+fn write_text(write: &WriteItem) -> String {
+    match write {
+        WriteItem::Put(put) => format!(
+            "PutItem {} {:?}{}",
+            put.table_name,
+            put.item,
+            condition_text(put.condition.as_ref())
+        ),
+        WriteItem::Update(update) => {
+            let mut renderer = Renderer::new();
+            let text = renderer.update(&update.update);
+            let text = filled(text, &renderer);
+            let condition = condition_text(update.condition.as_ref());
+            format!(
+                "UpdateItem {} {:?} {text}{condition}",
+                update.table_name, update.key
+            )
+        }
+        WriteItem::Delete(delete) => format!(
+            "DeleteItem {} {:?}{}",
+            delete.table_name,
+            delete.key,
+            condition_text(delete.condition.as_ref())
+        ),
+    }
+}
+
+fn action_text(action: &TransactWrite) -> String {
+    match action {
+        TransactWrite::Check(check) => format!(
+            "ConditionCheck {} {:?}{}",
+            check.table_name,
+            check.key,
+            condition_text(Some(&check.condition))
+        ),
+        TransactWrite::Put(put) => write_text(&WriteItem::Put(put.clone())),
+        TransactWrite::Update(update) => write_text(&WriteItem::Update(update.clone())),
+        TransactWrite::Delete(delete) => write_text(&WriteItem::Delete(delete.clone())),
+    }
+}
+
+fn keys_text<'a>(keys: impl Iterator<Item = (&'a str, &'a Item)>) -> String {
+    let keys = keys.map(|(table, key)| format!("{table} {key:?}"));
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+macro_rules! forward {
+    ($($operation:ident($input:ident: $type:ty) -> $output:ty, $name:literal;)*) => {$(
+        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            self.note($name.to_owned());
+            self.inner.$operation($input)
+        }
+    )*};
+}
+
+impl Engine for RecordingEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
+        self.note(format!("GetItem {} {:?}", input.table_name, input.key));
+        self.inner.get_item(input)
+    }
+
+    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
+        let keys = input.requests.iter().flat_map(|(table, request)| {
+            let keys = request.keys.iter();
+            keys.map(move |key| (table.as_str(), key))
+        });
+        self.note(format!("BatchGetItem {}", keys_text(keys)));
+        self.inner.batch_get_item(input)
+    }
+
+    fn transact_get_items(
+        &self,
+        input: TransactGetItems,
+    ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
+        let keys = input
+            .gets
+            .iter()
+            .map(|get| (get.table_name.as_str(), &get.key));
+        self.note(format!("TransactGetItems {}", keys_text(keys)));
+        self.inner.transact_get_items(input)
+    }
+
+    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
+        self.note(write_text(&input));
+        self.inner.write_item(input)
+    }
+
+    fn transact_write_items(
+        &self,
+        input: TransactWriteItems,
+    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
+        let actions: Vec<_> = input.actions.iter().map(action_text).collect();
+        self.note(format!("TransactWriteItems [{}]", actions.join("; ")));
+        self.inner.transact_write_items(input)
+    }
+
+    forward! {
+        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput, "BatchWriteItem";
+        query(input: Query) -> Page, "Query";
+        scan(input: Scan) -> Page, "Scan";
+        create_table(input: CreateTable) -> TableDescription, "CreateTable";
+        describe_table(table_name: String) -> TableDescription, "DescribeTable";
+        update_table(input: UpdateTable) -> TableDescription, "UpdateTable";
+        delete_table(table_name: String) -> TableDescription, "DeleteTable";
+        list_tables(input: ListTables) -> ListTablesOutput, "ListTables";
+        update_time_to_live(input: UpdateTimeToLive) -> TableDescription, "UpdateTimeToLive";
+        update_tags(input: UpdateTags) -> (), "UpdateTags";
+        list_streams(input: ListStreams) -> ListStreamsOutput, "ListStreams";
+        describe_stream(input: DescribeStream) -> StreamDescription, "DescribeStream";
+        get_shard_iterator(input: GetShardIterator) -> String, "GetShardIterator";
+        get_records(input: GetRecords) -> GetRecordsOutput, "GetRecords";
+        hold_changes(input: HoldChanges) -> (), "HoldChanges";
+    }
+}

@@ -1,0 +1,118 @@
+//! The database: an engine, and what a transaction needs besides it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use floe_local::LocalEngine;
+use floe_store::{BoxFuture, Engine, Env};
+
+use crate::error::Result;
+use crate::tx::Tx;
+use crate::tx::body::TxBody;
+use crate::tx::options::TxOptions;
+
+/// A database of models.
+///
+/// Cheap to clone: copies share the engine.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    env: Env,
+    timer: Arc<dyn Timer>,
+}
+
+/// Lets time pass. A test brings its own, so that no test sleeps.
+pub trait Timer: Send + Sync {
+    /// Comes back after so long.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
+}
+
+/// The timer of the tokio runtime.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokioTimer;
+
+impl Timer for TokioTimer {
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+impl Db {
+    /// Opens the embedded engine on a directory, which is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](crate::ErrorKind::Store) when the directory cannot be used or another process has it.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::with_engine(Arc::new(LocalEngine::open(directory)?)))
+    }
+
+    /// An embedded engine that keeps everything in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](crate::ErrorKind::Store) when its threads cannot be started.
+    pub fn memory() -> Result<Self> {
+        Ok(Self::with_engine(Arc::new(LocalEngine::memory()?)))
+    }
+
+    /// A database on any engine.
+    pub fn with_engine(engine: Arc<dyn Engine>) -> Self {
+        Self::with_parts(engine, Env::system(), Arc::new(TokioTimer))
+    }
+
+    /// A database on any engine, with time and randomness of one's own.
+    pub fn with_parts(engine: Arc<dyn Engine>, env: Env, timer: Arc<dyn Timer>) -> Self {
+        Self {
+            inner: Arc::new(Inner { engine, env, timer }),
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.inner.engine
+    }
+
+    pub(crate) fn env(&self) -> &Env {
+        &self.inner.env
+    }
+
+    pub(crate) fn timer(&self) -> &dyn Timer {
+        &*self.inner.timer
+    }
+
+    /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or
+    /// not at all. The body runs again when somebody else changed what it read.
+    ///
+    /// # Errors
+    ///
+    /// What the body returns; and what the commit cannot do, told by the [kind](crate::ErrorKind).
+    pub async fn transact<R, E, F>(&self, body: F) -> Result<R, E>
+    where
+        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
+            + for<'t> TxBody<&'t Tx, Result<R, E>>
+            + Send
+            + Sync,
+        R: Send,
+        E: From<crate::Error> + Send,
+    {
+        self.tx().run(body).await
+    }
+
+    /// A transaction with options of its own.
+    pub fn tx(&self) -> TxOptions<'_> {
+        TxOptions::new(self)
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,398 @@
+//! What a field can hold, and how it is stored.
+//!
+//! Every value has one form in the store, chosen by its type: an absent attribute for `None`, a number for
+//! a number, a set for a set. Reading refuses every other form.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::hash::Hash;
+
+use floe_store::{Item, Number, NumberError, Set, Text, Timestamp, Value};
+use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+use super::schema::FieldKind;
+
+/// Why a value cannot be stored or read, and where inside the field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    path: String,
+    reason: String,
+}
+
+impl Invalid {
+    /// A value that is wrong as a whole.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The same, seen from the container under this step: `.name` or `[3]`.
+    #[must_use]
+    pub fn within(mut self, step: &str) -> Self {
+        self.path.insert_str(0, step);
+        self
+    }
+
+    /// Where inside the field: empty for the field itself.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is wrong.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, path) = (&self.reason, &self.path);
+        match path.as_str() {
+            "" => f.write_str(reason),
+            path => write!(f, "{reason}: at={path}"),
+        }
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// A type that a field of a model can have.
+#[diagnostic::on_unimplemented(
+    message = "a field of a model cannot be a `{Self}`",
+    label = "not a type that is stored",
+    note = "implement `floe::Attribute`, or store it through serde with `#[model(serde)]`"
+)]
+pub trait Attribute: Sized {
+    /// The attribute's value; `None` if the attribute is left out.
+    ///
+    /// # Errors
+    ///
+    /// When the value has no form in the store, as a float that is not a number.
+    fn to_value(&self) -> Result<Option<Value>, Invalid>;
+
+    /// The value of an attribute, or of its absence.
+    ///
+    /// # Errors
+    ///
+    /// When the attribute is of another form.
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid>;
+
+    /// The JSON Schema of the type.
+    fn json_schema() -> Json;
+
+    /// Whether the attribute may be absent.
+    const OPTIONAL: bool = false;
+
+    /// What the attribute is where it is part of a key or an index.
+    const KIND: FieldKind = FieldKind::Other;
+}
+
+pub(crate) fn missing() -> Invalid {
+    Invalid::new("the attribute is missing")
+}
+
+pub(crate) fn mismatch(expected: &str, value: &Value) -> Invalid {
+    let actual = value.value_type();
+    Invalid::new(format!(
+        "the stored attribute has another type: expected={expected} actual={actual}"
+    ))
+}
+
+/// The types of which every value is present: one expression each for writing and reading.
+macro_rules! scalar {
+    ($type:ty, $kind:ident, $expected:literal, $schema:expr, |$own:ident| $write:expr, $($pattern:pat => $read:expr),+) => {
+        impl Attribute for $type {
+            const KIND: FieldKind = FieldKind::$kind;
+
+            fn to_value(&self) -> Result<Option<Value>, Invalid> {
+                let $own = self;
+                $write.map(Some)
+            }
+            fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+                match value.ok_or_else(missing)? {
+                    $($pattern => $read,)+
+                    other => Err(mismatch($expected, other)),
+                }
+            }
+            fn json_schema() -> Json {
+                $schema
+            }
+        }
+    };
+}
+
+scalar!(String, Text, "S", json!({"type": "string"}), |own| Ok(Value::from(own.clone())),
+    Value::S(text) => Ok(text.to_string()));
+scalar!(Text, Text, "S", json!({"type": "string"}), |own| Ok(Value::S(own.clone())),
+    Value::S(text) => Ok(text.clone()));
+scalar!(bool, Other, "BOOL", json!({"type": "boolean"}), |own| Ok(Value::Bool(*own)),
+    Value::Bool(flag) => Ok(*flag));
+scalar!(Number, Number, "N", json!({"type": "number"}), |own| Ok(Value::N(*own)),
+    Value::N(number) => Ok(*number));
+scalar!(Uuid, Text, "S", json!({"type": "string", "format": "uuid"}),
+    |own| Ok(Value::from(own.hyphenated().to_string())),
+    Value::S(text) => read_uuid(text));
+scalar!(Timestamp, Number, "N", json!({"type": "integer", "description": "milliseconds since 1970"}),
+    |own| Ok(Value::from(own.as_millis())),
+    Value::N(number) => number.to_u64().map(Timestamp::from_millis)
+        .ok_or_else(|| Invalid::new("the number is not a timestamp")));
+
+fn read_uuid(text: &str) -> Result<Uuid, Invalid> {
+    Uuid::try_parse(text).map_err(|_| Invalid::new("the text is not a uuid"))
+}
+
+macro_rules! integers {
+    ($($integer:ty)*) => {$(
+        scalar!($integer, Number, "N",
+            json!({"type": "integer", "minimum": <$integer>::MIN, "maximum": <$integer>::MAX}),
+            |own| Ok(Value::N(Number::from(*own))),
+            Value::N(number) => number.to_i128().and_then(|wide| <$integer>::try_from(wide).ok())
+                .ok_or_else(|| out_of_range(stringify!($integer), number)));
+    )*};
+}
+
+integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+scalar!(usize, Number, "N", json!({"type": "integer", "minimum": 0}),
+    |own| stored(Number::try_from(*own as u128)),
+    Value::N(number) => number.to_i128().and_then(|wide| Self::try_from(wide).ok())
+        .ok_or_else(|| out_of_range("usize", number)));
+scalar!(isize, Number, "N", json!({"type": "integer"}),
+    |own| stored(Number::try_from(*own as i128)),
+    Value::N(number) => number.to_i128().and_then(|wide| Self::try_from(wide).ok())
+        .ok_or_else(|| out_of_range("isize", number)));
+
+// Their bounds are beyond JSON's numbers, and their last digits beyond the store's.
+scalar!(i128, Number, "N", json!({"type": "integer"}), |own| stored(Number::try_from(*own)),
+    Value::N(number) => number.to_i128().ok_or_else(|| out_of_range("i128", number)));
+scalar!(u128, Number, "N", json!({"type": "integer", "minimum": 0}), |own| stored(Number::try_from(*own)),
+    Value::N(number) => number.to_string().parse().map_err(|_| out_of_range("u128", number)));
+
+fn out_of_range(integer: &str, number: &Number) -> Invalid {
+    Invalid::new(format!("the number is no {integer}: value={number}"))
+}
+
+fn stored(number: Result<Number, NumberError>) -> Result<Value, Invalid> {
+    let too_large =
+        "the number cannot be stored: not finite, out of range or of more than 38 digits";
+    number.map(Value::N).map_err(|_| Invalid::new(too_large))
+}
+
+// Both are stored as the shortest decimal that reads back as the same float of the same width.
+scalar!(f64, Number, "N", json!({"type": "number"}), |own| stored(Number::try_from(*own)),
+    Value::N(number) => Ok(number.to_f64()));
+scalar!(f32, Number, "N", json!({"type": "number"}), |own| stored(format!("{own:e}").parse()),
+    Value::N(number) => number.to_string().parse().ok().filter(|float: &Self| float.is_finite())
+        .ok_or_else(|| out_of_range("f32", number)));
+
+impl<T: Attribute> Attribute for Option<T> {
+    const OPTIONAL: bool = true;
+    const KIND: FieldKind = T::KIND;
+
+    fn to_value(&self) -> Result<Option<Value>, Invalid> {
+        self.as_ref().map_or(Ok(None), T::to_value)
+    }
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+        value.map(|value| T::from_value(Some(value))).transpose()
+    }
+    fn json_schema() -> Json {
+        T::json_schema()
+    }
+}
+
+/// An element of a list or a map: there is no absence inside a container, so it becomes null.
+fn element<T: Attribute>(value: &T) -> Result<Value, Invalid> {
+    Ok(value.to_value()?.unwrap_or(Value::Null))
+}
+
+fn read_element<T: Attribute>(value: &Value) -> Result<T, Invalid> {
+    match value {
+        Value::Null if T::OPTIONAL => T::from_value(None),
+        value => T::from_value(Some(value)),
+    }
+}
+
+impl<T: Attribute> Attribute for Vec<T> {
+    fn to_value(&self) -> Result<Option<Value>, Invalid> {
+        let elements = self.iter().enumerate();
+        let values =
+            elements.map(|(at, value)| element(value).map_err(|e| e.within(&format!("[{at}]"))));
+        Ok(Some(Value::L(values.collect::<Result<_, _>>()?)))
+    }
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+        match value.ok_or_else(missing)? {
+            Value::L(list) => {
+                let elements = list.iter().enumerate();
+                elements
+                    .map(|(at, value)| {
+                        read_element(value).map_err(|e| e.within(&format!("[{at}]")))
+                    })
+                    .collect()
+            }
+            other => Err(mismatch("L", other)),
+        }
+    }
+    fn json_schema() -> Json {
+        json!({"type": "array", "items": T::json_schema()})
+    }
+}
+
+/// Bytes. A `Vec<u8>` is a list of numbers; this is what DynamoDB calls binary.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bytes(pub Vec<u8>);
+
+scalar!(Bytes, Bytes, "B", json!({"type": "string", "contentEncoding": "base64"}),
+    |own| Ok(Value::B(own.0.clone())),
+    Value::B(bytes) => Ok(Self(bytes.clone())));
+
+macro_rules! maps {
+    ($($map:ident)*) => {$(
+        impl<T: Attribute> Attribute for $map<String, T> {
+            fn to_value(&self) -> Result<Option<Value>, Invalid> {
+                let mut map = Item::with_capacity(self.len());
+                for (name, value) in self {
+                    let value = element(value).map_err(|e| e.within(&format!(".{name}")))?;
+                    map.insert(name.as_str(), value);
+                }
+                Ok(Some(Value::M(map)))
+            }
+            fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+                match value.ok_or_else(missing)? {
+                    Value::M(map) => map
+                        .iter()
+                        .map(|(name, value)| {
+                            let value = read_element(value).map_err(|e| e.within(&format!(".{name}")))?;
+                            Ok((name.to_string(), value))
+                        })
+                        .collect(),
+                    other => Err(mismatch("M", other)),
+                }
+            }
+            fn json_schema() -> Json {
+                json!({"type": "object", "additionalProperties": T::json_schema()})
+            }
+        }
+    )*};
+}
+
+maps!(BTreeMap HashMap);
+
+/// A type that a set can hold: text, numbers or bytes.
+pub trait Element: Attribute + Ord + Clone {
+    /// A set value of these elements, which are different and at least one.
+    ///
+    /// # Errors
+    ///
+    /// When one of them has no form in the store.
+    fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid>
+    where
+        Self: 'a;
+
+    /// The elements of a set value.
+    ///
+    /// # Errors
+    ///
+    /// When the value is another kind of set, or none.
+    fn elements(value: &Value) -> Result<Vec<Self>, Invalid>;
+}
+
+fn twice<E>(_: E) -> Invalid {
+    Invalid::new("two elements of the set are stored alike")
+}
+
+impl Element for String {
+    fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid> {
+        let texts = elements.map(|text| Text::from(text.as_str()));
+        Set::new(texts).map(Value::Ss).map_err(twice)
+    }
+    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+        match value {
+            Value::Ss(set) => Ok(set.iter().map(Text::to_string).collect()),
+            other => Err(mismatch("SS", other)),
+        }
+    }
+}
+
+impl Element for Uuid {
+    fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid> {
+        let texts = elements.map(|id| Text::from(id.hyphenated().to_string()));
+        Set::new(texts).map(Value::Ss).map_err(twice)
+    }
+    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+        match value {
+            Value::Ss(set) => set.iter().map(|text| read_uuid(text)).collect(),
+            other => Err(mismatch("SS", other)),
+        }
+    }
+}
+
+impl Element for Bytes {
+    fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid> {
+        let bytes = elements.map(|bytes| bytes.0.clone());
+        Set::new(bytes).map(Value::Bs).map_err(twice)
+    }
+    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+        match value {
+            Value::Bs(set) => Ok(set.iter().cloned().map(Self).collect()),
+            other => Err(mismatch("BS", other)),
+        }
+    }
+}
+
+macro_rules! number_elements {
+    ($($number:ty)*) => {$(
+        impl Element for $number {
+            fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid> {
+                let numbers = elements.map(|number| Number::from(*number));
+                Set::new(numbers).map(Value::Ns).map_err(twice)
+            }
+            fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+                match value {
+                    Value::Ns(set) => set
+                        .iter()
+                        .map(|number| Self::from_value(Some(&Value::N(*number))))
+                        .collect(),
+                    other => Err(mismatch("NS", other)),
+                }
+            }
+        }
+    )*};
+}
+
+number_elements!(i8 i16 i32 i64 u8 u16 u32 u64 Number);
+
+macro_rules! sets {
+    ($($set:ident: $($bound:ident)?;)*) => {$(
+        impl<T: Element $(+ $bound)?> Attribute for $set<T> {
+            // DynamoDB has no empty sets: an empty one is left out, and what is absent is empty.
+            const OPTIONAL: bool = true;
+
+            fn to_value(&self) -> Result<Option<Value>, Invalid> {
+                if self.is_empty() {
+                    return Ok(None);
+                }
+                T::set_value(self.iter()).map(Some)
+            }
+            fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+                match value {
+                    Some(value) => Ok(T::elements(value)?.into_iter().collect()),
+                    None => Ok(Self::new()),
+                }
+            }
+            fn json_schema() -> Json {
+                json!({"type": "array", "uniqueItems": true, "items": T::json_schema()})
+            }
+        }
+    )*};
+}
+
+sets! {
+    BTreeSet: ;
+    HashSet: Hash;
+}
+
+#[cfg(test)]
+mod tests;

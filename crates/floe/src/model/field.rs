@@ -1,0 +1,361 @@
+//! The fields of a row: values that know whether they were read or written.
+//!
+//! Reading goes through [`Deref`], comparison or arithmetic and marks the field read; `DerefMut`, `+=`
+//! and [`set`](Field::set) mark it written. What the commit makes of the marks is told in
+//! [`tx`](crate::tx).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{
+    Add, AddAssign, Deref, DerefMut, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign,
+};
+use std::sync::atomic::{AtomicBool, Ordering as Memory};
+
+use floe_store::{Item, Number, Value};
+
+use super::attribute::Invalid;
+use crate::error::{Error, Result};
+
+/// What is known of a field when the program is compiled: its name and what it may hold.
+#[derive(Debug)]
+pub struct Rules<T> {
+    /// The model, for errors.
+    pub model: &'static str,
+    /// The field's name.
+    pub field: &'static str,
+    /// The attribute under which it is stored.
+    pub attribute: &'static str,
+    /// Whether it cannot be changed once the item is created.
+    pub read_only: bool,
+    /// Refuses values that the constraints forbid.
+    pub check: fn(&T) -> Result<(), Invalid>,
+    /// The attribute's value; `None` if the attribute is left out.
+    pub encode: fn(&T) -> Result<Option<Value>, Invalid>,
+    /// The value of an attribute, or of its absence.
+    pub decode: fn(Option<&Value>) -> Result<T, Invalid>,
+}
+
+impl<T> Rules<T> {
+    /// Checks a value against the constraints and that it can be stored.
+    pub(crate) fn validate(&self, value: &T) -> Result<Option<Value>> {
+        (self.check)(value)
+            .and_then(|()| (self.encode)(value))
+            .map_err(|invalid| self.invalid(&invalid))
+    }
+
+    pub(crate) fn invalid(&self, invalid: &Invalid) -> Error {
+        Error::invalid(self.model, self.field, invalid)
+    }
+
+    /// Puts a validated value into an item.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the value is not allowed.
+    #[doc(hidden)]
+    pub fn store(&self, value: &T, item: &mut Item) -> Result<()> {
+        if let Some(value) = self.validate(value)? {
+            item.insert(self.attribute, value);
+        }
+        Ok(())
+    }
+
+    /// Takes the value out of a stored item.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the attribute is of another form.
+    #[doc(hidden)]
+    pub fn load(&self, item: &Item) -> Result<T> {
+        (self.decode)(item.get(self.attribute)).map_err(|invalid| self.invalid(&invalid))
+    }
+}
+
+/// How a field was changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Change {
+    /// Not at all.
+    #[default]
+    None,
+    /// By a value that depends on what was read.
+    Written,
+    /// By a value that depends on nothing.
+    Overwritten,
+    /// By adding to whatever is stored.
+    Incremented(Number),
+}
+
+/// A field of a row.
+///
+/// ```
+/// use floe::{Error, Model, Tx};
+///
+/// #[derive(Model)]
+/// struct Player {
+///     #[model(key)]
+///     id: String,
+///     level: i64,
+/// }
+///
+/// /// Locks the level: it is read, and its new value comes from the old one.
+/// async fn level_up(tx: &Tx, id: &str) -> Result<(), Error> {
+///     if let Some(mut player) = tx.get::<Player>(id).await? {
+///         if player.level > 10 {
+///             player.level += 1;
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
+pub struct Field<T: 'static> {
+    value: T,
+    rules: &'static Rules<T>,
+    read: AtomicBool,
+    change: Change,
+}
+
+impl<T> Field<T> {
+    /// A field with a value that was read or given at creation.
+    #[doc(hidden)]
+    pub const fn new(rules: &'static Rules<T>, value: T) -> Self {
+        Self {
+            value,
+            rules,
+            read: AtomicBool::new(false),
+            change: Change::None,
+        }
+    }
+
+    /// The value, without marking the field read: nothing is locked by it.
+    pub const fn peek(&self) -> &T {
+        &self.value
+    }
+
+    /// Replaces the value. If the new one is not allowed, the old one stays.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a constraint forbids the value or the field
+    /// is read-only.
+    pub fn set(&mut self, value: T) -> Result<()> {
+        self.replace(value, Change::Written)
+    }
+
+    /// Replaces the value whatever is stored by then: no lock is taken on the field.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set`](Self::set).
+    pub fn overwrite(&mut self, value: T) -> Result<()> {
+        let change = match self.change {
+            Change::Written => Change::Written,
+            _ => Change::Overwritten,
+        };
+        self.replace(value, change)
+    }
+
+    /// Checks the value as it is now.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set`](Self::set).
+    pub fn validate(&self) -> Result<()> {
+        self.rules.validate(&self.value).map(drop)
+    }
+
+    fn replace(&mut self, value: T, change: Change) -> Result<()> {
+        self.rules.validate(&value)?;
+        self.value = value;
+        self.change = change;
+        Ok(())
+    }
+
+    fn mark_read(&self) {
+        self.read.store(true, Memory::Relaxed);
+    }
+
+    fn write(&mut self) -> &mut T {
+        self.change = Change::Written;
+        &mut self.value
+    }
+
+    pub(crate) const fn rules(&self) -> &'static Rules<T> {
+        self.rules
+    }
+
+    pub(crate) fn is_read(&self) -> bool {
+        self.read.load(Memory::Relaxed)
+    }
+
+    pub(crate) const fn change(&self) -> &Change {
+        &self.change
+    }
+}
+
+/// Values to which something can be added where they are stored.
+pub trait Increment: Copy {
+    /// The number to add.
+    fn amount(self) -> Number;
+    /// The sum, if it is within the type.
+    fn plus(self, amount: Self) -> Option<Self>;
+}
+
+macro_rules! increment {
+    ($($integer:ty)*) => {$(
+        impl Increment for $integer {
+            fn amount(self) -> Number {
+                Number::from(self)
+            }
+            fn plus(self, amount: Self) -> Option<Self> {
+                self.checked_add(amount)
+            }
+        }
+    )*};
+}
+
+increment!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+impl<T: Increment> Field<T> {
+    /// Adds to whatever is stored when the transaction commits. No lock is taken on the field, even if it
+    /// was read before, so that concurrent increments never conflict.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the sum is beyond the type or a constraint
+    /// forbids it, by what was read.
+    pub fn increment_by(&mut self, amount: T) -> Result<()> {
+        let rules = self.rules;
+        let sum = self
+            .value
+            .plus(amount)
+            .ok_or_else(|| rules.invalid(&Invalid::new("the sum is out of range")))?;
+        let before = match &self.change {
+            Change::None => Some(Number::from(0)),
+            Change::Incremented(before) => Some(*before),
+            Change::Written | Change::Overwritten => None,
+        };
+        let change = match before {
+            Some(before) => {
+                let total = before
+                    .checked_add(amount.amount())
+                    .map_err(|_| rules.invalid(&Invalid::new("the sum is out of range")))?;
+                Change::Incremented(total)
+            }
+            None => self.change.clone(),
+        };
+        self.replace(sum, change)
+    }
+}
+
+impl<T> Deref for Field<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.mark_read();
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Field<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.mark_read();
+        self.write()
+    }
+}
+
+impl<T: PartialEq<U>, U> PartialEq<U> for Field<T> {
+    fn eq(&self, other: &U) -> bool {
+        **self == *other
+    }
+}
+
+impl<T: PartialOrd<U>, U> PartialOrd<U> for Field<T> {
+    fn partial_cmp(&self, other: &U) -> Option<Ordering> {
+        (**self).partial_cmp(other)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+macro_rules! arithmetic {
+    ($($operator:ident $method:ident, $assign:ident $assign_method:ident;)*) => {$(
+        impl<T: Copy + $operator<U>, U> $operator<U> for &Field<T> {
+            type Output = T::Output;
+            fn $method(self, other: U) -> T::Output {
+                (**self).$method(other)
+            }
+        }
+
+        impl<T: $assign<U>, U> $assign<U> for Field<T> {
+            fn $assign_method(&mut self, other: U) {
+                (**self).$assign_method(other);
+            }
+        }
+    )*};
+}
+
+arithmetic! {
+    Add add, AddAssign add_assign;
+    Sub sub, SubAssign sub_assign;
+    Mul mul, MulAssign mul_assign;
+    Div div, DivAssign div_assign;
+}
+
+impl<T: Copy + Rem<U>, U> Rem<U> for &Field<T> {
+    type Output = T::Output;
+    fn rem(self, other: U) -> T::Output {
+        (**self).rem(other)
+    }
+}
+
+impl<T: Copy + Neg> Neg for &Field<T> {
+    type Output = T::Output;
+    fn neg(self) -> T::Output {
+        (**self).neg()
+    }
+}
+
+/// A key component of a row. Keys never change, so there is nothing to track.
+pub struct KeyField<T>(T);
+
+impl<T> KeyField<T> {
+    /// A component with its value.
+    #[doc(hidden)]
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> Deref for KeyField<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: PartialEq<U>, U> PartialEq<U> for KeyField<T> {
+    fn eq(&self, other: &U) -> bool {
+        self.0 == *other
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for KeyField<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for KeyField<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

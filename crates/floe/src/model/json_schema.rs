@@ -1,0 +1,116 @@
+//! The JSON Schema of a whole model, for those who want to tell or check its form elsewhere.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::schema::{FieldSchema, Schema};
+
+/// The JSON Schema (2020-12) of the values of a model, under the names in which they are stored.
+///
+/// Fields that may be absent and those with a default are not required.
+pub fn json_schema(schema: &Schema) -> Json {
+    let properties: Map<String, Json> = schema.fields.iter().map(property).collect();
+    let required = schema.fields.iter().filter(|field| is_required(field));
+    let required: Vec<&str> = required.map(|field| field.attribute).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": schema.model,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+const fn is_required(field: &FieldSchema) -> bool {
+    !field.optional && !field.has_default
+}
+
+fn property(field: &FieldSchema) -> (String, Json) {
+    let mut json = (field.json_schema)();
+    if field.read_only {
+        json = with_keyword(json, "readOnly", true.into());
+    }
+    (field.attribute.to_owned(), json)
+}
+
+/// The schema with one keyword more. A schema can also be `true` or `false`, which take none.
+fn with_keyword(schema: Json, keyword: &str, value: Json) -> Json {
+    match schema {
+        Json::Object(mut keywords) => {
+            keywords.insert(keyword.to_owned(), value);
+            Json::Object(keywords)
+        }
+        other => json!({"allOf": [other], keyword: value}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema::{FieldKind, Role, SortKeyEncoding};
+    use super::*;
+
+    const PLAIN: FieldSchema = FieldSchema {
+        name: "id",
+        attribute: "id",
+        role: Role::Plain,
+        kind: FieldKind::Text,
+        optional: false,
+        read_only: false,
+        has_default: false,
+        json_schema: || json!({"type": "string"}),
+    };
+
+    const ORDER: Schema = Schema {
+        model: "Order",
+        table: "Orders",
+        fields: &[
+            FieldSchema {
+                role: Role::Partition,
+                ..PLAIN
+            },
+            FieldSchema {
+                name: "note",
+                attribute: "remark",
+                optional: true,
+                ..PLAIN
+            },
+            FieldSchema {
+                name: "batch",
+                attribute: "batch",
+                has_default: true,
+                read_only: true,
+                ..PLAIN
+            },
+            FieldSchema {
+                name: "extra",
+                attribute: "extra",
+                read_only: true,
+                json_schema: || Json::Bool(true),
+                ..PLAIN
+            },
+        ],
+        sort_constant: None,
+        sort_key_encoding: SortKeyEncoding::Ordered,
+        indexes: &[],
+        expires: None,
+        exactly_once: false,
+    };
+
+    #[test]
+    fn a_model_is_a_closed_object() {
+        let expected = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Order",
+            "type": "object",
+            "properties": {
+                "id": {"type": "string"},
+                "remark": {"type": "string"},
+                "batch": {"type": "string", "readOnly": true},
+                "extra": {"allOf": [true], "readOnly": true},
+            },
+            "required": ["id", "extra"],
+            "additionalProperties": false,
+        });
+        assert_eq!(json_schema(&ORDER), expected);
+    }
+}

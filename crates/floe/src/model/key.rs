@@ -1,0 +1,390 @@
+//! Keys: the components of a model's key, and the two attributes in which they are stored.
+//!
+//! `_id` holds the components of the partition key sorted by name: text as it is, other values as JSON,
+//! joined by NUL. A single number is stored as a number. `_sk` holds the components of the sort key in
+//! the order of the struct, with numbers written so that the order of the text is their order; with
+//! [`SortKeyEncoding::Json`] it is written as `_id` is, which is how the JavaScript library does it.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use floe_store::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
+use floe_store::{Item, Number, Value};
+
+use super::Model;
+use super::attribute::Invalid;
+use super::document::{from_json_text, to_json_text};
+use super::schema::{
+    FieldKind, FieldSchema, PARTITION_ATTRIBUTE, Role, SORT_ATTRIBUTE, Schema, SortKeyEncoding,
+};
+use crate::error::{Error, Result};
+
+/// What stands between the components of a key.
+const SEPARATOR: char = '\0';
+
+/// The key of an item of a model.
+pub struct Key<M> {
+    encoded: EncodedKey,
+    model: PhantomData<fn() -> M>,
+}
+
+/// A key as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EncodedKey {
+    id: Value,
+    sort: Option<Value>,
+}
+
+impl EncodedKey {
+    /// `_id`: text, or a number where the key is a single number.
+    pub const fn id(&self) -> &Value {
+        &self.id
+    }
+
+    /// `_sk`, where the model has a sort key.
+    pub const fn sort(&self) -> Option<&Value> {
+        self.sort.as_ref()
+    }
+
+    /// The attributes of the key.
+    pub fn to_item(&self) -> Item {
+        let mut item = Item::new().with(PARTITION_ATTRIBUTE, self.id.clone());
+        if let Some(sort) = &self.sort {
+            item.insert(SORT_ATTRIBUTE, sort.clone());
+        }
+        item
+    }
+}
+
+impl fmt::Display for EncodedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.id)?;
+        match &self.sort {
+            Some(sort) => write!(f, "/{sort:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Something that names an item of a model: its [`Key`], its generated key struct, or its components.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key of `{M}`",
+    label = "not a key of `{M}`",
+    note = "give the components of the key in the order of the struct, or the generated key struct"
+)]
+pub trait IntoKey<M> {
+    /// The key.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a component is not allowed.
+    fn into_key(self) -> Result<Key<M>>;
+}
+
+impl<M> IntoKey<M> for Key<M> {
+    fn into_key(self) -> Result<Self> {
+        Ok(self)
+    }
+}
+
+impl<M> IntoKey<M> for &Key<M> {
+    fn into_key(self) -> Result<Key<M>> {
+        Ok(self.clone())
+    }
+}
+
+/// The name and value of each component, in any order.
+#[doc(hidden)]
+pub type Components<'a> = &'a [(&'static str, Result<Option<Value>>)];
+
+impl<M: Model> Key<M> {
+    /// The key of these components, which the derive hands over.
+    #[doc(hidden)]
+    pub fn of(components: Components<'_>) -> Result<Self> {
+        let encoded = encode(M::SCHEMA, components)?;
+        Ok(Self {
+            encoded,
+            model: PhantomData,
+        })
+    }
+
+    /// The key as it is stored.
+    pub const fn encoded(&self) -> &EncodedKey {
+        &self.encoded
+    }
+}
+
+impl<M> Clone for Key<M> {
+    fn clone(&self) -> Self {
+        Self {
+            encoded: self.encoded.clone(),
+            model: PhantomData,
+        }
+    }
+}
+
+impl<M> PartialEq for Key<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoded == other.encoded
+    }
+}
+
+impl<M> Eq for Key<M> {}
+
+impl<M> Hash for Key<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.encoded.hash(state);
+    }
+}
+
+impl<M: Model> fmt::Debug for Key<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", M::SCHEMA.model, self.encoded)
+    }
+}
+
+/// The fields of the partition key in the order in which they are stored.
+pub(crate) fn partition_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
+    let mut fields: Vec<_> = schema.partition().collect();
+    fields.sort_by_key(|field| field.attribute);
+    fields
+}
+
+/// The fields of the sort key in the order in which they are stored, after the constant.
+pub(crate) fn sort_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
+    let mut fields: Vec<_> = schema.sort().collect();
+    if schema.sort_key_encoding == SortKeyEncoding::Json {
+        fields.sort_by_key(|field| field.attribute);
+    }
+    fields
+}
+
+/// Whether `_id` is a number: the key is a single number.
+pub(crate) fn has_number_id(schema: &Schema) -> bool {
+    let mut fields = schema.partition();
+    matches!((fields.next(), fields.next()), (Some(only), None) if only.kind == FieldKind::Number)
+}
+
+/// Whether items of the model have a sort key.
+pub(crate) fn has_sort_key(schema: &Schema) -> bool {
+    schema.sort_constant.is_some() || schema.sort().next().is_some()
+}
+
+fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
+    let value = |field: &FieldSchema| {
+        let found = components.iter().find(|(name, _)| *name == field.name);
+        let value = found.map_or(Ok(None), |(_, value)| value.clone())?;
+        let value = value.ok_or_else(|| Invalid::new("a component of the key is missing"));
+        value
+            .and_then(|value| of_kind(field, value))
+            .map_err(|e| Error::invalid(schema.model, field.name, &e))
+    };
+    Ok(EncodedKey {
+        id: encode_id(schema, value)?,
+        sort: encode_sort(schema, value)?,
+    })
+}
+
+/// Refuses a value that would be read back as another: the kind decides how.
+fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
+    match (field.kind, &value) {
+        (FieldKind::Text, Value::S(_)) | (FieldKind::Number, Value::N(_)) => Ok(value),
+        (FieldKind::Bytes, Value::B(_)) | (FieldKind::Other, _) => Ok(value),
+        (expected, actual) => {
+            let actual = actual.value_type();
+            Err(Invalid::new(format!(
+                "a component of the key has another type: expected={expected:?} actual={actual}"
+            )))
+        }
+    }
+}
+
+fn encode_id(schema: &Schema, value: impl Fn(&FieldSchema) -> Result<Value>) -> Result<Value> {
+    let fields = partition_fields(schema);
+    if let (true, [only]) = (has_number_id(schema), fields.as_slice()) {
+        return value(only);
+    }
+    let parts = fields.iter().map(|field| {
+        let text = component_text(field, &value(field)?, false);
+        text.map_err(|e| Error::invalid(schema.model, field.name, &e))
+    });
+    let text = join(parts)?;
+    check_length(&text, PARTITION_KEY_BYTES_MAX)
+        .map_err(|e| Error::invalid(schema.model, whole(&fields, PARTITION_ATTRIBUTE), &e))?;
+    Ok(Value::from(text))
+}
+
+fn encode_sort(
+    schema: &Schema,
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+) -> Result<Option<Value>> {
+    if !has_sort_key(schema) {
+        return Ok(None);
+    }
+    let fields = sort_fields(schema);
+    let parts = fields.iter().map(|field| {
+        let text = sort_text(schema, field, &value(field)?);
+        text.map_err(|e| Error::invalid(schema.model, field.name, &e))
+    });
+    let constant = schema.sort_constant.map(|text| Ok(text.to_owned()));
+    let text = join(constant.into_iter().chain(parts))?;
+    check_length(&text, SORT_KEY_BYTES_MAX)
+        .map_err(|e| Error::invalid(schema.model, whole(&fields, SORT_ATTRIBUTE), &e))?;
+    Ok(Some(Value::from(text)))
+}
+
+/// What to call the key as a whole: its only component, or the attribute.
+fn whole(fields: &[&'static FieldSchema], attribute: &'static str) -> &'static str {
+    match fields {
+        [only] => only.name,
+        _ => attribute,
+    }
+}
+
+fn check_length(text: &str, bytes_max: usize) -> Result<(), Invalid> {
+    match text.len() {
+        0 => Err(Invalid::new("the key is empty")),
+        bytes if bytes > bytes_max => Err(Invalid::new(format!(
+            "the key is too long: bytes={bytes} bytes_max={bytes_max}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn join(parts: impl Iterator<Item = Result<String>>) -> Result<String> {
+    let parts: Vec<String> = parts.collect::<Result<_>>()?;
+    Ok(parts.join("\0"))
+}
+
+/// The text of a component of a sort key.
+///
+/// # Errors
+///
+/// When the value cannot be in a key.
+pub(crate) fn sort_text(
+    schema: &Schema,
+    field: &FieldSchema,
+    value: &Value,
+) -> Result<String, Invalid> {
+    component_text(
+        field,
+        value,
+        schema.sort_key_encoding == SortKeyEncoding::Ordered,
+    )
+}
+
+/// The text of a component. Different values of a field have different texts.
+fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<String, Invalid> {
+    match value {
+        Value::S(text) if text.contains(SEPARATOR) => {
+            Err(Invalid::new("text in a key cannot contain NUL"))
+        }
+        // Where a component can be text or something else, text that looks like the other is quoted.
+        Value::S(text) if field.kind == FieldKind::Other && read_other(text, ordered).is_some() => {
+            to_json_text(value)
+        }
+        Value::S(text) => Ok(text.to_string()),
+        Value::N(number) if ordered => Ok(ordered_number(number)),
+        other => to_json_text(other),
+    }
+}
+
+/// The value of a text that a component of no fixed kind has, unless that is the text itself.
+fn read_other(text: &str, ordered: bool) -> Option<Value> {
+    let number = || read_ordered_number(text).map(Value::N);
+    ordered
+        .then(number)
+        .flatten()
+        .or_else(|| from_json_text(text))
+}
+
+fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
+    match field.kind {
+        FieldKind::Text => Some(Value::from(text)),
+        FieldKind::Number if ordered => read_ordered_number(text).map(Value::N),
+        FieldKind::Number | FieldKind::Bytes => from_json_text(text),
+        FieldKind::Other => Some(read_other(text, ordered).unwrap_or_else(|| Value::from(text))),
+    }
+}
+
+/// A number as text whose order is the order of the numbers: the bytes of its ordered form in hex.
+fn ordered_number(number: &Number) -> String {
+    let mut bytes = Vec::new();
+    number.encode_ordered(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn read_ordered_number(text: &str) -> Option<Number> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let bytes: Vec<u8> = pairs.iter().map(read_hex).collect::<Option<_>>()?;
+    let (number, length) = Number::decode_ordered(&bytes)?;
+    (length == bytes.len()).then_some(number)
+}
+
+fn read_hex([high, low]: &[u8; 2]) -> Option<u8> {
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    Some(digit(*high)? << 4 | digit(*low)?)
+}
+
+/// The value of a component, read from a stored item.
+///
+/// # Errors
+///
+/// [`InvalidField`](crate::ErrorKind::InvalidField) when the key is not one that this model writes.
+#[doc(hidden)]
+pub fn component(schema: &Schema, item: &Item, name: &str) -> Result<Value> {
+    let field = schema.field(name);
+    let value = field.and_then(|field| match field.role {
+        Role::Partition => id_component(schema, item, field),
+        Role::Sort => sort_component(schema, item, field),
+        Role::Plain => None,
+    });
+    value.ok_or_else(|| {
+        let damaged = Invalid::new("the stored key is not one of this model");
+        Error::invalid(schema.model, name, &damaged)
+    })
+}
+
+fn id_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {
+    match item.get(PARTITION_ATTRIBUTE)? {
+        number @ Value::N(_) if has_number_id(schema) => Some(number.clone()),
+        Value::S(text) if !has_number_id(schema) => {
+            let part = part_of(text, &partition_fields(schema), field)?;
+            read_text(field, part, false)
+        }
+        _ => None,
+    }
+}
+
+fn sort_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {
+    let text = item.get(SORT_ATTRIBUTE)?.as_s()?;
+    let text = match schema.sort_constant {
+        Some(constant) => text.strip_prefix(constant)?.strip_prefix(SEPARATOR)?,
+        None => text,
+    };
+    let part = part_of(text, &sort_fields(schema), field)?;
+    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
+    read_text(field, part, ordered)
+}
+
+/// The text of a field's component among all of them.
+fn part_of<'t>(
+    text: &'t str,
+    fields: &[&'static FieldSchema],
+    field: &FieldSchema,
+) -> Option<&'t str> {
+    let parts: Vec<&str> = text.split(SEPARATOR).collect();
+    let at = fields.iter().position(|other| other.name == field.name)?;
+    (parts.len() == fields.len()).then_some(*parts.get(at)?)
+}
+
+#[cfg(test)]
+mod tests;

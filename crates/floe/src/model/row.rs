@@ -1,0 +1,125 @@
+//! Rows: what a transaction hands out of an item, and what comes back when the row is dropped.
+//!
+//! A row borrows its transaction, so it cannot leave the body. There is no `save`: when a row is dropped,
+//! it tells the transaction which of its fields were read and how each was changed.
+
+use floe_store::{Name, Value};
+
+use super::field::{Change, Field, Rules};
+use crate::error::{Error, Result};
+use crate::tx::Tx;
+
+/// A generated row.
+pub trait Row<'tx>: Sized {
+    /// The model of which it is a row.
+    type Model;
+
+    /// What all rows have.
+    #[doc(hidden)]
+    fn core(&mut self) -> &mut RowCore<'tx>;
+}
+
+/// What all rows have: the transaction, the place in it, and whether the item is new.
+pub struct RowCore<'tx> {
+    tx: &'tx Tx,
+    slot: usize,
+    is_new: bool,
+    report: Report,
+}
+
+/// What a dropped row tells: its fields, as far as they were touched.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) fields: Vec<FieldReport>,
+    /// The row was asked to be deleted.
+    pub(crate) deleted: bool,
+}
+
+/// What was done with a field.
+#[derive(Debug)]
+pub(crate) struct FieldReport {
+    pub(crate) attribute: Name,
+    pub(crate) is_read: bool,
+    pub(crate) read_only: bool,
+    pub(crate) change: Change,
+    /// The value after a change, or why it is not allowed.
+    pub(crate) value: Result<Option<Value>>,
+    /// For errors.
+    pub(crate) model: &'static str,
+    pub(crate) field: &'static str,
+}
+
+impl FieldReport {
+    pub(crate) fn read_only_error(&self) -> Error {
+        let reason = super::attribute::Invalid::new("the field is read-only");
+        Error::invalid(self.model, self.field, &reason)
+    }
+}
+
+impl<'tx> RowCore<'tx> {
+    pub(crate) fn new(tx: &'tx Tx, slot: usize, is_new: bool) -> Self {
+        Self {
+            tx,
+            slot,
+            is_new,
+            report: Report::default(),
+        }
+    }
+
+    /// Whether the item is created by this transaction.
+    pub const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    pub(crate) fn mark_deleted(&mut self) {
+        self.report.deleted = true;
+    }
+
+    /// Takes note of a field of a row that is dropped.
+    #[doc(hidden)]
+    pub fn report<T>(&mut self, field: &Field<T>) {
+        let rules = field.rules();
+        // A new item is written whole; of others only what was touched.
+        if !self.is_new && !field.is_read() && *field.change() == Change::None {
+            return;
+        }
+        let value = match (field.change(), self.is_new) {
+            (Change::None, false) => Ok(None),
+            _ => rules.validate(field.peek()),
+        };
+        self.report.fields.push(FieldReport {
+            attribute: Name::from(rules.attribute),
+            is_read: field.is_read(),
+            read_only: rules.read_only,
+            change: field.change().clone(),
+            value,
+            model: rules.model,
+            field: rules.field,
+        });
+    }
+
+    /// Takes note of a component of the key that is an attribute of its own, as an index needs it.
+    #[doc(hidden)]
+    pub fn report_key<T>(&mut self, rules: &'static Rules<T>, value: &T) {
+        if !self.is_new {
+            return;
+        }
+        self.report.fields.push(FieldReport {
+            attribute: Name::from(rules.attribute),
+            is_read: false,
+            read_only: rules.read_only,
+            change: Change::None,
+            value: rules.validate(value),
+            model: rules.model,
+            field: rules.field,
+        });
+    }
+
+    /// Hands the row in. The last thing that a dropped row does.
+    #[doc(hidden)]
+    pub fn hand_in(&mut self) {
+        self.tx
+            .session()
+            .hand_in(self.slot, std::mem::take(&mut self.report));
+    }
+}

@@ -1,0 +1,140 @@
+//! The one description of a model, from which keys, codecs, expressions, tables and JSON Schema come.
+
+use serde_json::Value as Json;
+
+/// What is known of a model when the program is compiled.
+#[derive(Debug)]
+pub struct Schema {
+    /// The name of the struct.
+    pub model: &'static str,
+    /// The table in which its items are.
+    pub table: &'static str,
+    /// All fields, in the order of the struct.
+    pub fields: &'static [FieldSchema],
+    /// What every sort key of the model begins with, where several models share a table.
+    pub sort_constant: Option<&'static str>,
+    /// How the sort key is written.
+    pub sort_key_encoding: SortKeyEncoding,
+    /// Its indexes.
+    pub indexes: &'static [IndexSchema],
+    /// The attribute that tells when an item expires, in epoch seconds.
+    pub expires: Option<&'static str>,
+    /// Whether every commit of one item of the model is made so that its outcome is always known.
+    pub exactly_once: bool,
+}
+
+/// A field of a model.
+#[derive(Debug)]
+pub struct FieldSchema {
+    /// The name in the struct.
+    pub name: &'static str,
+    /// The name in the store.
+    pub attribute: &'static str,
+    /// Its part in the key.
+    pub role: Role,
+    /// The type of the attribute where it is part of a key or an index.
+    pub kind: FieldKind,
+    /// Whether the attribute may be absent.
+    pub optional: bool,
+    /// Whether it cannot be changed once the item is created.
+    pub read_only: bool,
+    /// Whether it has a default.
+    pub has_default: bool,
+    /// The JSON Schema of its values, with the constraints.
+    pub json_schema: fn() -> Json,
+}
+
+/// The part of a field in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A component of the partition key.
+    Partition,
+    /// A component of the sort key.
+    Sort,
+    /// No part.
+    Plain,
+}
+
+/// What an attribute is where it is part of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Text.
+    Text,
+    /// A number.
+    Number,
+    /// Bytes.
+    Bytes,
+    /// Something else, which no index can have as its key; in the key of the model itself it is written as
+    /// JSON.
+    Other,
+}
+
+/// How numbers are written in a sort key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortKeyEncoding {
+    /// So that the order of the text is the order of the numbers.
+    Ordered,
+    /// As JSON, as the JavaScript library does.
+    Json,
+}
+
+/// An index of a model.
+#[derive(Debug)]
+pub struct IndexSchema {
+    /// Its name.
+    pub name: &'static str,
+    /// The fields of its partition key.
+    pub key: &'static [&'static str],
+    /// The fields of its sort key.
+    pub sort: &'static [&'static str],
+    /// Whether items without one of these fields are left out.
+    pub sparse: bool,
+    /// What it copies.
+    pub projection: IndexProjection,
+}
+
+/// What an index copies of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexProjection {
+    /// Everything.
+    All,
+    /// The keys.
+    Keys,
+    /// The keys and these fields.
+    Include(&'static [&'static str]),
+}
+
+/// The attribute of the partition key in every table of models.
+pub const PARTITION_ATTRIBUTE: &str = "_id";
+/// The attribute of the sort key.
+pub const SORT_ATTRIBUTE: &str = "_sk";
+/// The attribute that tells which commit wrote the item last.
+pub const STAMP_ATTRIBUTE: &str = "_tx";
+
+impl Schema {
+    /// The fields of the partition key, in the order of the struct.
+    pub fn partition(&self) -> impl Iterator<Item = &'static FieldSchema> {
+        self.with_role(Role::Partition)
+    }
+
+    /// The fields of the sort key, in the order of the struct.
+    pub fn sort(&self) -> impl Iterator<Item = &'static FieldSchema> {
+        self.with_role(Role::Sort)
+    }
+
+    fn with_role(&self, role: Role) -> impl Iterator<Item = &'static FieldSchema> {
+        self.fields.iter().filter(move |field| field.role == role)
+    }
+
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&'static FieldSchema> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Whether the field is stored as an attribute of its own: every plain field, and components of the
+    /// key that an index needs.
+    pub fn is_stored(&self, field: &FieldSchema) -> bool {
+        let mut indexed = self.indexes.iter().flat_map(|i| i.key.iter().chain(i.sort));
+        field.role == Role::Plain || indexed.any(|name| *name == field.name)
+    }
+}

@@ -1,0 +1,124 @@
+//! What derived code calls. It is public for that alone and changes without notice.
+
+pub use floe_store::Item;
+
+use floe_store::Value;
+use serde_json::{Value as Json, json};
+
+use super::attribute::{Attribute, Invalid};
+use super::document::to_json_text;
+use super::field::Rules;
+use super::key;
+use super::schema::Schema;
+use crate::error::Result;
+
+/// A component of a key, checked by the rules of its field.
+pub fn component<T>(rules: &Rules<T>, value: &T) -> Result<Option<Value>> {
+    rules.validate(value)
+}
+
+/// The component of the key of a stored item. It is read from the key even if an index needs it as an
+/// attribute too: items that were written before there was that index lack it.
+pub fn load_component<T>(rules: &Rules<T>, schema: &Schema, item: &Item) -> Result<T> {
+    let value = key::component(schema, item, rules.field)?;
+    (rules.decode)(Some(&value)).map_err(|invalid| rules.invalid(&invalid))
+}
+
+/// The value of an attribute. If the item lacks it and the type has no value for that, as `None` or an
+/// empty set, it is the default.
+pub fn or_default<T>(
+    stored: Option<&Value>,
+    decode: fn(Option<&Value>) -> Result<T, Invalid>,
+    default: fn() -> T,
+) -> Result<T, Invalid> {
+    match (stored, decode(stored)) {
+        (None, Err(_)) => Ok(default()),
+        (_, decoded) => decoded,
+    }
+}
+
+/// The JSON Schema of a field while its constraints are added.
+#[derive(Debug)]
+pub struct Description(Json);
+
+impl Description {
+    /// What the type allows.
+    pub fn of<T: Attribute>() -> Self {
+        Self(T::json_schema())
+    }
+
+    /// Any value.
+    pub fn any() -> Self {
+        Self(json!({}))
+    }
+
+    /// A keyword with a value of the field's type. A value that is not stored is not told.
+    #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "called with literals")]
+    pub fn keyword<T: Attribute>(self, keyword: &str, value: T) -> Self {
+        match to_json(&value) {
+            Some(value) => self.with(keyword, value),
+            None => self,
+        }
+    }
+
+    /// The bounds of the length, by the keywords that the type has for it.
+    #[must_use]
+    pub fn length(self, min: Option<usize>, max: Option<usize>) -> Self {
+        let (at_least, at_most) = match self.0.get("type").and_then(Json::as_str) {
+            // The text of bytes is longer than the bytes.
+            Some("string") if self.0.get("contentEncoding").is_none() => ("minLength", "maxLength"),
+            Some("array") => ("minItems", "maxItems"),
+            Some("object") => ("minProperties", "maxProperties"),
+            _ => return self,
+        };
+        let bounds = [(at_least, min), (at_most, max)].into_iter();
+        bounds.fold(self, |description, (keyword, bound)| match bound {
+            Some(bound) => description.with(keyword, json!(bound)),
+            None => description,
+        })
+    }
+
+    /// The regular expression that text has to match.
+    #[must_use]
+    pub fn pattern(self, pattern: &str) -> Self {
+        self.with("pattern", json!(pattern))
+    }
+
+    /// The values that are allowed.
+    #[must_use]
+    pub fn one_of<T: Attribute>(self, allowed: &[T]) -> Self {
+        let allowed: Vec<Json> = allowed.iter().filter_map(to_json).collect();
+        self.with("enum", Json::Array(allowed))
+    }
+
+    /// What a JSON Schema says. Text that is none adds nothing here: it refuses every value.
+    #[must_use]
+    pub fn document(self, schema: &str) -> Self {
+        match serde_json::from_str(schema) {
+            Ok(Json::Object(keywords)) => keywords
+                .into_iter()
+                .fold(self, |description, (keyword, value)| {
+                    description.with(&keyword, value)
+                }),
+            _ => self,
+        }
+    }
+
+    /// The schema.
+    pub fn finish(self) -> Json {
+        self.0
+    }
+
+    fn with(mut self, keyword: &str, value: Json) -> Self {
+        if let Json::Object(schema) = &mut self.0 {
+            schema.insert(keyword.to_owned(), value);
+        }
+        self
+    }
+}
+
+fn to_json<T: Attribute>(value: &T) -> Option<Json> {
+    let value = value.to_value().ok()??;
+    serde_json::from_str(&to_json_text(&value).ok()?).ok()
+}

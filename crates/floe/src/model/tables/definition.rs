@@ -1,0 +1,308 @@
+//! One definition of all models that share a table, or exactly what they do not agree on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use floe_store::limits::{INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX};
+use floe_store::table::{IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection};
+use floe_store::{Name, TableDef};
+
+use super::difference::{index_text, key_text};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::key::{has_number_id, has_sort_key};
+use crate::model::schema::{
+    FieldKind, FieldSchema, IndexProjection, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE,
+    Schema,
+};
+
+/// The tables of these models, in the order of their names.
+///
+/// # Errors
+///
+/// [`Table`](ErrorKind::Table) when models that share a table do not agree on it, or when the store would
+/// refuse the table. The message tells which models differ in what.
+pub fn table_definitions(schemas: &[&Schema]) -> Result<Vec<TableDef>> {
+    let mut tables: BTreeMap<&str, Vec<&Schema>> = BTreeMap::new();
+    for schema in schemas {
+        tables.entry(schema.table).or_default().push(schema);
+    }
+    let definitions = tables.into_iter().map(|(table, mut models)| {
+        models.sort_by_key(|schema| schema.model);
+        Sharing { table, models }.definition()
+    });
+    definitions.collect()
+}
+
+/// The models that share a table.
+struct Sharing<'a> {
+    table: &'a str,
+    models: Vec<&'a Schema>,
+}
+
+impl Sharing<'_> {
+    fn definition(&self) -> Result<TableDef> {
+        self.check_keys()?;
+        self.check_kinds()?;
+        let has_number_id = self.models.iter().any(|model| has_number_id(model));
+        let mut builder =
+            TableDef::builder(self.table, PARTITION_ATTRIBUTE, id_kind(has_number_id));
+        if self.models.iter().any(|model| has_sort_key(model)) {
+            builder = builder.sort_key(SORT_ATTRIBUTE, KeyKind::S);
+        }
+        for IndexDef {
+            name,
+            key,
+            projection,
+            ..
+        } in self.indexes()?
+        {
+            let KeySchema { partition, sort } = key;
+            builder = builder.global_index(name, pairs(partition), pairs(sort), projection);
+        }
+        if let Some(attribute) = self.expires()? {
+            builder = builder.ttl(attribute);
+        }
+        builder.build().map_err(|error| {
+            let models: Vec<&str> = self.models.iter().map(|model| model.model).collect();
+            let (table, models) = (self.table, models.join(","));
+            let message = format!("{error}: table={table} models={models}");
+            Error::new(ErrorKind::Table, message).with_source(error)
+        })
+    }
+
+    fn check_keys(&self) -> Result<()> {
+        let keys = self
+            .models
+            .iter()
+            .map(|model| (model.model, key_text(&key_of(model))));
+        self.agree("models of one table have different keys", "", keys)
+    }
+
+    /// An attribute in the key of an index has one type in the whole table: the store refuses items in
+    /// which it has another, also those of models without the index.
+    fn check_kinds(&self) -> Result<()> {
+        let indexed: BTreeSet<&str> = self
+            .models
+            .iter()
+            .flat_map(|model| indexed(model))
+            .collect();
+        for attribute in indexed {
+            let kinds = self.models.iter().filter_map(|model| {
+                let field = stored_field(model, attribute)?;
+                Some((model.model, kind_text(field.kind).to_owned()))
+            });
+            let what = "models of one table give an attribute of an index different types";
+            self.agree(what, &format!(" attribute={attribute}"), kinds)?;
+        }
+        Ok(())
+    }
+
+    /// All indexes, each once, in the order of the models and of their declarations.
+    fn indexes(&self) -> Result<Vec<IndexDef>> {
+        let mut indexes: Vec<(&str, IndexDef)> = Vec::new();
+        for model in &self.models {
+            for schema in model.indexes {
+                let index = index(model, schema)?;
+                match indexes.iter().find(|(_, known)| known.name == index.name) {
+                    None => indexes.push((model.model, index)),
+                    Some((owner, known)) => {
+                        let definitions = [
+                            (*owner, index_text(known)),
+                            (model.model, index_text(&index)),
+                        ];
+                        let what = "models of one table define an index differently";
+                        self.agree(what, &format!(" index={}", index.name), definitions)?;
+                    }
+                }
+            }
+        }
+        Ok(indexes.into_iter().map(|(_, index)| index).collect())
+    }
+
+    fn expires(&self) -> Result<Option<&'static str>> {
+        let told = || {
+            self.models
+                .iter()
+                .filter_map(|model| Some((model.model, model.expires?)))
+        };
+        let attributes = told().map(|(model, attribute)| (model, attribute.to_owned()));
+        self.agree(
+            "models of one table expire by different attributes",
+            "",
+            attributes,
+        )?;
+        let Some((owner, attribute)) = told().next() else {
+            return Ok(None);
+        };
+        // The store would remove items of a model that never said they expire.
+        let silent = self.models.iter().find(|model| {
+            let field = stored_field(model, attribute);
+            model.expires.is_none() && field.is_some_and(|field| field.kind == FieldKind::Number)
+        });
+        match silent {
+            None => Ok(Some(attribute)),
+            Some(model) => Err(Error::new(
+                ErrorKind::Table,
+                format!(
+                    "items of a model would expire by a field that another model of the table \
+                     declares as expiry: table={} attribute={attribute} declared_by={owner} model={}",
+                    self.table, model.model
+                ),
+            )),
+        }
+    }
+
+    /// Refuses what models do not agree on, with the word of each.
+    fn agree<'m>(
+        &self,
+        what: &str,
+        place: &str,
+        words: impl IntoIterator<Item = (&'m str, String)>,
+    ) -> Result<()> {
+        let words: Vec<_> = words.into_iter().collect();
+        let mut pairs = words.windows(2);
+        if pairs.all(|pair| matches!(pair, [(_, one), (_, other)] if one == other)) {
+            return Ok(());
+        }
+        let words: Vec<_> = words
+            .iter()
+            .map(|(model, word)| format!("{model}=({word})"))
+            .collect();
+        let (table, words) = (self.table, words.join(" "));
+        let message = format!("{what}: table={table}{place} {words}");
+        Err(Error::new(ErrorKind::Table, message))
+    }
+}
+
+const fn id_kind(is_number: bool) -> KeyKind {
+    if is_number { KeyKind::N } else { KeyKind::S }
+}
+
+fn key_of(model: &Schema) -> KeySchema {
+    let id = KeyAttribute::new(PARTITION_ATTRIBUTE, id_kind(has_number_id(model)));
+    let sort = has_sort_key(model).then(|| KeyAttribute::new(SORT_ATTRIBUTE, KeyKind::S));
+    KeySchema {
+        partition: vec![id],
+        sort: sort.into_iter().collect(),
+    }
+}
+
+/// The attributes of the keys of a model's indexes.
+fn indexed(model: &Schema) -> impl Iterator<Item = &'static str> {
+    let names = model
+        .indexes
+        .iter()
+        .flat_map(|index| index.key.iter().chain(index.sort));
+    names.filter_map(|name| Some(model.field(name)?.attribute))
+}
+
+/// The field that is stored in that attribute.
+fn stored_field(model: &Schema, attribute: &str) -> Option<&'static FieldSchema> {
+    let mut fields = model.fields.iter();
+    fields.find(|field| field.attribute == attribute && model.is_stored(field))
+}
+
+const fn kind_text(kind: FieldKind) -> &'static str {
+    match key_kind(kind) {
+        Some(kind) => kind.as_str(),
+        None => "other",
+    }
+}
+
+const fn key_kind(kind: FieldKind) -> Option<KeyKind> {
+    match kind {
+        FieldKind::Text => Some(KeyKind::S),
+        FieldKind::Number => Some(KeyKind::N),
+        FieldKind::Bytes => Some(KeyKind::B),
+        FieldKind::Other => None,
+    }
+}
+
+fn pairs(attributes: Vec<KeyAttribute>) -> impl Iterator<Item = (Name, KeyKind)> {
+    attributes
+        .into_iter()
+        .map(|attribute| (attribute.name, attribute.kind))
+}
+
+fn index(model: &Schema, index: &IndexSchema) -> Result<IndexDef> {
+    if index.key.is_empty() {
+        return Err(index_fault(
+            model,
+            index,
+            "an index has no field in its key",
+            "",
+        ));
+    }
+    let key = KeySchema {
+        partition: index_key(model, index, index.key, INDEX_PARTITION_ATTRIBUTES_MAX)?,
+        sort: index_key(model, index, index.sort, INDEX_SORT_ATTRIBUTES_MAX)?,
+    };
+    Ok(IndexDef {
+        name: index.name.to_owned(),
+        kind: IndexKind::Global,
+        projection: projection(model, index, &key)?,
+        key,
+        throughput: None,
+    })
+}
+
+fn index_key(
+    model: &Schema,
+    index: &IndexSchema,
+    names: &[&str],
+    len_max: usize,
+) -> Result<Vec<KeyAttribute>> {
+    if names.len() > len_max {
+        let facts = format!(" fields={} fields_max={len_max}", names.join(","));
+        return Err(index_fault(
+            model,
+            index,
+            "an index has too many fields in its key",
+            &facts,
+        ));
+    }
+    let attribute = |name: &&str| {
+        let field = index_field(model, index, name)?;
+        let kind = key_kind(field.kind).ok_or_else(|| {
+            let what =
+                "a field that is neither text, number nor bytes cannot be in the key of an index";
+            index_fault(model, index, what, &format!(" field={name}"))
+        })?;
+        Ok(KeyAttribute::new(field.attribute, kind))
+    };
+    names.iter().map(attribute).collect()
+}
+
+/// What an index copies, in an order that does not depend on the declaration. Keys are always copied.
+fn projection(model: &Schema, index: &IndexSchema, key: &KeySchema) -> Result<Projection> {
+    let names = match index.projection {
+        IndexProjection::All => return Ok(Projection::All),
+        IndexProjection::Keys => return Ok(Projection::KeysOnly),
+        IndexProjection::Include(names) => names,
+    };
+    let mut included = BTreeSet::new();
+    for name in names {
+        let field = index_field(model, index, name)?;
+        if model.is_stored(field) && !key.contains(field.attribute) {
+            included.insert(field.attribute);
+        }
+    }
+    Ok(match included.is_empty() {
+        true => Projection::KeysOnly,
+        false => Projection::Include(included.into_iter().map(Name::from).collect()),
+    })
+}
+
+fn index_field(model: &Schema, index: &IndexSchema, name: &str) -> Result<&'static FieldSchema> {
+    model.field(name).ok_or_else(|| {
+        let what = "an index names a field that its model does not have";
+        index_fault(model, index, what, &format!(" field={name}"))
+    })
+}
+
+fn index_fault(model: &Schema, index: &IndexSchema, what: &str, facts: &str) -> Error {
+    let (model, index) = (model.model, index.name);
+    Error::new(
+        ErrorKind::Table,
+        format!("{what}: model={model} index={index}{facts}"),
+    )
+}

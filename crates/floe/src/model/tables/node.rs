@@ -1,0 +1,45 @@
+//! JSON whose keys stay in the order in which they were put, whatever features `serde_json` was built with.
+
+use serde::{Serialize, Serializer};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A value of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Flag(bool),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// A text.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A map with these keys.
+    pub(super) fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Self)>) -> Self {
+        let entries = entries.into_iter().map(|(key, node)| (key.into(), node));
+        Self::Map(entries.collect())
+    }
+
+    /// The text of the document, over several lines and with a newline at its end.
+    pub(super) fn write(&self) -> Result<String> {
+        let text = serde_json::to_string_pretty(self);
+        let text = text.map_err(|e| Error::new(ErrorKind::Table, format!("no JSON: cause={e}")))?;
+        Ok(text + "\n")
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(nodes) => serializer.collect_seq(nodes),
+            Self::Map(entries) => serializer.collect_map(entries.iter().map(|(k, v)| (k, v))),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Resources of Terraform, laid out as `terraform fmt` does.
+
+use floe_store::op::{CreateIndex, CreateTable, KeySchemaElement};
+use floe_store::table::{KeyKind, Projection};
+use floe_store::{Name, TableDef};
+
+use super::create_input::projection_type;
+use super::resource_name::{identifier, named};
+use crate::error::Result;
+
+const NEEDS_KEY_SCHEMA: &str = "\
+# Indexes are written with key_schema, which needs the provider hashicorp/aws 6.37 or later.
+
+";
+
+/// A resource for each table.
+pub(super) fn resources(tables: Vec<TableDef>) -> Result<String> {
+    let has_indexes = tables.iter().any(|table| !table.indexes.is_empty());
+    let mut text = if has_indexes {
+        NEEDS_KEY_SCHEMA.to_owned()
+    } else {
+        String::new()
+    };
+    for (at, (name, table)) in named(tables, identifier)?.into_iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        resource(&name, table).write(&mut text, 0);
+    }
+    Ok(text)
+}
+
+fn resource(name: &str, table: TableDef) -> Block {
+    let expiry = table.ttl_attribute.clone();
+    let request = CreateTable::from(table);
+    let mut block = Block::new(format!("resource \"aws_dynamodb_table\" {}", quoted(name)))
+        .set("name", quoted(&request.table_name))
+        .set("billing_mode", quoted("PAY_PER_REQUEST"));
+    for (key, element) in ["hash_key", "range_key"]
+        .into_iter()
+        .zip(&request.key_schema)
+    {
+        block = block.set(key, quoted(&element.name));
+    }
+    block
+        .blocks
+        .extend(request.attribute_definitions.iter().map(attribute));
+    block.blocks.extend(request.indexes.iter().map(index));
+    block.blocks.extend(expiry.as_ref().map(ttl));
+    block
+        .blocks
+        .push(Block::new("lifecycle").set("prevent_destroy", "true"));
+    block
+}
+
+fn attribute((name, kind): &(Name, KeyKind)) -> Block {
+    Block::new("attribute")
+        .set("name", quoted(name))
+        .set("type", quoted(kind.as_str()))
+}
+
+fn index(index: &CreateIndex) -> Block {
+    let mut block = Block::new("global_secondary_index")
+        .set("name", quoted(&index.name))
+        .set(
+            "projection_type",
+            quoted(projection_type(&index.projection)),
+        );
+    if let Projection::Include(names) = &index.projection {
+        let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
+        block = block.set("non_key_attributes", format!("[{}]", names.join(", ")));
+    }
+    block
+        .blocks
+        .extend(index.key_schema.iter().map(key_element));
+    block
+}
+
+fn key_element(element: &KeySchemaElement) -> Block {
+    Block::new("key_schema")
+        .set("attribute_name", quoted(&element.name))
+        .set("key_type", quoted(element.role.as_str()))
+}
+
+fn ttl(attribute: &Name) -> Block {
+    Block::new("ttl")
+        .set("attribute_name", quoted(attribute))
+        .set("enabled", "true")
+}
+
+/// A block of HCL: settings, then blocks.
+struct Block {
+    head: String,
+    settings: Vec<(&'static str, String)>,
+    blocks: Vec<Block>,
+}
+
+impl Block {
+    fn new(head: impl Into<String>) -> Self {
+        Self {
+            head: head.into(),
+            settings: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.settings.push((key, value.into()));
+        self
+    }
+
+    fn write(&self, text: &mut String, depth: usize) {
+        let indent = "  ".repeat(depth);
+        text.push_str(&format!("{indent}{} {{\n", self.head));
+        let width = self
+            .settings
+            .iter()
+            .map(|(key, _)| key.len())
+            .max()
+            .unwrap_or(0);
+        for (key, value) in &self.settings {
+            text.push_str(&format!("{indent}  {key:width$} = {value}\n"));
+        }
+        for block in &self.blocks {
+            text.push('\n');
+            block.write(text, depth + 1);
+        }
+        text.push_str(&format!("{indent}}}\n"));
+    }
+}
+
+/// A text as HCL writes it, in which nothing is taken for a template.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins_template = matches!(c, '$' | '%') && chars.peek() == Some(&'{');
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            c if begins_template || c.is_control() => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

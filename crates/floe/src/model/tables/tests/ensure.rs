@@ -1,0 +1,506 @@
+//! Making tables as models need them, on an engine.
+
+use std::time::Duration;
+
+use floe_store::expr::KeyCondition;
+use floe_store::op::{CreateTable, IndexUpdate, PutItem, Query, UpdateTable, WriteItem};
+use floe_store::table::{Billing, KeyKind, Projection, TableStatus, Throughput};
+use floe_store::{Error as StoreError, Item, TableDef};
+
+use super::super::difference::{differences, missing};
+use super::super::{TableChange, table_definitions};
+use super::wrapper::{Fate, SlowEngine, slow_db};
+use super::*;
+use crate::db::Db;
+use crate::error::ErrorKind;
+
+fn created() -> TableChange {
+    TableChange::Created {
+        table: "Order".to_owned(),
+    }
+}
+
+fn index_added(index: &str) -> TableChange {
+    TableChange::IndexAdded {
+        table: "Order".to_owned(),
+        index: index.to_owned(),
+    }
+}
+
+fn expiry_switched_on() -> TableChange {
+    TableChange::ExpirySwitchedOn {
+        table: "Order".to_owned(),
+        attribute: "until".to_owned(),
+    }
+}
+
+fn unchanged() -> TableChange {
+    TableChange::Unchanged {
+        table: "Order".to_owned(),
+    }
+}
+
+async fn create(db: &Db, table: TableDef) {
+    let request = CreateTable::from(table);
+    db.engine().create_table(request).await.unwrap();
+}
+
+async fn definition(db: &Db) -> TableDef {
+    let description = db
+        .engine()
+        .describe_table("Order".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(description.status, TableStatus::Active);
+    assert!(
+        description
+            .indexes
+            .iter()
+            .all(|index| index.status == TableStatus::Active)
+    );
+    description.definition
+}
+
+#[track_caller]
+fn assert_told(result: crate::Result<Vec<TableChange>>, kind: ErrorKind, message: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.to_string(), message);
+    assert_eq!(error.kind(), kind);
+}
+
+#[tokio::test]
+async fn what_is_missing_is_made_once() {
+    let db = Db::memory().unwrap();
+    let other = Schema {
+        table: "Customer",
+        ..model("Customer", &[ID])
+    };
+    let customer = || "Customer".to_owned();
+    let changes = db.ensure_tables(&[&FULL]).await.unwrap();
+    assert_eq!(changes, [created()]);
+    let changes = db.ensure_tables(&[&FULL, &other]).await.unwrap();
+    assert_eq!(
+        changes,
+        [TableChange::Created { table: customer() }, unchanged()]
+    );
+    let changes = db.ensure_tables(&[&FULL, &other]).await.unwrap();
+    assert_eq!(
+        changes,
+        [TableChange::Unchanged { table: customer() }, unchanged()]
+    );
+    assert_eq!(
+        definition(&db).await,
+        table_definitions(&[&FULL]).unwrap()[0]
+    );
+    assert_eq!(db.ensure_tables(&[]).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn indexes_and_expiry_are_added_later_and_filled() {
+    let db = Db::memory().unwrap();
+    assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [created()]);
+    for n in 0..50 {
+        let item = Item::new()
+            .with("_id", format!("o-{n:02}"))
+            .with("product", "skis");
+        let put = PutItem::new("Order", item.with("price", n));
+        db.engine().write_item(WriteItem::Put(put)).await.unwrap();
+    }
+    let changes = db.ensure_tables(&[&FULL]).await.unwrap();
+    assert_eq!(
+        changes,
+        [
+            index_added("by_product"),
+            index_added("by_price"),
+            expiry_switched_on()
+        ]
+    );
+    let skis = KeyCondition::partition("product", "skis");
+    let query = Query::new("Order", skis).index("by_product").backward();
+    let page = db.engine().query(query).await.unwrap();
+    assert_eq!(page.count, 50);
+    assert_eq!(page.items[0].get("_id"), Some(&"o-49".into()));
+    assert_eq!(db.ensure_tables(&[&FULL]).await.unwrap(), [unchanged()]);
+    assert_eq!(
+        definition(&db).await,
+        table_definitions(&[&FULL]).unwrap()[0]
+    );
+}
+
+#[tokio::test]
+async fn what_models_no_longer_have_stays() {
+    let db = Db::memory().unwrap();
+    db.ensure_tables(&[&FULL]).await.unwrap();
+    assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [unchanged()]);
+    assert_eq!(
+        definition(&db).await,
+        table_definitions(&[&FULL]).unwrap()[0]
+    );
+}
+
+#[tokio::test]
+async fn another_key_is_told_and_no_table_is_changed() {
+    let db = Db::memory().unwrap();
+    let table = TableDef::builder("Order", "id", KeyKind::N).sort_key("_sk", KeyKind::S);
+    create(&db, table.build().unwrap()).await;
+    let other = Schema {
+        table: "Customer",
+        ..model("Customer", &[ID])
+    };
+    assert_told(
+        db.ensure_tables(&[&FULL, &other]).await,
+        ErrorKind::Table,
+        "the table differs from its models: table=Order key expected=(_id:S) actual=(id:N, _sk:S)",
+    );
+    let missing = db.engine().describe_table("Customer".to_owned()).await;
+    assert!(matches!(missing, Err(StoreError::ResourceNotFound(_))));
+}
+
+#[tokio::test]
+async fn no_table_is_changed_before_all_have_been_seen() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(0));
+    create(
+        &db,
+        TableDef::builder("Order", "_id", KeyKind::N)
+            .build()
+            .unwrap(),
+    )
+    .await;
+    let other = Schema {
+        table: "Customer",
+        ..model("Customer", &[ID])
+    };
+    // Tables are looked at in the order of their names: the missing one first.
+    engine.fail_looks([None, Some(StoreError::Throttling("too fast".to_owned()))]);
+    assert_told(
+        db.ensure_tables(&[&PLAIN, &other]).await,
+        ErrorKind::Table,
+        "the table differs from its models: table=Order key expected=(_id:S) actual=(_id:N)",
+    );
+    let missing = db.engine().describe_table("Customer".to_owned()).await;
+    assert!(matches!(missing, Err(StoreError::ResourceNotFound(_))));
+}
+
+#[tokio::test]
+async fn an_index_that_is_being_removed_does_not_differ_but_is_missing() {
+    const OTHER: IndexSchema = index("by_price", &["price"], &[], IndexProjection::All);
+    let db = Db::memory().unwrap();
+    let before = Schema {
+        indexes: &[OTHER],
+        ..PLAIN
+    };
+    let after = Schema {
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    db.ensure_tables(&[&before]).await.unwrap();
+    let expected = &table_definitions(&[&after]).unwrap()[0];
+    let mut actual = db
+        .engine()
+        .describe_table("Order".to_owned())
+        .await
+        .unwrap();
+    assert_eq!(differences(expected, &actual).len(), 1);
+    actual.indexes[0].status = TableStatus::Deleting;
+    assert_eq!(differences(expected, &actual), [""; 0]);
+    assert_eq!(
+        missing(expected, Some(&actual)),
+        ["index by_price is DELETING"]
+    );
+}
+
+#[tokio::test]
+async fn all_that_differs_is_told_together() {
+    let db = Db::memory().unwrap();
+    let table = TableDef::builder("Order", "_id", KeyKind::S)
+        .global_index(
+            "by_product",
+            [("product", KeyKind::S)],
+            [("price", KeyKind::S)],
+            Projection::Include(vec!["b".into(), "a".into()]),
+        )
+        .ttl("expires");
+    create(&db, table.build().unwrap()).await;
+    assert_told(
+        db.ensure_tables(&[&FULL]).await,
+        ErrorKind::Table,
+        "the table differs from its models: table=Order \
+         index by_product expected=(key(product:S) sort(price:N) project(all)) \
+         actual=(key(product:S) sort(price:S) project(include(a, b))); \
+         attribute price of index by_price expected=(N) actual=(S); \
+         expiry expected=(until) actual=(expires)",
+    );
+}
+
+#[tokio::test]
+async fn a_local_index_is_not_taken_for_a_global_one() {
+    let db = Db::memory().unwrap();
+    let table = TableDef::builder("Order", "_id", KeyKind::S)
+        .sort_key("_sk", KeyKind::S)
+        .local_index("by_price", "price", KeyKind::N, Projection::All);
+    create(&db, table.build().unwrap()).await;
+    let sorted = Schema {
+        sort_constant: Some("order"),
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    assert_told(
+        db.ensure_tables(&[&sorted]).await,
+        ErrorKind::Table,
+        "the table differs from its models: table=Order \
+         index by_price expected=(key(price:N, product:S) project(keys)) \
+         actual=(local key(_id:S) sort(price:N) project(all))",
+    );
+}
+
+#[tokio::test]
+async fn the_order_of_copied_attributes_is_no_difference() {
+    let db = Db::memory().unwrap();
+    let copied = Projection::Include(vec!["until".into(), "price".into()]);
+    let by_product = TableDef::builder("Order", "_id", KeyKind::S).global_index(
+        "by_product",
+        [("product", KeyKind::S)],
+        [("", KeyKind::S); 0],
+        copied,
+    );
+    create(&db, by_product.build().unwrap()).await;
+    const INDEX: IndexSchema = index(
+        "by_product",
+        &["product"],
+        &[],
+        IndexProjection::Include(&["price", "until"]),
+    );
+    let order = Schema {
+        indexes: &[INDEX],
+        ..PLAIN
+    };
+    assert_eq!(db.ensure_tables(&[&order]).await.unwrap(), [unchanged()]);
+}
+
+#[tokio::test]
+async fn an_index_of_a_table_with_throughput_gets_the_same() {
+    let db = Db::memory().unwrap();
+    let throughput = Throughput { read: 3, write: 2 };
+    let table = TableDef::builder("Order", "_id", KeyKind::S);
+    create(
+        &db,
+        table
+            .billing(Billing::Provisioned(throughput))
+            .build()
+            .unwrap(),
+    )
+    .await;
+    let order = Schema {
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    assert_eq!(
+        db.ensure_tables(&[&order]).await.unwrap(),
+        [index_added("by_price")]
+    );
+    assert_eq!(
+        definition(&db).await.indexes[0].throughput,
+        Some(throughput)
+    );
+    assert_eq!(db.ensure_tables(&[&order]).await.unwrap(), [unchanged()]);
+}
+
+#[tokio::test]
+async fn a_slow_store_is_waited_for_and_asked_once_for_each_change() {
+    let (db, engine, timer) = slow_db(SlowEngine::new(4));
+    assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [created()]);
+    assert_eq!(engine.changes(), 1);
+    let pauses: Vec<_> = timer.pauses().iter().map(Duration::as_millis).collect();
+    assert_eq!(pauses, [20, 40, 80, 160, 320]);
+    db.ensure_tables(&[&FULL]).await.unwrap();
+    assert_eq!(engine.changes(), 4);
+    assert_eq!(definition(&db).await.indexes.len(), 2);
+}
+
+#[tokio::test]
+async fn the_deadline_tells_what_is_missing() {
+    let (db, _engine, timer) = slow_db(SlowEngine::new(u32::MAX));
+    let deadline = Duration::from_secs(30);
+    assert_told(
+        db.ensure_tables_within(&[&PLAIN], deadline).await,
+        ErrorKind::Deadline,
+        "tables are not ready in time: deadline_ms=30000 Order=(the table is UPDATING)",
+    );
+    assert!(timer.pauses().iter().sum::<Duration>() <= deadline);
+    assert_told(
+        db.ensure_tables_within(&[&FULL], deadline).await,
+        ErrorKind::Deadline,
+        "tables are not ready in time: deadline_ms=30000 \
+         Order=(the table is UPDATING, index by_product, index by_price, expiry)",
+    );
+}
+
+#[tokio::test]
+async fn a_store_that_stays_out_of_reach_is_told() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(0));
+    engine.fail_looks(std::iter::repeat_n(
+        Some(StoreError::Throttling("too fast".to_owned())),
+        1000,
+    ));
+    let result = db
+        .ensure_tables_within(&[&PLAIN], Duration::from_secs(1))
+        .await;
+    assert!(result.as_ref().unwrap_err().store_error().is_some());
+    assert_told(
+        result,
+        ErrorKind::Deadline,
+        "tables are not ready in time: deadline_ms=1000 Order=(the table) store_error=(too fast)",
+    );
+    assert_eq!(
+        engine.changes(),
+        0,
+        "nothing is changed before the table was seen"
+    );
+}
+
+#[tokio::test]
+async fn lost_answers_and_busy_tables_are_settled_by_looking_again() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(0));
+    let lost = || StoreError::OutcomeUnknown("lost".to_owned());
+    engine.fail_looks([Some(StoreError::Internal("once".to_owned()))]);
+    engine.fates([
+        Fate::Refused(lost()),
+        Fate::Lost(lost()),
+        Fate::Refused(StoreError::LimitExceeded("one index at a time".to_owned())),
+    ]);
+    let changes = db.ensure_tables(&[&PLAIN]).await.unwrap();
+    assert_eq!(
+        changes,
+        [unchanged()],
+        "the second request made it, but nobody said so"
+    );
+    let order = Schema {
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    assert_eq!(
+        db.ensure_tables(&[&order]).await.unwrap(),
+        [index_added("by_price")]
+    );
+    assert_eq!(engine.changes(), 4);
+}
+
+#[tokio::test]
+async fn an_index_that_somebody_else_just_added_is_no_error() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(0));
+    db.ensure_tables(&[&PLAIN]).await.unwrap();
+    let exists = "Attempting to create an index which already exists".to_owned();
+    engine.fates([Fate::Lost(StoreError::Validation(exists))]);
+    let order = Schema {
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    assert_eq!(db.ensure_tables(&[&order]).await.unwrap(), [unchanged()]);
+}
+
+#[tokio::test]
+async fn what_the_store_refuses_is_told() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(0));
+    engine.fates([Fate::Refused(StoreError::Validation("never".to_owned()))]);
+    assert_told(
+        db.ensure_tables(&[&PLAIN]).await,
+        ErrorKind::Table,
+        "never: table=Order missing=(the table)",
+    );
+    engine.fates([Fate::Refused(StoreError::Storage("disk".to_owned()))]);
+    assert_told(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
+    engine.fail_looks([Some(StoreError::Storage("disk".to_owned()))]);
+    assert_told(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
+}
+
+#[tokio::test]
+async fn an_index_that_is_being_removed_is_made_again() {
+    let db = Db::memory().unwrap();
+    let order = Schema {
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    db.ensure_tables(&[&order]).await.unwrap();
+    let remove = UpdateTable {
+        indexes: vec![IndexUpdate::Delete("by_price".to_owned())],
+        ..UpdateTable::new("Order")
+    };
+    db.engine().update_table(remove).await.unwrap();
+    assert_eq!(
+        db.ensure_tables(&[&order]).await.unwrap(),
+        [index_added("by_price")]
+    );
+}
+
+#[tokio::test]
+async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
+    let engine = SlowEngine::new(0).with_capabilities(|capabilities| capabilities.expiry = false);
+    let (db, engine, _timer) = slow_db(engine);
+    assert_told(
+        db.ensure_tables(&[&FULL]).await,
+        ErrorKind::Unsupported,
+        "the engine cannot let items expire: table=Order attribute=until",
+    );
+    assert_eq!(engine.changes(), 0);
+    let engine = SlowEngine::new(0).with_capabilities(|c| c.multi_attribute_keys = false);
+    let (db, _engine, _timer) = slow_db(engine);
+    assert_told(
+        db.ensure_tables(&[&FULL]).await,
+        ErrorKind::Unsupported,
+        "the engine cannot index by several attributes: table=Order index=by_price",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_at_once_make_everything_once() {
+    for busy_looks in [0, 3] {
+        let (db, _engine, _timer) = slow_db(SlowEngine::new(busy_looks));
+        let mut told = Vec::new();
+        for schema in [&PLAIN, &FULL] {
+            let tasks: Vec<_> = (0..8)
+                .map(|_| {
+                    let db = db.clone();
+                    tokio::spawn(async move { db.ensure_tables(&[schema]).await })
+                })
+                .collect();
+            for task in tasks {
+                told.extend(task.await.unwrap().unwrap());
+            }
+        }
+        told.retain(|change| *change != unchanged());
+        let wanted = [
+            created(),
+            index_added("by_product"),
+            index_added("by_price"),
+            expiry_switched_on(),
+        ];
+        assert_eq!(told.len(), wanted.len(), "{told:?}");
+        assert!(
+            wanted.iter().all(|change| told.contains(change)),
+            "{told:?}"
+        );
+        assert_eq!(
+            definition(&db).await,
+            table_definitions(&[&FULL]).unwrap()[0]
+        );
+    }
+}
+
+#[test]
+fn changes_read_as_lines() {
+    let lines = [
+        created(),
+        index_added("by_price"),
+        expiry_switched_on(),
+        unchanged(),
+    ];
+    assert_eq!(
+        lines.map(|change| change.to_string()),
+        [
+            "created: table=Order",
+            "index added: table=Order index=by_price",
+            "expiry switched on: table=Order attribute=until",
+            "unchanged: table=Order",
+        ]
+    );
+}

@@ -1,0 +1,277 @@
+//! Tables as text for other tools.
+
+use serde_json::{Value as Json, json};
+
+use super::super::resource_name::{identifier, logical_id, named};
+use super::super::{InfrastructureFormat, infrastructure};
+use super::*;
+use crate::error::ErrorKind;
+
+/// Everything that a table can have, under names that need care.
+const AWKWARD: Schema = Schema {
+    table: "9-lives.v2",
+    sort_constant: Some("cat"),
+    indexes: &[index(
+        "by_mood",
+        &["mood", "price"],
+        &["id"],
+        IndexProjection::Include(&["quote"]),
+    )],
+    expires: Some("until"),
+    ..model("Cat", &[ID, MOOD, PRICE, QUOTE, UNTIL])
+};
+const MOOD: FieldSchema = field("mood", Role::Plain, FieldKind::Bytes);
+const QUOTE: FieldSchema = FieldSchema {
+    attribute: "say \"${miau}\"\\%{x} $1 100%\n",
+    ..field("quote", Role::Plain, FieldKind::Text)
+};
+
+fn json_of(schemas: &[&Schema], format: InfrastructureFormat) -> Json {
+    serde_json::from_str(&infrastructure(schemas, format).unwrap()).unwrap()
+}
+
+#[test]
+fn cloudformation_has_a_retained_table_for_each() {
+    let template = json_of(&[&PLAIN, &AWKWARD], InfrastructureFormat::CloudFormation);
+    let resources = template["Resources"].as_object().unwrap();
+    assert_eq!(resources.len(), 2);
+    let expected = json!({
+        "Type": "AWS::DynamoDB::Table",
+        "DeletionPolicy": "Retain",
+        "UpdateReplacePolicy": "Retain",
+        "Properties": {
+            "TableName": "Order",
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "_id", "AttributeType": "S" }],
+            "KeySchema": [{ "AttributeName": "_id", "KeyType": "HASH" }],
+        },
+    });
+    assert_eq!(resources["OrderTable"], expected);
+    let expected = json!({
+        "Type": "AWS::DynamoDB::Table",
+        "DeletionPolicy": "Retain",
+        "UpdateReplacePolicy": "Retain",
+        "Properties": {
+            "TableName": "9-lives.v2",
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [
+                { "AttributeName": "_id", "AttributeType": "S" },
+                { "AttributeName": "_sk", "AttributeType": "S" },
+                { "AttributeName": "mood", "AttributeType": "B" },
+                { "AttributeName": "price", "AttributeType": "N" },
+                { "AttributeName": "id", "AttributeType": "S" },
+            ],
+            "KeySchema": [
+                { "AttributeName": "_id", "KeyType": "HASH" },
+                { "AttributeName": "_sk", "KeyType": "RANGE" },
+            ],
+            "GlobalSecondaryIndexes": [{
+                "IndexName": "by_mood",
+                "KeySchema": [
+                    { "AttributeName": "mood", "KeyType": "HASH" },
+                    { "AttributeName": "price", "KeyType": "HASH" },
+                    { "AttributeName": "id", "KeyType": "RANGE" },
+                ],
+                "Projection": {
+                    "ProjectionType": "INCLUDE",
+                    "NonKeyAttributes": ["say \"${miau}\"\\%{x} $1 100%\n"],
+                },
+            }],
+            "TimeToLiveSpecification": { "AttributeName": "until", "Enabled": true },
+        },
+    });
+    assert_eq!(resources["9livesv2Table3fe80c40"], expected);
+}
+
+#[test]
+fn json_is_the_input_of_the_command_line() {
+    let inputs = json_of(&[&FULL, &AWKWARD], InfrastructureFormat::Json);
+    assert_eq!(inputs.as_array().unwrap().len(), 2);
+    let template = json_of(&[&FULL], InfrastructureFormat::CloudFormation);
+    let properties = &template["Resources"]["OrderTable"]["Properties"];
+    for key in [
+        "TableName",
+        "BillingMode",
+        "AttributeDefinitions",
+        "KeySchema",
+        "GlobalSecondaryIndexes",
+    ] {
+        assert_eq!(inputs[1]["CreateTable"][key], properties[key]);
+    }
+    assert_eq!(inputs[1]["CreateTable"].as_object().unwrap().len(), 5);
+    let expected = json!({
+        "TableName": "Order",
+        "TimeToLiveSpecification": { "AttributeName": "until", "Enabled": true },
+    });
+    assert_eq!(inputs[1]["UpdateTimeToLive"], expected);
+    let plain = json_of(&[&PLAIN], InfrastructureFormat::Json);
+    assert_eq!(
+        plain[0].as_object().unwrap().len(),
+        1,
+        "no expiry, no request for it"
+    );
+}
+
+#[test]
+fn terraform_has_a_protected_table_for_each() {
+    let text = infrastructure(&[&PLAIN, &AWKWARD], InfrastructureFormat::Terraform).unwrap();
+    let expected = r##"# Indexes are written with key_schema, which needs the provider hashicorp/aws 6.37 or later.
+
+resource "aws_dynamodb_table" "table_9-lives_v2_3fe80c40" {
+  name         = "9-lives.v2"
+  billing_mode = "PAY_PER_REQUEST"
+  hash_key     = "_id"
+  range_key    = "_sk"
+
+  attribute {
+    name = "_id"
+    type = "S"
+  }
+
+  attribute {
+    name = "_sk"
+    type = "S"
+  }
+
+  attribute {
+    name = "mood"
+    type = "B"
+  }
+
+  attribute {
+    name = "price"
+    type = "N"
+  }
+
+  attribute {
+    name = "id"
+    type = "S"
+  }
+
+  global_secondary_index {
+    name               = "by_mood"
+    projection_type    = "INCLUDE"
+    non_key_attributes = ["say \"\u0024{miau}\"\\\u0025{x} $1 100%\n"]
+
+    key_schema {
+      attribute_name = "mood"
+      key_type       = "HASH"
+    }
+
+    key_schema {
+      attribute_name = "price"
+      key_type       = "HASH"
+    }
+
+    key_schema {
+      attribute_name = "id"
+      key_type       = "RANGE"
+    }
+  }
+
+  ttl {
+    attribute_name = "until"
+    enabled        = true
+  }
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "aws_dynamodb_table" "Order" {
+  name         = "Order"
+  billing_mode = "PAY_PER_REQUEST"
+  hash_key     = "_id"
+
+  attribute {
+    name = "_id"
+    type = "S"
+  }
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+"##;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn the_order_of_the_models_does_not_matter() {
+    use InfrastructureFormat::{CloudFormation, Json, Terraform};
+    for format in [CloudFormation, Terraform, Json] {
+        let one = infrastructure(&[&PLAIN, &AWKWARD], format).unwrap();
+        assert_eq!(
+            one,
+            infrastructure(&[&AWKWARD, &PLAIN, &AWKWARD], format).unwrap()
+        );
+        assert!(one.ends_with('\n') && !one.ends_with("\n\n"));
+    }
+}
+
+#[test]
+fn names_of_resources_are_valid_and_depend_on_the_table_alone() {
+    let long = "x".repeat(255);
+    let tables = [
+        "Orders",
+        "my-orders",
+        "my.orders",
+        "my_orders",
+        "_x",
+        "1st",
+        ".hidden",
+        "-dash",
+        &long,
+    ];
+    let mut seen = Vec::new();
+    for table in tables {
+        let (logical, identifier) = (logical_id(table), identifier(table));
+        assert!(logical.len() <= 255 && logical.chars().all(|c| c.is_ascii_alphanumeric()));
+        assert!(identifier.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'));
+        let mut rest = identifier.chars();
+        assert!(
+            rest.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')),
+            "{identifier}"
+        );
+        assert!(
+            !seen.contains(&logical) && !seen.contains(&identifier),
+            "{table}"
+        );
+        seen.extend([logical, identifier]);
+    }
+    assert_eq!(logical_id("Orders"), "OrdersTable");
+    assert_eq!(identifier("my-orders"), "my-orders");
+}
+
+#[test]
+fn two_tables_never_share_a_resource() {
+    let other = Schema {
+        table: "Orders",
+        ..PLAIN
+    };
+    let tables = super::super::table_definitions(&[&PLAIN, &other]).unwrap();
+    let error = named(tables, |_| "same".to_owned()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Table);
+    assert_eq!(
+        error.to_string(),
+        "two tables come to the same name of a resource: resource=same tables=Order,Orders"
+    );
+}
+
+#[test]
+fn formats_are_read_by_name() {
+    let read = |text: &str| text.parse::<InfrastructureFormat>();
+    assert_eq!(
+        read("cloudformation"),
+        Ok(InfrastructureFormat::CloudFormation)
+    );
+    assert_eq!(read("terraform"), Ok(InfrastructureFormat::Terraform));
+    assert_eq!(read("json"), Ok(InfrastructureFormat::Json));
+    let error = read("yaml").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    assert_eq!(
+        error.to_string(),
+        "unknown format: expected=cloudformation|terraform|json actual=yaml"
+    );
+}

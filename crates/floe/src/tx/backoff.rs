@@ -1,0 +1,74 @@
+//! How long a transaction waits before it runs again.
+
+use std::time::Duration;
+
+use floe_store::env::SeededRandom;
+
+/// How often a transaction runs again, and after which pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Backoff {
+    /// The most runs after the first.
+    pub(crate) retries: u32,
+    /// The first pause.
+    pub(crate) initial: Duration,
+    /// The longest pause.
+    pub(crate) max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            retries: 3,
+            initial: Duration::from_millis(100),
+            max: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Backoff {
+    /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
+    /// of that, by the seed.
+    pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {
+        let doubled = 1_u32
+            .checked_shl(retry.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        let pause = self.initial.saturating_mul(doubled).min(self.max);
+        let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        let tenth = micros / 10;
+        let random = SeededRandom::new(seed ^ u64::from(retry));
+        Duration::from_micros(micros - tenth + random.below(2 * tenth + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_within_a_tenth() {
+        let backoff = Backoff {
+            retries: 4,
+            ..Backoff::default()
+        };
+        for (retry, millis) in [(1, 100), (2, 200), (3, 400), (4, 500), (5, 500), (60, 500)] {
+            let mut seen = std::collections::BTreeSet::new();
+            for seed in 0..200 {
+                let pause = backoff.pause(retry, seed);
+                assert!(pause >= Duration::from_millis(millis) * 9 / 10);
+                assert!(pause <= Duration::from_millis(millis) * 11 / 10);
+                assert_eq!(pause, backoff.pause(retry, seed));
+                seen.insert(pause);
+            }
+            assert!(seen.len() > 100);
+        }
+    }
+
+    #[test]
+    fn a_pause_of_nothing_stays_nothing() {
+        let backoff = Backoff {
+            initial: Duration::ZERO,
+            ..Backoff::default()
+        };
+        assert_eq!(backoff.pause(3, 1), Duration::ZERO);
+    }
+}

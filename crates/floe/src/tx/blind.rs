@@ -1,0 +1,53 @@
+//! Writes without a read: what is expected and what is to be, from two patches.
+
+use super::session::Blind;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::attribute::Invalid;
+use crate::model::patch::PatchField;
+use crate::model::{Model, Patch};
+
+/// A change of an item that must be there. The old value of each field that it changes must be given:
+/// what a value is made of must not have changed.
+pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+    let (expected, new) = (expected.into_fields()?, new.into_fields()?);
+    for field in &new {
+        if field.read_only {
+            let reason = Invalid::new("the field is read-only");
+            return Err(Error::invalid(M::SCHEMA.model, field.field, &reason));
+        }
+        if !expected.iter().any(|known| known.field == field.field) {
+            return Err(Error::new(
+                ErrorKind::InvalidUse,
+                format!(
+                    "an update without a read needs the old value of each field that it changes: \
+                     model={} field={}",
+                    M::SCHEMA.model,
+                    field.field
+                ),
+            ));
+        }
+    }
+    Ok(blind(expected, new))
+}
+
+/// A change of an item that may be there.
+pub(super) fn put<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+    Ok(blind(expected.into_fields()?, new.into_fields()?))
+}
+
+fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> Blind {
+    let mut blind = Blind {
+        expected: expected
+            .into_iter()
+            .map(|field| (field.attribute, field.value))
+            .collect(),
+        ..Blind::default()
+    };
+    for field in new {
+        match field.value {
+            Some(value) => _ = blind.set.insert(field.attribute, value),
+            None => blind.remove.push(field.attribute),
+        }
+    }
+    blind
+}

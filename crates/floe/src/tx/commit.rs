@@ -1,0 +1,327 @@
+//! Sending what a run has written: one plain write, or one transaction.
+//!
+//! Every commit has an id, which is stamped on each item that it writes. When the answer to a commit is
+//! lost, sending it again is safe if it carries the id as its token; a plain write without a token is
+//! settled by the stamp on the item: the commit's own means applied, the one that was read means not
+//! applied, any other means that nobody can know.
+
+use floe_store::error::CancellationCode;
+use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
+use floe_store::op::{
+    ConditionCheck, DeleteItem, GetItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem,
+    WriteItem,
+};
+use floe_store::size::item_size;
+use floe_store::{Error as StoreError, Item, Value};
+
+use super::lock::{Action, Plan, Presence};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind};
+use crate::model::schema::STAMP_ATTRIBUTE;
+
+/// How often a request whose answer was lost is sent, in all.
+const SENDS_MAX: u32 = 8;
+
+/// Why a commit was not made.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Somebody else was faster, or the store is busy: the body may run again.
+    Retry(Error),
+    /// Running again cannot help, or must not be done.
+    Final(Error),
+}
+
+/// How to commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// Checks what was read even if nothing is written.
+    pub(crate) verified: bool,
+    /// Sends even one item so that its outcome is always known.
+    pub(crate) exactly_once: bool,
+}
+
+/// Sends the plans of a run.
+pub(crate) async fn commit(db: &Db, plans: Vec<Plan>, manner: Manner) -> Result<(), Failure> {
+    let writes = plans.iter().filter(|plan| plan.is_write()).count();
+    if writes == 0 && (plans.is_empty() || !manner.verified) {
+        return Ok(());
+    }
+    check_size(db, &plans).map_err(Failure::Final)?;
+    let id = db.env().uuid();
+    let stamp = Value::from(id.clone());
+    let plans: Vec<Plan> = plans.into_iter().map(|plan| plan.stamped(&stamp)).collect();
+    let commit = Commit { db, id, stamp };
+    match plans.as_slice() {
+        [only] if only.is_write() && !commit.needs_transaction(only, manner) => {
+            commit.send_one(only).await
+        }
+        plans => commit.send_all(plans).await,
+    }
+}
+
+struct Commit<'a> {
+    db: &'a Db,
+    id: String,
+    stamp: Value,
+}
+
+impl Commit<'_> {
+    /// A transaction of one takes a token where a plain write does not.
+    fn needs_transaction(&self, plan: &Plan, manner: Manner) -> bool {
+        let tokens = self.db.engine().capabilities().write_tokens;
+        (manner.exactly_once || plan.schema.exactly_once) && !tokens
+    }
+
+    async fn send_one(&self, plan: &Plan) -> Result<(), Failure> {
+        let has_token = self.db.engine().capabilities().write_tokens;
+        let mut sent = 0;
+        loop {
+            sent += 1;
+            let write = self.write_item(plan, has_token);
+            let error = match self.db.engine().write_item(write).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            match &error {
+                StoreError::ConditionalCheckFailed { item } => {
+                    let item = item.as_deref();
+                    // An earlier sending whose answer was lost was applied after all.
+                    if sent > 1 && self.is_own(item) {
+                        return Ok(());
+                    }
+                    return Err(lost_race(plan, item));
+                }
+                error if error.may_have_applied() && sent < SENDS_MAX => {
+                    if !has_token {
+                        match self.settle(plan).await {
+                            Settled::Applied => return Ok(()),
+                            Settled::NotApplied => {}
+                            Settled::Unknown => return Err(unknown(plan, error.clone())),
+                        }
+                    }
+                }
+                error if error.may_have_applied() => return Err(unknown(plan, error.clone())),
+                error => return Err(store_failure(error.clone())),
+            }
+            self.pause(sent).await;
+        }
+    }
+
+    async fn send_all(&self, plans: &[Plan]) -> Result<(), Failure> {
+        let mut sent = 0;
+        loop {
+            sent += 1;
+            let actions = plans.iter().map(|plan| self.transact_write(plan));
+            let request = TransactWriteItems::new(actions).token(self.id.clone());
+            let error = match self.db.engine().transact_write_items(request).await {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            match &error {
+                StoreError::TransactionCanceled { .. } => return Err(canceled(plans, &error)),
+                error
+                    if (error.may_have_applied()
+                        || *error == StoreError::TransactionInProgress)
+                        && sent < SENDS_MAX => {}
+                error if error.may_have_applied() => {
+                    let plan = plans.iter().find(|plan| plan.is_write());
+                    return Err(match plan.or(plans.first()) {
+                        Some(plan) => unknown(plan, error.clone()),
+                        None => store_failure(error.clone()),
+                    });
+                }
+                error => return Err(store_failure(error.clone())),
+            }
+            self.pause(sent).await;
+        }
+    }
+
+    async fn pause(&self, sent: u32) {
+        let pause = super::backoff::Backoff::default().pause(sent, self.db.env().next_u64());
+        self.db.timer().sleep(pause).await;
+    }
+
+    fn is_own(&self, item: Option<&Item>) -> bool {
+        item.and_then(|item| item.get(STAMP_ATTRIBUTE)) == Some(&self.stamp)
+    }
+
+    /// Looks at the item whether a write whose answer was lost has been applied.
+    async fn settle(&self, plan: &Plan) -> Settled {
+        let get = GetItem::new(plan.schema.table, plan.key.to_item());
+        let Ok(output) = self.db.engine().get_item(get).await else {
+            return Settled::Unknown;
+        };
+        let item = output.item.as_ref();
+        let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
+        let is_as_read = match plan.expects.presence {
+            Presence::Absent | Presence::New => item.is_none(),
+            Presence::Present => {
+                item.is_some() && plan.stamp.is_some() && stamp == plan.stamp.as_ref()
+            }
+            Presence::Any | Presence::AbsentOrEqual => false,
+        };
+        if self.is_own(item) {
+            Settled::Applied
+        } else if is_as_read {
+            Settled::NotApplied
+        } else {
+            Settled::Unknown
+        }
+    }
+
+    fn write_item(&self, plan: &Plan, has_token: bool) -> WriteItem {
+        let (table, key) = (plan.schema.table, plan.key.to_item());
+        let condition = plan.condition(self.db.engine().now());
+        let token = has_token.then(|| self.id.clone());
+        match &plan.action {
+            Action::Put(item) => {
+                let mut put = PutItem::new(table, item.clone()).return_old_on_failure();
+                (put.condition, put.token) = (condition, token);
+                put.into()
+            }
+            Action::Update(update) => {
+                let mut write = UpdateItem::new(table, key, update.clone()).return_old_on_failure();
+                (write.condition, write.token) = (condition, token);
+                write.into()
+            }
+            Action::Delete | Action::Check => {
+                let mut delete = DeleteItem::new(table, key).return_old_on_failure();
+                (delete.condition, delete.token) = (condition, token);
+                delete.into()
+            }
+        }
+    }
+
+    fn transact_write(&self, plan: &Plan) -> TransactWrite {
+        if plan.is_write() {
+            return match self.write_item(plan, false) {
+                WriteItem::Put(put) => put.into(),
+                WriteItem::Update(update) => update.into(),
+                WriteItem::Delete(delete) => delete.into(),
+            };
+        }
+        let (table, key) = (plan.schema.table, plan.key.to_item());
+        let condition = plan.condition(self.db.engine().now());
+        let mut check = ConditionCheck::new(table, key, condition.unwrap_or_else(always));
+        check.return_old_on_failure = true;
+        check.into()
+    }
+}
+
+/// A check without a condition does not come up: whatever was read was there or was not.
+fn always() -> floe_store::expr::Condition {
+    let path = floe_store::expr::Path::attribute(crate::model::schema::PARTITION_ATTRIBUTE);
+    floe_store::expr::Condition::attribute_exists(path)
+}
+
+enum Settled {
+    Applied,
+    NotApplied,
+    Unknown,
+}
+
+/// Refuses what the store would refuse for its size, before anything is sent.
+fn check_size(db: &Db, plans: &[Plan]) -> crate::Result<()> {
+    let max = db.engine().capabilities().transact_items_max;
+    if plans.len() > max {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "too many items in one transaction: items={} max={max}",
+                plans.len()
+            ),
+        ));
+    }
+    let mut bytes = 0;
+    for plan in plans {
+        if let Action::Put(item) = &plan.action {
+            let size = item_size(item);
+            if size > ITEM_BYTES_MAX {
+                return Err(Error::new(
+                    ErrorKind::TooLarge,
+                    format!(
+                        "the item is too large: model={} key={} bytes={size} max={ITEM_BYTES_MAX}",
+                        plan.schema.model, plan.key
+                    ),
+                ));
+            }
+            bytes += size;
+        }
+    }
+    if bytes > TRANSACT_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("the transaction is too large: bytes={bytes} max={TRANSACT_BYTES_MAX}"),
+        ));
+    }
+    Ok(())
+}
+
+fn unknown(plan: &Plan, error: StoreError) -> Failure {
+    let message = format!(
+        "the answer was lost and nobody can know whether the write was applied: model={} key={}",
+        plan.schema.model, plan.key
+    );
+    Failure::Final(Error::new(ErrorKind::OutcomeUnknown, message).with_source(error))
+}
+
+fn store_failure(error: StoreError) -> Failure {
+    let retry = error.is_retryable();
+    let error = Error::from(error);
+    match retry {
+        true => Failure::Retry(error),
+        false => Failure::Final(error),
+    }
+}
+
+/// The item was not as expected.
+fn lost_race(plan: &Plan, item: Option<&Item>) -> Failure {
+    let (model, key) = (plan.schema.model, &plan.key);
+    if plan.expects.presence == Presence::New {
+        let message = format!("the item exists already: model={model} key={key}");
+        return Failure::Final(Error::new(ErrorKind::AlreadyExists, message));
+    }
+    Failure::Retry(Error::new(
+        ErrorKind::TransactionFailed,
+        race_text(plan, item),
+    ))
+}
+
+fn race_text(plan: &Plan, item: Option<&Item>) -> String {
+    let (model, key) = (plan.schema.model, &plan.key);
+    let fields = plan.differing(item);
+    match fields.as_slice() {
+        [] => format!("somebody else created or removed the item: model={model} key={key}"),
+        fields => format!(
+            "somebody else changed the item: model={model} key={key} fields={}",
+            fields.join(",")
+        ),
+    }
+}
+
+/// A transaction was refused: because of an item that should not be there, of races, or for good.
+fn canceled(plans: &[Plan], error: &StoreError) -> Failure {
+    let StoreError::TransactionCanceled { reasons } = error else {
+        return store_failure(error.clone());
+    };
+    let mut races = Vec::new();
+    let mut has_fault = false;
+    for (plan, reason) in plans.iter().zip(reasons) {
+        match reason.code {
+            CancellationCode::None => {}
+            CancellationCode::ConditionalCheckFailed => {
+                let item = reason.item.as_ref();
+                match lost_race(plan, item) {
+                    Failure::Retry(_) => races.push(race_text(plan, item)),
+                    exists => return exists,
+                }
+            }
+            code => has_fault |= !code.is_retryable(),
+        }
+    }
+    // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
+    if races.is_empty() || has_fault {
+        return store_failure(error.clone());
+    }
+    Failure::Retry(Error::new(ErrorKind::TransactionFailed, races.join("; ")))
+}

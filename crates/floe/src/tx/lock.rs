@@ -1,0 +1,293 @@
+//! From what a body did with an item to what is sent for it: the write, and the condition under which it
+//! may be applied.
+//!
+//! The condition names exactly the fields that the outcome depends on: those read, and those whose new
+//! value was made from the old. Each is compared with the attribute as it was stored.
+
+use floe_store::expr::{Condition, Path, SetOperand, Update};
+use floe_store::{Item, Name, Number, Timestamp, Value};
+
+use super::session::{Blind, Entry, Origin};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::field::Change;
+use crate::model::key::EncodedKey;
+use crate::model::row::FieldReport;
+use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
+
+/// What is sent for one item.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) schema: &'static Schema,
+    pub(crate) key: EncodedKey,
+    pub(crate) action: Action,
+    pub(crate) expects: Expects,
+    /// The stamp on the item when it was read.
+    pub(crate) stamp: Option<Value>,
+}
+
+/// What is done with an item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    /// It must only be as it was.
+    Check,
+    Put(Item),
+    Update(Update),
+    Delete,
+}
+
+/// What must hold of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Expects {
+    pub(crate) presence: Presence,
+    /// The attributes that must be as they were; absent where `None`.
+    pub(crate) attributes: Vec<(Name, Option<Value>)>,
+}
+
+/// Whether an item must be there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// It does not matter.
+    #[default]
+    Any,
+    /// It must be there.
+    Present,
+    /// It must not be there; an expired item counts as absent.
+    Absent,
+    /// As `Absent`, and it is the caller's fault if it is there.
+    New,
+    /// It must not be there, or be as expected.
+    AbsentOrEqual,
+}
+
+impl Plan {
+    pub(crate) fn is_write(&self) -> bool {
+        self.action != Action::Check
+    }
+
+    /// The condition to send, if there is one.
+    pub(crate) fn condition(&self, now: Timestamp) -> Option<Condition> {
+        let absent = || {
+            let absent = Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
+            match self.schema.expires {
+                Some(expires) => absent.or(Condition::le(
+                    attribute(expires),
+                    Value::from(now.as_secs()),
+                )),
+                None => absent,
+            }
+        };
+        let equal = self.expects.attributes.iter().map(|(name, value)| {
+            let path = Path::attribute(name.clone());
+            match value {
+                Some(value) => Condition::eq(path, value.clone()),
+                None => Condition::attribute_not_exists(path),
+            }
+        });
+        match self.expects.presence {
+            Presence::Any => equal.reduce(Condition::and),
+            Presence::Present => {
+                let present = Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
+                Some(equal.fold(present, Condition::and))
+            }
+            Presence::Absent | Presence::New => Some(absent()),
+            Presence::AbsentOrEqual => equal.reduce(Condition::and).map(|equal| absent().or(equal)),
+        }
+    }
+
+    /// The fields that are no longer as expected, given the item as it is now.
+    pub(crate) fn differing(&self, now: Option<&Item>) -> Vec<String> {
+        let Some(item) = now else {
+            return Vec::new();
+        };
+        let attributes = self.expects.attributes.iter();
+        attributes
+            .filter(|(name, value)| item.get(name) != value.as_ref())
+            .map(|(name, _)| name.to_string())
+            .collect()
+    }
+
+    /// The same with the stamp of a commit on what it writes.
+    pub(crate) fn stamped(mut self, stamp: &Value) -> Self {
+        self.action = match self.action {
+            Action::Put(item) => Action::Put(item.with(STAMP_ATTRIBUTE, stamp.clone())),
+            Action::Update(update) => {
+                Action::Update(update.set(attribute(STAMP_ATTRIBUTE), stamp.clone()))
+            }
+            other => other,
+        };
+        self
+    }
+}
+
+fn attribute(name: &str) -> Path {
+    Path::attribute(name)
+}
+
+/// What is sent for an entry; `None` if nothing is known of it that could matter.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a field was left with a value that is not allowed.
+pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
+    let (action, expects, stamp) = match &entry.origin {
+        // The read failed, and the body went on without it.
+        Origin::Pending => return Ok(None),
+        Origin::Missing => (Action::Check, Expects::presence(Presence::Absent), None),
+        Origin::Created => (
+            Action::Put(new_item(&entry)?),
+            Expects::presence(Presence::New),
+            None,
+        ),
+        Origin::Absent => (
+            Action::Put(new_item(&entry)?),
+            Expects::presence(Presence::Absent),
+            None,
+        ),
+        Origin::Found(item) => {
+            let (action, expects) = found(&entry, item)?;
+            (action, expects, item.get(STAMP_ATTRIBUTE).cloned())
+        }
+        Origin::Delete => (Action::Delete, Expects::presence(Presence::Any), None),
+        Origin::Update(blind) => blind_write(blind, Presence::Present),
+        Origin::Put(blind) => blind_write(blind, Presence::AbsentOrEqual),
+    };
+    Ok(Some(Plan {
+        schema: entry.schema,
+        key: entry.key,
+        action,
+        expects,
+        stamp,
+    }))
+}
+
+impl Expects {
+    fn presence(presence: Presence) -> Self {
+        Self {
+            presence,
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// A new item is written whole, as its row left it.
+fn new_item(entry: &Entry) -> Result<Item> {
+    let mut item = entry.key.to_item();
+    for field in entry.reports.iter().flat_map(|report| &report.fields) {
+        match field.value.clone()? {
+            Some(value) => item.insert(field.attribute.clone(), value),
+            None => item.remove(&field.attribute),
+        };
+    }
+    Ok(item)
+}
+
+fn found(entry: &Entry, item: &Item) -> Result<(Action, Expects)> {
+    let mut expects = Expects::presence(Presence::Present);
+    let mut update = Update::new();
+    for field in entry.reports.iter().flat_map(|report| &report.fields) {
+        let stored = item.get(&field.attribute);
+        if is_locked(field)
+            && !expects
+                .attributes
+                .iter()
+                .any(|(name, _)| *name == field.attribute)
+        {
+            expects
+                .attributes
+                .push((field.attribute.clone(), stored.cloned()));
+        }
+        update = change(update, field, stored)?;
+    }
+    let deleted = entry.reports.iter().any(|report| report.deleted);
+    let action = match (deleted, update.is_empty()) {
+        (true, _) => Action::Delete,
+        (false, true) => Action::Check,
+        (false, false) => Action::Update(update),
+    };
+    Ok((action, expects))
+}
+
+/// Whether the outcome depends on what the field was.
+fn is_locked(field: &FieldReport) -> bool {
+    match field.change {
+        Change::None => field.is_read,
+        Change::Written => true,
+        Change::Overwritten | Change::Incremented(_) => false,
+    }
+}
+
+fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result<Update> {
+    if field.change == Change::None {
+        return Ok(update);
+    }
+    let new = field.value.clone()?;
+    let path = Path::attribute(field.attribute.clone());
+    if let Change::Incremented(amount) = &field.change {
+        return increment(update, field, path, *amount, stored, new.as_ref());
+    }
+    if new.as_ref() == stored && field.change == Change::Written {
+        return Ok(update);
+    }
+    if field.read_only {
+        return Err(field.read_only_error());
+    }
+    Ok(match new {
+        Some(value) => update.set(path, value),
+        None => update.remove(path),
+    })
+}
+
+/// Adds to whatever is stored by then. Where nothing was stored, the default counts as stored.
+fn increment(
+    update: Update,
+    field: &FieldReport,
+    path: Path,
+    amount: Number,
+    stored: Option<&Value>,
+    sum: Option<&Value>,
+) -> Result<Update> {
+    if amount.is_zero() {
+        return Ok(update);
+    }
+    if field.read_only {
+        return Err(field.read_only_error());
+    }
+    let base = match (stored, sum) {
+        (None, Some(Value::N(sum))) => sum.checked_sub(amount).ok().map(Value::N),
+        _ => None,
+    };
+    let operand = match base {
+        Some(base) => SetOperand::if_not_exists(path.clone(), base),
+        None => SetOperand::from(path.clone()),
+    };
+    Ok(update.set_sum(path, operand, Value::N(amount)))
+}
+
+fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Value>) {
+    let mut update = Update::new();
+    for (name, value) in blind.set.iter() {
+        update = update.set(Path::attribute(name.clone()), value.clone());
+    }
+    for name in &blind.remove {
+        update = update.remove(Path::attribute(name.clone()));
+    }
+    let expects = Expects {
+        presence,
+        attributes: blind.expected.clone(),
+    };
+    (Action::Update(update), expects, None)
+}
+
+/// Refuses a plan that writes in a read-only transaction.
+pub(crate) fn refuse_writes(plans: &[Plan]) -> Result<()> {
+    match plans.iter().find(|plan| plan.is_write()) {
+        Some(plan) => Err(Error::new(
+            ErrorKind::ReadOnly,
+            format!(
+                "a read-only transaction cannot write: model={} key={}",
+                plan.schema.model, plan.key
+            ),
+        )),
+        None => Ok(()),
+    }
+}

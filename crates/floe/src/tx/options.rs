@@ -1,0 +1,235 @@
+//! Running a body until it commits.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::Duration;
+
+use floe_store::Timestamp;
+
+use super::backoff::Backoff;
+use super::body::TxBody;
+use super::commit::{self, Failure, Manner};
+use super::hooks::{self, Outcome};
+use super::{Tx, lock};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+
+/// A transaction that has not begun, with its options.
+#[derive(Clone, Debug)]
+pub struct TxOptions<'db> {
+    db: &'db Db,
+    backoff: Backoff,
+    deadline: Option<Duration>,
+    read_only: bool,
+    detached: bool,
+    manner: Manner,
+    label: Option<String>,
+}
+
+impl<'db> TxOptions<'db> {
+    pub(crate) fn new(db: &'db Db) -> Self {
+        Self {
+            db,
+            backoff: Backoff::default(),
+            deadline: None,
+            read_only: false,
+            detached: false,
+            manner: Manner::default(),
+            label: None,
+        }
+    }
+
+    /// How often the body may run again after its first run. By default 3 times.
+    #[must_use]
+    pub const fn retries(mut self, retries: u32) -> Self {
+        self.backoff.retries = retries;
+        self
+    }
+
+    /// The pause before the first retry, which doubles from then on. By default 100.
+    #[must_use]
+    pub const fn initial_backoff_ms(mut self, millis: u64) -> Self {
+        self.backoff.initial = Duration::from_millis(millis);
+        self
+    }
+
+    /// The longest pause before a retry. By default 500.
+    #[must_use]
+    pub const fn max_backoff_ms(mut self, millis: u64) -> Self {
+        self.backoff.max = Duration::from_millis(millis);
+        self
+    }
+
+    /// Gives up when so much time has passed: no further run is begun that could not end before.
+    #[must_use]
+    pub const fn deadline(mut self, after: Duration) -> Self {
+        self.deadline = Some(after);
+        self
+    }
+
+    /// Refuses to write.
+    #[must_use]
+    pub const fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Checks at the end that everything read was true at one moment, even if nothing is written.
+    #[must_use]
+    pub const fn verified(mut self) -> Self {
+        self.manner.verified = true;
+        self
+    }
+
+    /// Commits so that the outcome is always known, also when the answer is lost. On an engine whose plain
+    /// writes take no token, a commit of one item then costs twice the capacity.
+    #[must_use]
+    pub const fn exactly_once(mut self) -> Self {
+        self.manner.exactly_once = true;
+        self
+    }
+
+    /// Allows the transaction inside the body of another. It commits on its own, before the outer one, and
+    /// runs again each time the outer one does.
+    #[must_use]
+    pub const fn detached(mut self) -> Self {
+        self.detached = true;
+        self
+    }
+
+    /// A name for errors and traces.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Runs the body until it commits.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Db::transact`].
+    pub async fn run<R, E, F>(self, body: F) -> Result<R, E>
+    where
+        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
+            + for<'t> TxBody<&'t Tx, Result<R, E>>
+            + Send
+            + Sync,
+        R: Send,
+        E: From<Error> + Send,
+    {
+        if INSIDE.get() && !self.detached {
+            return Err(nested().into());
+        }
+        let begun = self.db.engine().now();
+        let mut runs = 0;
+        loop {
+            runs += 1;
+            let tx = Tx::new(self.db.clone());
+            let returned = inside(TxBody::call(&body, &tx)).await;
+            let hooks = tx.take_hooks();
+            let (own, cause) = match returned {
+                Ok(value) => match self.commit(tx).await {
+                    Ok(()) => {
+                        hooks::run(hooks, &Outcome::Committed).await;
+                        return Ok(value);
+                    }
+                    Err(Failure::Final(error)) => return Err(failed(hooks, error, None).await),
+                    Err(Failure::Retry(error)) => (None, error),
+                },
+                Err(error) => match tx.session().retry_cause() {
+                    Some(cause) => (Some(error), cause),
+                    None => return Err(failed(hooks, aborted(), Some(error)).await),
+                },
+            };
+            if let Err(error) = self.pause(runs, begun, cause).await {
+                return Err(failed(hooks, error, own).await);
+            }
+        }
+    }
+
+    async fn commit(&self, tx: Tx) -> Result<(), Failure> {
+        let entries = tx.into_session().finish().map_err(Failure::Final)?;
+        let plans: Result<Vec<_>> = entries
+            .into_iter()
+            .filter_map(|entry| lock::plan(entry).transpose())
+            .collect();
+        let plans = plans.map_err(Failure::Final)?;
+        if self.read_only {
+            lock::refuse_writes(&plans).map_err(Failure::Final)?;
+        }
+        commit::commit(self.db, plans, self.manner).await
+    }
+
+    /// Waits before the next run, or tells why there is none.
+    async fn pause(&self, runs: u32, begun: Timestamp, cause: Error) -> Result<()> {
+        if runs > self.backoff.retries {
+            return Err(self.failed(
+                ErrorKind::TransactionFailed,
+                "too much contention",
+                runs,
+                &cause,
+            ));
+        }
+        let pause = self.backoff.pause(runs, self.db.env().next_u64());
+        if let Some(deadline) = self.deadline {
+            let end = begun.plus(deadline);
+            if self.db.engine().now().plus(pause) > end {
+                return Err(self.failed(
+                    ErrorKind::Deadline,
+                    "the deadline has come",
+                    runs,
+                    &cause,
+                ));
+            }
+        }
+        self.db.timer().sleep(pause).await;
+        Ok(())
+    }
+
+    fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: &Error) -> Error {
+        let label = self.label.as_deref().map(|label| format!(" label={label}"));
+        let label = label.unwrap_or_default();
+        let error = Error::new(kind, format!("{what}: {cause} attempts={runs}{label}"));
+        match cause.store_error() {
+            Some(source) => error.with_source(source.clone()),
+            None => error,
+        }
+    }
+}
+
+/// Tells the hooks, and gives the caller the body's own error where there is one.
+async fn failed<E: From<Error>>(hooks: Vec<hooks::Hook>, error: Error, own: Option<E>) -> E {
+    hooks::run(hooks, &Outcome::Failed(error.clone())).await;
+    own.unwrap_or_else(|| error.into())
+}
+
+fn aborted() -> Error {
+    Error::new(ErrorKind::Aborted, "the body returned an error of its own")
+}
+
+thread_local! {
+    /// Whether the body of a transaction is being polled.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the future of a body, so that a transaction inside of it is noticed.
+async fn inside<F: Future>(body: F) -> F::Output {
+    let mut body = pin!(body);
+    poll_fn(|context| {
+        let outer = INSIDE.replace(true);
+        let polled = body.as_mut().poll(context);
+        INSIDE.set(outer);
+        polled
+    })
+    .await
+}
+
+fn nested() -> Error {
+    Error::new(
+        ErrorKind::InvalidUse,
+        "a transaction inside the body of another commits on its own; pass the outer one on, or say \
+         detached()",
+    )
+}
