@@ -16,14 +16,31 @@ use floe_store::op::{
 use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Engine, Error, Item, TableDef};
 
+const USAGE: &str = "\
+A tour of the embedded engine. Without DIR, in a temporary directory that is removed at the end; with DIR,
+the data stays there to be looked at.";
+
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 #[tokio::main]
 async fn main() -> Fallible {
     let temporary = tempfile::tempdir()?;
-    let folder = std::env::args_os()
-        .nth(1)
-        .map_or_else(|| temporary.path().join("store"), PathBuf::from);
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let folder = match args.as_slice() {
+        [] => temporary.path().join("store"),
+        [folder] if !folder.to_string_lossy().starts_with('-') => PathBuf::from(folder),
+        _ => {
+            println!("Usage: cargo run [-- DIR]\n\n{USAGE}");
+            let asked = args
+                .first()
+                .is_some_and(|arg| arg == "--help" || arg == "-h");
+            return if asked {
+                Ok(())
+            } else {
+                Err("expected at most a directory".into())
+            };
+        }
+    };
     println!("The store is the directory {}.", folder.display());
 
     let engine = LocalEngine::open(&folder)?;

@@ -20,6 +20,7 @@ use crate::layout::{
 use crate::options::{Durability, Options};
 use crate::queue::Queue;
 use crate::streams::{OpenShard, Position, Streams};
+use crate::versions::check_versions;
 
 /// What the parts of an engine share.
 pub(crate) struct Shared {
@@ -179,7 +180,8 @@ impl Drop for Running {
     }
 }
 
-/// Opens the key-value store of a directory, after cutting a torn tail off its journal.
+/// Opens the key-value store of a directory, after looking for damage that it would not notice and cutting a
+/// torn tail off its journal.
 pub(crate) fn open_kv(directory: &Directory, options: &Options) -> Result<Kv> {
     let kv_options = KvOptions {
         cache_bytes: options.cache_bytes,
@@ -189,6 +191,7 @@ pub(crate) fn open_kv(directory: &Directory, options: &Options) -> Result<Kv> {
         true => Tail::Unsynced,
         false => Tail::LastBatch,
     };
+    check_versions(&directory.data())?;
     trim_torn_tail(&directory.data(), tail)?;
     let kv = Kv::open(&directory.data(), &kv_options)?;
     // What could be read is on the disk before the next write says how it will be written.

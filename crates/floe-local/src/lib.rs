@@ -102,6 +102,7 @@ mod streams;
 mod tables;
 mod tokens;
 mod transact;
+mod versions;
 
 use std::path::Path;
 
