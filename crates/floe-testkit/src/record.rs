@@ -29,6 +29,7 @@ use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, Timestamp};
 /// An engine that remembers its requests, one line each, in the words of expressions.
 pub struct RecordingEngine {
     inner: Arc<dyn Engine>,
+    capabilities: Capabilities,
     requests: Mutex<Vec<String>>,
 }
 
@@ -42,9 +43,17 @@ impl RecordingEngine {
     /// Remembers what this engine is asked.
     pub fn new(inner: Arc<dyn Engine>) -> Self {
         Self {
+            capabilities: inner.capabilities(),
             inner,
             requests: Mutex::default(),
         }
+    }
+
+    /// Says of the engine that it can do this, whatever it can: to see how its users make do with less.
+    #[must_use]
+    pub fn claiming(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
     }
 
     /// All requests since the last time, in the order in which they came.
@@ -136,7 +145,7 @@ macro_rules! forward {
 
 impl Engine for RecordingEngine {
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.capabilities.clone()
     }
 
     fn now(&self) -> Timestamp {
