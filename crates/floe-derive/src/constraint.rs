@@ -11,7 +11,10 @@ use crate::attributes::{Given, Vocabulary, expression, nested};
 use crate::shape::{Shape, generated_at, whole_number};
 
 /// A rule for the values of a field.
-#[expect(clippy::large_enum_variant, reason = "there are few, for a moment")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are few, for a moment; how large they are depends on the features of syn"
+)]
 pub(crate) enum Constraint {
     Min(Expr),
     Max(Expr),
