@@ -1,7 +1,11 @@
 //! Commits whose answers are lost, before and after they were applied: nothing is applied twice, and where
 //! it can be known, everything is applied.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 mod support;
 
