@@ -17,7 +17,7 @@ use floe::db::Timer;
 use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Capabilities, Engine, Env};
-use floe_testkit::fault::{FaultEngine, Faults};
+use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
 use support::{Player, player};
 
@@ -146,4 +146,49 @@ async fn without_exactly_once_nothing_is_applied_twice() {
         (done..=done + unknown).contains(&level),
         "done={done} unknown={unknown} level={level}"
     );
+}
+
+/// Somebody else who writes while the transaction waits to send again.
+struct Meanwhile(Db);
+
+impl Timer for Meanwhile {
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let db = self.0.clone();
+            let write = async move {
+                let body = async |tx: &Tx| increment(tx, 0, false).await;
+                db.transact(body).await
+            };
+            tokio::spawn(write).await.unwrap().unwrap();
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_write_sent_again_after_somebody_else_is_unknown() {
+    let honest = world(None).await.honest;
+    let engine = honest.engine().clone();
+    let claiming = RecordingEngine::new(engine).claiming(Capabilities::dynamodb());
+    let losing = Arc::new(FaultEngine::new(Arc::new(claiming), Faults::seeded(1)));
+    let timer = Arc::new(Meanwhile(honest.clone()));
+    let db = Db::with_parts(losing.clone(), Env::system(), timer);
+    // Lost, and not there when the item is looked at: it is sent again. By then another has written, so that
+    // the lost one may have come late and been written over.
+    losing
+        .script(Operation::WriteItem, FaultKind::LostBefore)
+        .unwrap();
+    let add = async |tx: &Tx| increment(tx, 1, false).await;
+    let error = db.transact(add).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    assert!(
+        error.to_string().contains("model=Player key=\"a\""),
+        "{error}"
+    );
+    assert_eq!(levels(&honest).await, (1, 0));
+    // Lost after it was applied: the stamp tells.
+    losing
+        .script(Operation::WriteItem, FaultKind::LostAfter)
+        .unwrap();
+    db.transact(add).await.unwrap();
+    assert_eq!(levels(&honest).await, (2, 0));
 }

@@ -6,18 +6,19 @@
 //! applied, any other means that nobody can know.
 
 use floe_store::error::CancellationCode;
+use floe_store::expr::{Condition, Path};
 use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
 use floe_store::op::{
     ConditionCheck, DeleteItem, GetItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem,
     WriteItem,
 };
 use floe_store::size::item_size;
-use floe_store::{Error as StoreError, Item, Value};
+use floe_store::{Error as StoreError, Item, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind};
-use crate::model::schema::STAMP_ATTRIBUTE;
+use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 
 /// How often a request whose answer was lost is sent, in all.
 const SENDS_MAX: u32 = 8;
@@ -50,7 +51,12 @@ pub(crate) async fn commit(db: &Db, plans: Vec<Plan>, manner: Manner) -> Result<
     let id = db.env().uuid();
     let stamp = Value::from(id.clone());
     let plans: Vec<Plan> = plans.into_iter().map(|plan| plan.stamped(&stamp)).collect();
-    let commit = Commit { db, id, stamp };
+    let commit = Commit {
+        db,
+        id,
+        stamp,
+        now: db.engine().now(),
+    };
     match plans.as_slice() {
         [only] if only.is_write() && !commit.needs_transaction(only, manner) => {
             commit.send_one(only).await
@@ -63,6 +69,8 @@ struct Commit<'a> {
     db: &'a Db,
     id: String,
     stamp: Value,
+    /// The moment by which items have expired: the same in every sending, which its token requires.
+    now: Timestamp,
 }
 
 impl Commit<'_> {
@@ -77,7 +85,9 @@ impl Commit<'_> {
         let mut sent = 0;
         loop {
             sent += 1;
-            let write = self.write_item(plan, has_token);
+            // Settled as not applied, it may yet come late: then this one must not be applied besides it.
+            let only_as_read = sent > 1 && !has_token;
+            let write = self.write_item(plan, has_token, only_as_read);
             let error = match self.db.engine().write_item(write).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
@@ -85,11 +95,12 @@ impl Commit<'_> {
             match &error {
                 StoreError::ConditionalCheckFailed { item } => {
                     let item = item.as_deref();
-                    // An earlier sending whose answer was lost was applied after all.
-                    if sent > 1 && self.is_own(item) {
-                        return Ok(());
-                    }
-                    return Err(lost_race(plan, item));
+                    return match self.judge(plan, item) {
+                        Settled::Applied => Ok(()),
+                        // An earlier sending may have come late, and somebody else has written since.
+                        Settled::Unknown if only_as_read => Err(unknown(plan, error.clone())),
+                        _ => Err(lost_race(plan, item)),
+                    };
                 }
                 error if error.may_have_applied() && sent < SENDS_MAX => {
                     if !has_token {
@@ -151,7 +162,11 @@ impl Commit<'_> {
         let Ok(output) = self.db.engine().get_item(get).await else {
             return Settled::Unknown;
         };
-        let item = output.item.as_ref();
+        self.judge(plan, output.item.as_ref())
+    }
+
+    /// Whether the commit has been applied to the item as it is now.
+    fn judge(&self, plan: &Plan, item: Option<&Item>) -> Settled {
         let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
         let is_as_read = match plan.expects.presence {
             Presence::Absent | Presence::New => item.is_none(),
@@ -169,9 +184,14 @@ impl Commit<'_> {
         }
     }
 
-    fn write_item(&self, plan: &Plan, has_token: bool) -> WriteItem {
+    /// The request of a plan; if asked, only for an item whose stamp is the one that was read.
+    fn write_item(&self, plan: &Plan, has_token: bool, only_as_read: bool) -> WriteItem {
         let (table, key) = (plan.schema.table, plan.key.to_item());
-        let condition = plan.condition(self.db.engine().now());
+        let stamp = plan.stamp.as_ref().filter(|_| only_as_read);
+        let as_read =
+            stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
+        let condition = plan.condition(self.now).into_iter().chain(as_read);
+        let condition = condition.reduce(Condition::and);
         let token = has_token.then(|| self.id.clone());
         match &plan.action {
             Action::Put(item) => {
@@ -194,14 +214,14 @@ impl Commit<'_> {
 
     fn transact_write(&self, plan: &Plan) -> TransactWrite {
         if plan.is_write() {
-            return match self.write_item(plan, false) {
+            return match self.write_item(plan, false, false) {
                 WriteItem::Put(put) => put.into(),
                 WriteItem::Update(update) => update.into(),
                 WriteItem::Delete(delete) => delete.into(),
             };
         }
         let (table, key) = (plan.schema.table, plan.key.to_item());
-        let condition = plan.condition(self.db.engine().now());
+        let condition = plan.condition(self.now);
         let mut check = ConditionCheck::new(table, key, condition.unwrap_or_else(always));
         check.return_old_on_failure = true;
         check.into()
@@ -209,9 +229,8 @@ impl Commit<'_> {
 }
 
 /// A check without a condition does not come up: whatever was read was there or was not.
-fn always() -> floe_store::expr::Condition {
-    let path = floe_store::expr::Path::attribute(crate::model::schema::PARTITION_ATTRIBUTE);
-    floe_store::expr::Condition::attribute_exists(path)
+fn always() -> Condition {
+    Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE))
 }
 
 enum Settled {
