@@ -1,0 +1,11 @@
+//! A partition key tells items apart, so it has no default.
+
+use floe::Model;
+
+#[derive(Model)]
+struct Player {
+    #[model(key, default = 1)]
+    id: i64,
+}
+
+fn main() {}
