@@ -179,16 +179,15 @@ pub(crate) enum Direction {
 impl Kv {
     /// Opens or makes a store in this directory, which nobody else may use meanwhile.
     pub(crate) fn open(dir: &Path, options: &KvOptions) -> Result<Self> {
-        let builder = Database::builder(dir)
+        let db = Database::builder(dir)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
             // Compressing would keep everybody waiting who shares the commit.
             .journal_compression(CompressionType::None)
             // Every commit names its durability itself.
             .manual_journal_persist(true)
-            .worker_threads(WORKER_THREADS);
-        let db = without_panic(|| builder.open())
-            .map_err(|panic| damaged_files(dir, &panic))?
+            .worker_threads(WORKER_THREADS)
+            .open()
             .map_err(|e| open_error(dir, &e))?;
         let published = RwLock::new(Snapshot::Disk(Arc::new(db.snapshot())));
         let kv = Self {
@@ -805,24 +804,6 @@ fn file_checksum(path: &Path, mut tell: impl FnMut(u64)) -> std::io::Result<u128
         hasher.update(buffer.get(..count).unwrap_or_default());
         tell(count as u64);
     }
-}
-
-/// Runs what opens files of the store below, which takes some kinds of damage for impossible and panics:
-/// then the answer is the message of the panic.
-fn without_panic<T>(open: impl FnOnce() -> T) -> Result<T, String> {
-    // Nothing of what a failed opening has made is used afterwards.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(open)).map_err(|panic| {
-        let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
-        message.unwrap_or("unknown").to_owned()
-    })
-}
-
-fn damaged_files(dir: &Path, panic: &str) -> Error {
-    let dir = dir.display();
-    Error::Storage(format!(
-        "the directory could not be opened, files of it are damaged: {panic} directory={dir}"
-    ))
 }
 
 fn open_error(dir: &Path, error: &fjall::Error) -> Error {

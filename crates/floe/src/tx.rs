@@ -147,10 +147,7 @@ impl Tx {
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when the key is not allowed,
     /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the item before.
     pub fn delete_key<M: Model>(&self, key: impl IntoKey<M>) -> Result<()> {
-        let key: Key<M> = key.into_key()?;
-        self.session
-            .enter(M::SCHEMA, key.encoded(), Origin::Delete)
-            .map(drop)
+        self.write_unread(key, Origin::Delete)
     }
 
     /// Changes an item without reading it: only if every expected field is as given.
@@ -167,11 +164,8 @@ impl Tx {
         expected: impl Into<Patch<M>>,
         new: impl Into<Patch<M>>,
     ) -> Result<()> {
-        let key: Key<M> = key.into_key()?;
-        let blind = blind::update::<M>(expected.into(), new.into())?;
-        self.session
-            .enter(M::SCHEMA, key.encoded(), Origin::Update(blind))
-            .map(drop)
+        let blind = blind::update(expected.into(), new.into())?;
+        self.write_unread(key, Origin::Update(blind))
     }
 
     /// Creates an item or changes it, without reading it: if it is there, only if every expected field is
@@ -186,11 +180,14 @@ impl Tx {
         expected: impl Into<Patch<M>>,
         new: impl Into<Patch<M>>,
     ) -> Result<()> {
-        let key: Key<M> = key.into_key()?;
-        let blind = blind::put::<M>(expected.into(), new.into())?;
-        self.session
-            .enter(M::SCHEMA, key.encoded(), Origin::Put(blind))
-            .map(drop)
+        let blind = blind::put(expected.into(), new.into())?;
+        self.write_unread(key, Origin::Put(blind))
+    }
+
+    fn write_unread<M: Model>(&self, key: impl IntoKey<M>, origin: Origin) -> Result<()> {
+        let key = key.into_key()?;
+        let entered = self.session.enter(M::SCHEMA, key.encoded(), origin);
+        entered.map(drop)
     }
 
     /// Has something done once the outcome of the transaction is final: it runs once, however often the
