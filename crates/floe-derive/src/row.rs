@@ -97,13 +97,9 @@ fn row(model: &ModelDef) -> TokenStream {
 
 fn drop(model: &ModelDef) -> TokenStream {
     let name = row_name(model);
-    let stored = model.fields.iter().filter(|field| model.is_stored(field));
-    let reports = stored.map(|field| {
-        let (ident, rules) = (&field.ident, rules_name(field));
-        match field.role {
-            Role::Plain => quote!(self.__core.report(&self.#ident);),
-            _ => quote!(self.__core.report_key(&#rules, &self.#ident);),
-        }
+    let reports = model.plain().map(|field| {
+        let ident = &field.ident;
+        quote!(self.__core.report(&self.#ident);)
     });
     quote! {
         #[automatically_derived]

@@ -458,6 +458,5 @@ fn components_of_the_key_are_attributes_where_an_index_needs_them() {
         "#[model(index(name = \"by_id\", key(id)))] struct Order { id: Uuid, #[model(sort_key)] a: i64 }",
     );
     assert_contains(&code, "__RULES_ID.store(&self.id, &mut item)?;");
-    assert_contains(&code, "self.__core.report_key(&__RULES_ID, &self.id);");
     assert!(!code.contains("__RULES_A.store"));
 }

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use crate::model::attribute::Invalid;
+use crate::model::key::EncodedKey;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,12 +12,31 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why something did not work.
 ///
 /// The [kind](Error::kind) tells what to do; the message all that is known: which model, which item,
-/// which field.
+/// which field. What a program may want to act on is there in parts as well: the [field](Error::field) that
+/// was refused, the [items](Error::items) of a commit that was not made, the [attempts](Error::attempts).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Inner {
     kind: ErrorKind,
     message: String,
-    source: Option<Box<floe_store::Error>>,
+    field: Option<String>,
+    items: Vec<ErrorItem>,
+    attempts: Option<u32>,
+    source: Option<floe_store::Error>,
+}
+
+/// An item that stood in the way of a commit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorItem {
+    /// The name of its model.
+    pub model: &'static str,
+    /// Its key, as it is stored.
+    pub key: EncodedKey,
+    /// The attributes that others have changed; none if the item itself came or went.
+    pub fields: Vec<String>,
 }
 
 /// What a caller can do about an [`Error`].
@@ -59,16 +79,41 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Inner {
             kind,
             message: message.into(),
+            field: None,
+            items: Vec::new(),
+            attempts: None,
             source: None,
-        }
+        }))
     }
 
     pub(crate) fn with_source(mut self, source: floe_store::Error) -> Self {
-        self.source = Some(Box::new(source));
+        self.0.source = Some(source);
         self
+    }
+
+    pub(crate) fn with_items(mut self, items: Vec<ErrorItem>) -> Self {
+        self.0.items = items;
+        self
+    }
+
+    /// The last cause of a transaction that was tried so often.
+    pub(crate) fn after_attempts(
+        self,
+        kind: ErrorKind,
+        what: &str,
+        attempts: u32,
+        label: &str,
+    ) -> Self {
+        let message = format!("{what}: {} attempts={attempts}{label}", self.0.message);
+        Self(Box::new(Inner {
+            kind,
+            message,
+            attempts: Some(attempts),
+            ..*self.0
+        }))
     }
 
     /// A value that a model does not allow. Called by derived code.
@@ -78,32 +123,49 @@ impl Error {
         let (path, reason) = (invalid.path(), invalid.reason());
         // Facts stand behind one colon, however many there are.
         let joint = if reason.contains(": ") { " " } else { ": " };
-        Self::new(
+        let mut error = Self::new(
             ErrorKind::InvalidField,
             format!("{reason}{joint}model={model} field={field}{path}"),
-        )
+        );
+        error.0.field = Some(format!("{field}{path}"));
+        error
     }
 
     /// What to do about it.
     pub const fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
+    }
+
+    /// The field that was refused, with the place inside it: `address.lines[2]`.
+    pub fn field(&self) -> Option<&str> {
+        self.0.field.as_deref()
+    }
+
+    /// The items because of which a commit was not made, or of which nobody knows whether it was.
+    pub fn items(&self) -> &[ErrorItem] {
+        &self.0.items
+    }
+
+    /// How often the body of the transaction ran, where it ran out of retries or of time.
+    pub const fn attempts(&self) -> Option<u32> {
+        self.0.attempts
     }
 
     /// The store's own error, where that is the cause.
-    pub fn store_error(&self) -> Option<&floe_store::Error> {
-        self.source.as_deref()
+    pub const fn store_error(&self) -> Option<&floe_store::Error> {
+        self.0.source.as_ref()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_ref().map(|source| source as _)
     }
 }
 

@@ -14,12 +14,14 @@ pub(crate) mod gather;
 pub mod hooks;
 pub(crate) mod lock;
 pub mod many;
+mod merge;
 pub(crate) mod options;
 pub(crate) mod session;
 
 use std::fmt;
+use std::sync::Arc;
 
-use floe_store::{Item, Value};
+use floe_store::Item;
 
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -30,10 +32,14 @@ use crate::model::{Key, Model, Patch};
 use gather::{Gather, Request};
 use hooks::{Hooks, Outcome};
 use many::Keys;
-use session::{Origin, Session};
+use session::{Known, Origin, Session};
 
 /// One run of the body of a transaction.
 pub struct Tx {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     db: Db,
     session: Session,
     gather: Gather,
@@ -47,25 +53,23 @@ impl fmt::Debug for Tx {
 }
 
 impl Tx {
-    pub(crate) fn new(db: Db) -> Self {
+    pub(crate) fn new(db: Db, cache_rows: bool) -> Self {
         Self {
-            db,
-            session: Session::default(),
-            gather: Gather::default(),
-            hooks: Hooks::default(),
+            inner: Arc::new(Inner {
+                db,
+                session: Session::new(cache_rows),
+                gather: Gather::default(),
+                hooks: Hooks::default(),
+            }),
         }
     }
 
-    pub(crate) const fn session(&self) -> &Session {
-        &self.session
+    pub(crate) fn session(&self) -> &Session {
+        &self.inner.session
     }
 
-    pub(crate) fn into_session(self) -> Session {
-        self.session
-    }
-
-    pub(crate) const fn db(&self) -> &Db {
-        &self.db
+    pub(crate) fn db(&self) -> &Db {
+        &self.inner.db
     }
 
     /// Gets an item, if it is there. What the body reads of it is checked when the transaction commits.
@@ -98,8 +102,8 @@ impl Tx {
         key: &Key<M>,
         consistent: bool,
     ) -> Result<Option<M::Row<'_>>> {
-        let (slot, item) = self.fetch(M::SCHEMA, key.encoded(), consistent).await?;
-        self.settle_row::<M>(slot, item)
+        let known = self.look_up(M::SCHEMA, key.encoded(), consistent).await?;
+        self.row_of::<M>(known)
     }
 
     /// Gets the item with the key of this value, or creates it with this value if it is not there.
@@ -109,18 +113,17 @@ impl Tx {
     /// As for [`get`](Self::get) and [`create`](Self::create).
     pub async fn get_or_create<M: Model>(&self, initial: M) -> Result<M::Row<'_>> {
         let key = initial.key_of()?;
-        initial.to_item()?;
-        let (slot, item) = self.fetch(M::SCHEMA, key.encoded(), true).await?;
-        match self.settle_row::<M>(slot, item)? {
+        let item = initial.to_item()?;
+        let known = self.look_up(M::SCHEMA, key.encoded(), true).await?;
+        match self.row_of::<M>(known)? {
             Some(row) => Ok(row),
-            None => {
-                self.session.settle(slot, Origin::Absent);
-                Ok(self.new_row(slot, initial))
-            }
+            None => self.new_row(&key, item, initial),
         }
     }
 
-    /// Creates an item. That it is not there yet is checked when the transaction commits.
+    /// Creates an item. That it is not there yet is checked when the transaction commits; if it is, the
+    /// transaction fails with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and does not run again,
+    /// unless the body has looked for the item before and it was not there.
     ///
     /// # Errors
     ///
@@ -128,11 +131,8 @@ impl Tx {
     /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the item before.
     pub fn create<M: Model>(&self, value: M) -> Result<M::Row<'_>> {
         let key = value.key_of()?;
-        value.to_item()?;
-        let slot = self
-            .session
-            .enter(M::SCHEMA, key.encoded(), Origin::Created)?;
-        Ok(self.new_row(slot, value))
+        let item = value.to_item()?;
+        self.new_row(&key, item, value)
     }
 
     /// Removes an item that was got: only if it is still there, and as it was read.
@@ -173,21 +173,23 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// As for [`update`](Self::update); the old values of the fields that are set need not be given.
+    /// As for [`update`](Self::update). The old values of the fields that are set need not be given; new
+    /// values of all fields that the model requires must be.
     pub fn create_or_put<M: Model>(
         &self,
         key: impl IntoKey<M>,
         expected: impl Into<Patch<M>>,
         new: impl Into<Patch<M>>,
     ) -> Result<()> {
-        let blind = blind::put(expected.into(), new.into())?;
+        let key = key.into_key()?;
+        let blind = blind::put(&key, expected.into(), new.into())?;
         self.write_unread(key, Origin::Put(blind))
     }
 
     fn write_unread<M: Model>(&self, key: impl IntoKey<M>, origin: Origin) -> Result<()> {
         let key = key.into_key()?;
-        let entered = self.session.enter(M::SCHEMA, key.encoded(), origin);
-        entered.map(drop)
+        self.session()
+            .enter_unread(M::SCHEMA, key.encoded(), origin)
     }
 
     /// Has something done once the outcome of the transaction is final: it runs once, however often the
@@ -197,11 +199,11 @@ impl Tx {
         F: FnOnce(Outcome) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.hooks.add(hook);
+        self.inner.hooks.add(hook);
     }
 
     pub(crate) fn take_hooks(&self) -> Vec<hooks::Hook> {
-        self.hooks.take()
+        self.inner.hooks.take()
     }
 
     /// Asks that the body runs again if it fails with what is returned next.
@@ -210,7 +212,7 @@ impl Tx {
             crate::ErrorKind::TransactionFailed,
             "the body asked to run again",
         );
-        self.session.ask_retry(cause);
+        self.session().ask_retry(cause);
         error
     }
 
@@ -220,55 +222,49 @@ impl Tx {
             .store_error()
             .is_some_and(floe_store::Error::is_retryable)
         {
-            self.session.ask_retry(error.clone());
+            self.session().ask_retry(error.clone());
         }
         error
     }
 
-    /// Reads an item that was not touched before.
-    async fn fetch(
+    /// Reads an item, unless it is known already.
+    async fn look_up(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
         consistent: bool,
-    ) -> Result<(usize, Option<Item>)> {
-        let slot = self.session.enter(schema, key, Origin::Pending)?;
+    ) -> Result<Known> {
+        let reservation = match self.session().reserve(schema, key).await? {
+            Ok(reservation) => reservation,
+            Err(known) => return Ok(known),
+        };
         let request = Request {
             table: schema.table,
             key: key.to_item(),
             consistent,
         };
-        match self.gather.read(&**self.db.engine(), request).await {
-            Ok(item) => Ok((slot, item)),
-            Err(error) => {
-                self.session.forget(slot);
-                Err(self.note(error))
-            }
-        }
+        let read = self.inner.gather.read(self.db(), request).await;
+        let item = read.map_err(|error| self.note(error))?;
+        Ok(reservation.settle(self.unexpired(schema, item)))
     }
 
-    /// The row of an item that was read. One that has expired is not there.
-    fn settle_row<M: Model>(&self, slot: usize, item: Option<Item>) -> Result<Option<M::Row<'_>>> {
-        let Some(item) = item.filter(|item| !self.is_expired(M::SCHEMA, item)) else {
-            self.session.settle(slot, Origin::Missing);
+    /// What was read, unless it has expired: then it is not there.
+    fn unexpired(&self, schema: &Schema, item: Option<Item>) -> Option<Item> {
+        item.filter(|item| !schema.is_expired(item, self.db().engine().now()))
+    }
+
+    fn row_of<M: Model>(&self, known: Known) -> Result<Option<M::Row<'_>>> {
+        let Some(item) = known.item else {
             return Ok(None);
         };
         let value = M::from_item(&item)?;
-        self.session.settle(slot, Origin::Found(item));
-        self.session.hand_out(slot);
-        Ok(Some(value.into_row(RowCore::new(self, slot, false))))
+        let core = RowCore::new(self, known.slot, known.is_new);
+        Ok(Some(value.into_row(core)))
     }
 
-    fn is_expired(&self, schema: &Schema, item: &Item) -> bool {
-        let now = Value::from(self.db.engine().now().as_secs());
-        let expires = schema.expires.and_then(|attribute| item.get(attribute));
-        let order = expires.and_then(|expires| expires.compare(&now));
-        order.is_some_and(std::cmp::Ordering::is_le)
-    }
-
-    fn new_row<M: Model>(&self, slot: usize, value: M) -> M::Row<'_> {
-        self.session.hand_out(slot);
-        value.into_row(RowCore::new(self, slot, true))
+    fn new_row<M: Model>(&self, key: &Key<M>, item: Item, value: M) -> Result<M::Row<'_>> {
+        let slot = self.session().enter_new(M::SCHEMA, key.encoded(), item)?;
+        Ok(value.into_row(RowCore::new(self, slot, true)))
     }
 }
 

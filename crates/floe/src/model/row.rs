@@ -3,9 +3,9 @@
 //! A row borrows its transaction, so it cannot leave the body. There is no `save`: when a row is dropped,
 //! it tells the transaction which of its fields were read and how each was changed.
 
-use floe_store::{Name, Value};
+use floe_store::Value;
 
-use super::field::{Change, Field, Rules};
+use super::field::{Change, Field};
 use crate::error::{Error, Result};
 use crate::tx::Tx;
 
@@ -23,6 +23,8 @@ pub trait Row<'tx>: Sized {
 pub struct RowCore<'tx> {
     tx: &'tx Tx,
     slot: usize,
+    /// How many changes of the item the row has seen.
+    seen: usize,
     is_new: bool,
     report: Report,
 }
@@ -32,13 +34,20 @@ pub struct RowCore<'tx> {
 pub(crate) struct Report {
     pub(crate) fields: Vec<FieldReport>,
     /// The row was asked to be deleted.
-    pub(crate) deleted: bool,
+    pub(crate) is_deleted: bool,
+}
+
+impl Report {
+    pub(crate) fn changes_anything(&self) -> bool {
+        let mut fields = self.fields.iter();
+        self.is_deleted || fields.any(|field| field.change != Change::None)
+    }
 }
 
 /// What was done with a field.
 #[derive(Debug)]
 pub(crate) struct FieldReport {
-    pub(crate) attribute: Name,
+    pub(crate) attribute: &'static str,
     pub(crate) is_read: bool,
     pub(crate) read_only: bool,
     pub(crate) change: Change,
@@ -61,6 +70,7 @@ impl<'tx> RowCore<'tx> {
         Self {
             tx,
             slot,
+            seen: tx.session().hand_out(slot),
             is_new,
             report: Report::default(),
         }
@@ -72,44 +82,24 @@ impl<'tx> RowCore<'tx> {
     }
 
     pub(crate) fn mark_deleted(&mut self) {
-        self.report.deleted = true;
+        self.report.is_deleted = true;
     }
 
-    /// Takes note of a field of a row that is dropped.
+    /// Takes note of a field of a row that is dropped, if it was touched.
     #[doc(hidden)]
     pub fn report<T>(&mut self, field: &Field<T>) {
-        let rules = field.rules();
-        // A new item is written whole; of others only what was touched.
-        if !self.is_new && !field.is_read() && *field.change() == Change::None {
-            return;
-        }
-        let value = match (field.change(), self.is_new) {
-            (Change::None, false) => Ok(None),
+        let (rules, change) = (field.rules(), field.change());
+        let value = match change {
+            Change::None if !field.is_read() => return,
+            Change::None => Ok(None),
             _ => rules.validate(field.peek()),
         };
         self.report.fields.push(FieldReport {
-            attribute: Name::from(rules.attribute),
+            attribute: rules.attribute,
             is_read: field.is_read(),
             read_only: rules.read_only,
-            change: field.change().clone(),
+            change: change.clone(),
             value,
-            model: rules.model,
-            field: rules.field,
-        });
-    }
-
-    /// Takes note of a component of the key that is an attribute of its own, as an index needs it.
-    #[doc(hidden)]
-    pub fn report_key<T>(&mut self, rules: &'static Rules<T>, value: &T) {
-        if !self.is_new {
-            return;
-        }
-        self.report.fields.push(FieldReport {
-            attribute: Name::from(rules.attribute),
-            is_read: false,
-            read_only: rules.read_only,
-            change: Change::None,
-            value: rules.validate(value),
             model: rules.model,
             field: rules.field,
         });
@@ -118,8 +108,7 @@ impl<'tx> RowCore<'tx> {
     /// Hands the row in. The last thing that a dropped row does.
     #[doc(hidden)]
     pub fn hand_in(&mut self) {
-        self.tx
-            .session()
-            .hand_in(self.slot, std::mem::take(&mut self.report));
+        let report = std::mem::take(&mut self.report);
+        self.tx.session().hand_in(self.slot, self.seen, report);
     }
 }

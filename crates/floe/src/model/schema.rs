@@ -1,5 +1,6 @@
 //! The one description of a model, from which keys, codecs, expressions, tables and JSON Schema come.
 
+use floe_store::{Item, Timestamp, Value};
 use serde_json::Value as Json;
 
 /// What is known of a model when the program is compiled.
@@ -129,6 +130,13 @@ impl Schema {
     /// The field of that name.
     pub fn field(&self, name: &str) -> Option<&'static FieldSchema> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Whether an item has expired by now, by its own word. The store removes it some time later.
+    pub fn is_expired(&self, item: &Item, now: Timestamp) -> bool {
+        let expires = self.expires.and_then(|attribute| item.get(attribute));
+        let order = expires.and_then(|expires| expires.compare(&Value::from(now.as_secs())));
+        order.is_some_and(std::cmp::Ordering::is_le)
     }
 
     /// Whether the field is stored as an attribute of its own: every plain field, and components of the

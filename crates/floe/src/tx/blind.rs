@@ -4,7 +4,8 @@ use super::session::Blind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::attribute::Invalid;
 use crate::model::patch::PatchField;
-use crate::model::{Model, Patch};
+use crate::model::schema::Role;
+use crate::model::{Key, Model, Patch, key};
 
 /// A change of an item that must be there. The old value of each field that it changes must be given:
 /// what a value is made of must not have changed.
@@ -30,9 +31,34 @@ pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blin
     Ok(blind(expected, new))
 }
 
-/// A change of an item that may be there.
-pub(super) fn put<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
-    Ok(blind(expected.into_fields()?, new.into_fields()?))
+/// A change of an item that may be there. If it is not, what is set is all that it has, so no field that
+/// the model requires may be left out; the components of the key that an index needs come from the key.
+pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+    let (expected, new) = (expected.into_fields()?, new.into_fields()?);
+    let mut required = M::SCHEMA
+        .fields
+        .iter()
+        .filter(|field| field.role == Role::Plain && !field.optional && !field.has_default);
+    let left_out = required.find(|field| !new.iter().any(|given| given.field == field.name));
+    if let Some(field) = left_out {
+        return Err(Error::new(
+            ErrorKind::InvalidUse,
+            format!(
+                "a write that may create the item needs every field that the model requires: \
+                 model={} field={}",
+                M::SCHEMA.model,
+                field.name
+            ),
+        ));
+    }
+    let mut blind = blind(expected, new);
+    let key = key.encoded().to_item();
+    let stored = M::SCHEMA.fields.iter();
+    for field in stored.filter(|field| field.role != Role::Plain && M::SCHEMA.is_stored(field)) {
+        let component = key::component(M::SCHEMA, &key, field.name)?;
+        blind.set.insert(field.attribute, component);
+    }
+    Ok(blind)
 }
 
 fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> Blind {

@@ -12,12 +12,11 @@ use floe_store::op::{
     ConditionCheck, DeleteItem, GetItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem,
     WriteItem,
 };
-use floe_store::size::item_size;
 use floe_store::{Error as StoreError, Item, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
 use crate::db::Db;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 
 /// How often a request whose answer was lost is sent, in all.
@@ -61,8 +60,20 @@ pub(crate) async fn commit(db: &Db, plans: Vec<Plan>, manner: Manner) -> Result<
         [only] if only.is_write() && !commit.needs_transaction(only, manner) => {
             commit.send_one(only).await
         }
-        plans => commit.send_all(plans).await,
+        plans if db.engine().capabilities().transactions => commit.send_all(plans).await,
+        plans => Err(Failure::Final(without_transactions(plans))),
     }
+}
+
+fn without_transactions(plans: &[Plan]) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "the engine has no transactions, which a commit of several items, a verified one and one \
+             that is made exactly once need: items={}",
+            plans.len()
+        ),
+    )
 }
 
 struct Commit<'a> {
@@ -251,22 +262,17 @@ fn check_size(db: &Db, plans: &[Plan]) -> crate::Result<()> {
             ),
         ));
     }
-    let mut bytes = 0;
-    for plan in plans {
-        if let Action::Put(item) = &plan.action {
-            let size = item_size(item);
-            if size > ITEM_BYTES_MAX {
-                return Err(Error::new(
-                    ErrorKind::TooLarge,
-                    format!(
-                        "the item is too large: model={} key={} bytes={size} max={ITEM_BYTES_MAX}",
-                        plan.schema.model, plan.key
-                    ),
-                ));
-            }
-            bytes += size;
-        }
+    if let Some(plan) = plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "the item is too large: model={} key={} bytes={} max={ITEM_BYTES_MAX}",
+                plan.schema.model, plan.key, plan.size
+            ),
+        )
+        .with_items(vec![plan.error_item(None)]));
     }
+    let bytes: usize = plans.iter().map(|plan| plan.size).sum();
     if bytes > TRANSACT_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,
@@ -281,7 +287,10 @@ fn unknown(plan: &Plan, error: StoreError) -> Failure {
         "the answer was lost and nobody can know whether the write was applied: model={} key={}",
         plan.schema.model, plan.key
     );
-    Failure::Final(Error::new(ErrorKind::OutcomeUnknown, message).with_source(error))
+    let unknown = Error::new(ErrorKind::OutcomeUnknown, message)
+        .with_items(vec![plan.error_item(None)])
+        .with_source(error);
+    Failure::Final(unknown)
 }
 
 fn store_failure(error: StoreError) -> Failure {
@@ -295,21 +304,25 @@ fn store_failure(error: StoreError) -> Failure {
 
 /// The item was not as expected.
 fn lost_race(plan: &Plan, item: Option<&Item>) -> Failure {
-    let (model, key) = (plan.schema.model, &plan.key);
+    let items = vec![plan.error_item(item)];
     if plan.expects.presence == Presence::New {
+        let (model, key) = (plan.schema.model, &plan.key);
         let message = format!("the item exists already: model={model} key={key}");
-        return Failure::Final(Error::new(ErrorKind::AlreadyExists, message));
+        return Failure::Final(Error::new(ErrorKind::AlreadyExists, message).with_items(items));
     }
-    Failure::Retry(Error::new(
-        ErrorKind::TransactionFailed,
-        race_text(plan, item),
-    ))
+    lost_races(items)
 }
 
-fn race_text(plan: &Plan, item: Option<&Item>) -> String {
-    let (model, key) = (plan.schema.model, &plan.key);
-    let fields = plan.differing(item);
-    match fields.as_slice() {
+/// Others have changed these items.
+fn lost_races(items: Vec<ErrorItem>) -> Failure {
+    let texts: Vec<String> = items.iter().map(race_text).collect();
+    let error = Error::new(ErrorKind::TransactionFailed, texts.join("; "));
+    Failure::Retry(error.with_items(items))
+}
+
+fn race_text(item: &ErrorItem) -> String {
+    let (model, key) = (item.model, &item.key);
+    match item.fields.as_slice() {
         [] => format!("somebody else created or removed the item: model={model} key={key}"),
         fields => format!(
             "somebody else changed the item: model={model} key={key} fields={}",
@@ -323,24 +336,23 @@ fn canceled(plans: &[Plan], error: &StoreError) -> Failure {
     let StoreError::TransactionCanceled { reasons } = error else {
         return store_failure(error.clone());
     };
-    let mut races = Vec::new();
+    let mut lost = Vec::new();
     let mut has_fault = false;
     for (plan, reason) in plans.iter().zip(reasons) {
         match reason.code {
             CancellationCode::None => {}
             CancellationCode::ConditionalCheckFailed => {
-                let item = reason.item.as_ref();
-                match lost_race(plan, item) {
-                    Failure::Retry(_) => races.push(race_text(plan, item)),
-                    exists => return exists,
+                if plan.expects.presence == Presence::New {
+                    return lost_race(plan, reason.item.as_ref());
                 }
+                lost.push(plan.error_item(reason.item.as_ref()));
             }
             code => has_fault |= !code.is_retryable(),
         }
     }
     // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
-    if races.is_empty() || has_fault {
+    if lost.is_empty() || has_fault {
         return store_failure(error.clone());
     }
-    Failure::Retry(Error::new(ErrorKind::TransactionFailed, races.join("; ")))
+    lost_races(lost)
 }

@@ -8,12 +8,17 @@ use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
+use floe_store::Item;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{BatchGetItem, GetItem};
-use floe_store::{Engine, Item};
 use tokio::sync::oneshot;
 
+use super::backoff::Backoff;
+use crate::db::Db;
 use crate::error::Result;
+
+/// How often a batch may be answered with nothing before the read fails.
+const EMPTY_ANSWERS_MAX: u32 = 8;
 
 /// The reads of one transaction that wait to be sent.
 #[derive(Default)]
@@ -44,13 +49,13 @@ pub(crate) struct Request {
 
 impl Gather {
     /// Reads an item, together with all that are asked for at the same time.
-    pub(crate) async fn read(&self, engine: &dyn Engine, request: Request) -> Result<Option<Item>> {
+    pub(crate) async fn read(&self, db: &Db, request: Request) -> Result<Option<Item>> {
         loop {
             let (id, answer) = self.enqueue(request.clone());
             let mut leaves = Leave { gather: self, id };
             give_way().await;
             if let Some(batch) = self.take_batch(id) {
-                send(engine, batch).await;
+                send(db, batch).await;
             }
             let answered = answer.await;
             leaves.id = u64::MAX;
@@ -113,24 +118,24 @@ async fn give_way() {
 }
 
 /// Reads for all tickets. What is not answered because this is dropped, is told so by the dropped sender.
-async fn send(engine: &dyn Engine, batch: VecDeque<Ticket>) {
+async fn send(db: &Db, batch: VecDeque<Ticket>) {
     let (consistent, eventual): (Vec<_>, Vec<_>) = batch
         .into_iter()
         .partition(|ticket| ticket.request.consistent);
     for mut tickets in [consistent, eventual] {
         while !tickets.is_empty() {
             let rest = tickets.split_off(tickets.len().min(BATCH_GET_ITEMS_MAX));
-            send_some(engine, tickets).await;
+            send_some(db, tickets).await;
             tickets = rest;
         }
     }
 }
 
-async fn send_some(engine: &dyn Engine, mut tickets: Vec<Ticket>) {
+async fn send_some(db: &Db, mut tickets: Vec<Ticket>) {
     if tickets.len() == 1
         && let Some(ticket) = tickets.pop()
     {
-        let found = get(engine, ticket.request).await;
+        let found = get(db, ticket.request).await;
         // Nobody waits any more: then nobody misses it.
         let _gone = ticket.answer.send(found);
         return;
@@ -139,7 +144,7 @@ async fn send_some(engine: &dyn Engine, mut tickets: Vec<Ticket>) {
         .iter()
         .map(|ticket| ticket.request.clone())
         .collect();
-    let found = batch_get(engine, &requests).await;
+    let found = batch_get(db, &requests).await;
     for (at, ticket) in tickets.into_iter().enumerate() {
         let item = match &found {
             Ok(items) => Ok(items.get(at).cloned().flatten()),
@@ -149,20 +154,18 @@ async fn send_some(engine: &dyn Engine, mut tickets: Vec<Ticket>) {
     }
 }
 
-async fn get(engine: &dyn Engine, request: Request) -> Result<Option<Item>> {
+async fn get(db: &Db, request: Request) -> Result<Option<Item>> {
     let get = GetItem::new(request.table, request.key);
     let get = match request.consistent {
         true => get,
         false => get.eventual(),
     };
-    Ok(engine.get_item(get).await?.item)
+    Ok(db.engine().get_item(get).await?.item)
 }
 
-/// The items of up to 100 keys, in their order. What the engine leaves out is asked for again.
-pub(super) async fn batch_get(
-    engine: &dyn Engine,
-    requests: &[Request],
-) -> Result<Vec<Option<Item>>> {
+/// The items of up to 100 keys, in their order. What the engine leaves out is asked for again: at once if it
+/// has answered something, else after a pause, and not for ever.
+pub(crate) async fn batch_get(db: &Db, requests: &[Request]) -> Result<Vec<Option<Item>>> {
     let mut found: Vec<Option<Item>> = vec![None; requests.len()];
     let mut batch = BatchGetItem::new();
     for request in requests {
@@ -170,24 +173,44 @@ pub(super) async fn batch_get(
         of_table.keys.push(request.key.clone());
         of_table.consistent = request.consistent;
     }
-    while !batch.requests.is_empty() {
-        let output = engine.batch_get_item(batch).await?;
+    let (mut left, mut empty) = (requests.len(), 0);
+    loop {
+        let output = db.engine().batch_get_item(batch).await?;
         for (table, items) in output.items {
             for item in items {
-                let wanted = requests.iter().zip(&mut found).find(|(request, _)| {
-                    request.table == table
-                        && request
-                            .key
-                            .iter()
-                            .all(|(name, value)| item.get(name) == Some(value))
-                });
-                if let Some((_, slot)) = wanted {
+                let wanted = requests.iter().zip(&mut found);
+                let mut wanted = wanted.filter(|(request, _)| request.is_for(&table, &item));
+                if let Some((_, slot)) = wanted.next() {
                     *slot = Some(item);
                 }
             }
         }
+        let left_before = left;
+        left = output
+            .unprocessed
+            .values()
+            .map(|keys| keys.keys.len())
+            .sum();
+        if left == 0 {
+            return Ok(found);
+        }
         batch = BatchGetItem::new();
         batch.requests = output.unprocessed;
+        empty = if left < left_before { 0 } else { empty + 1 };
+        if empty > EMPTY_ANSWERS_MAX {
+            let message = "the store has left out all keys of a batch, again and again".to_owned();
+            return Err(floe_store::Error::Throttling(message).into());
+        }
+        if empty > 0 {
+            let pause = Backoff::default().pause(empty, db.env().next_u64());
+            db.timer().sleep(pause).await;
+        }
     }
-    Ok(found)
+}
+
+impl Request {
+    fn is_for(&self, table: &str, item: &Item) -> bool {
+        let mut key = self.key.iter();
+        self.table == table && key.all(|(name, value)| item.get(name) == Some(value))
+    }
 }

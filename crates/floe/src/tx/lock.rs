@@ -5,10 +5,11 @@
 //! value was made from the old. Each is compared with the attribute as it was stored.
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
+use floe_store::size::item_size;
 use floe_store::{Item, Name, Number, Timestamp, Value};
 
 use super::session::{Blind, Entry, Origin};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
 use crate::model::row::FieldReport;
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) expects: Expects,
     /// The stamp on the item when it was read.
     pub(crate) stamp: Option<Value>,
+    /// What the item weighs once it is written, as far as is known; 0 if it is not.
+    pub(crate) size: usize,
 }
 
 /// What is done with an item.
@@ -94,16 +97,19 @@ impl Plan {
         }
     }
 
-    /// The fields that are no longer as expected, given the item as it is now.
-    pub(crate) fn differing(&self, now: Option<&Item>) -> Vec<String> {
-        let Some(item) = now else {
-            return Vec::new();
-        };
+    /// The item for an error, with the attributes that are no longer as expected, given the item as it is
+    /// now.
+    pub(crate) fn error_item(&self, now: Option<&Item>) -> ErrorItem {
         let attributes = self.expects.attributes.iter();
-        attributes
-            .filter(|(name, value)| item.get(name) != value.as_ref())
-            .map(|(name, _)| name.to_string())
-            .collect()
+        let fields = now.map_or_else(Vec::new, |item| {
+            let differing = attributes.filter(|(name, value)| item.get(name) != value.as_ref());
+            differing.map(|(name, _)| name.to_string()).collect()
+        });
+        ErrorItem {
+            model: self.schema.model,
+            key: self.key.clone(),
+            fields,
+        }
     }
 
     /// The same with the stamp of a commit on what it writes.
@@ -129,25 +135,33 @@ fn attribute(name: &str) -> Path {
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) when a field was left with a value that is not allowed.
 pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
-    let (action, expects, stamp) = match &entry.origin {
+    let created = |item: &Item, presence| {
+        let item = entry.changed(item)?;
+        let size = item_size(&item);
+        Ok::<_, Error>((Action::Put(item), Expects::presence(presence), None, size))
+    };
+    let (action, expects, stamp, size) = match &entry.origin {
         // The read failed, and the body went on without it.
-        Origin::Pending => return Ok(None),
-        Origin::Missing => (Action::Check, Expects::presence(Presence::Absent), None),
-        Origin::Created => (
-            Action::Put(new_item(&entry)?),
-            Expects::presence(Presence::New),
-            None,
-        ),
-        Origin::Absent => (
-            Action::Put(new_item(&entry)?),
-            Expects::presence(Presence::Absent),
-            None,
-        ),
+        Origin::Pending | Origin::Forgotten => return Ok(None),
+        Origin::Missing => (Action::Check, Expects::presence(Presence::Absent), None, 0),
+        // Created and removed again: it must not be there, and is not.
+        Origin::Created(_) if entry.is_deleted => {
+            (Action::Check, Expects::presence(Presence::New), None, 0)
+        }
+        Origin::Absent(_) if entry.is_deleted => {
+            (Action::Check, Expects::presence(Presence::Absent), None, 0)
+        }
+        Origin::Created(item) => created(item, Presence::New)?,
+        Origin::Absent(item) => created(item, Presence::Absent)?,
         Origin::Found(item) => {
             let (action, expects) = found(&entry, item)?;
-            (action, expects, item.get(STAMP_ATTRIBUTE).cloned())
+            let size = match action {
+                Action::Update(_) => item_size(&entry.changed(item)?),
+                _ => 0,
+            };
+            (action, expects, item.get(STAMP_ATTRIBUTE).cloned(), size)
         }
-        Origin::Delete => (Action::Delete, Expects::presence(Presence::Any), None),
+        Origin::Delete => (Action::Delete, Expects::presence(Presence::Any), None, 0),
         Origin::Update(blind) => blind_write(blind, Presence::Present),
         Origin::Put(blind) => blind_write(blind, Presence::AbsentOrEqual),
     };
@@ -157,6 +171,7 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         action,
         expects,
         stamp,
+        size,
     }))
 }
 
@@ -169,37 +184,18 @@ impl Expects {
     }
 }
 
-/// A new item is written whole, as its row left it.
-fn new_item(entry: &Entry) -> Result<Item> {
-    let mut item = entry.key.to_item();
-    for field in entry.reports.iter().flat_map(|report| &report.fields) {
-        match field.value.clone()? {
-            Some(value) => item.insert(field.attribute.clone(), value),
-            None => item.remove(&field.attribute),
-        };
-    }
-    Ok(item)
-}
-
 fn found(entry: &Entry, item: &Item) -> Result<(Action, Expects)> {
     let mut expects = Expects::presence(Presence::Present);
     let mut update = Update::new();
-    for field in entry.reports.iter().flat_map(|report| &report.fields) {
-        let stored = item.get(&field.attribute);
-        if is_locked(field)
-            && !expects
-                .attributes
-                .iter()
-                .any(|(name, _)| *name == field.attribute)
-        {
-            expects
-                .attributes
-                .push((field.attribute.clone(), stored.cloned()));
+    for field in &entry.fields {
+        let stored = item.get(field.attribute);
+        if is_locked(field) {
+            let locked = (Name::from(field.attribute), stored.cloned());
+            expects.attributes.push(locked);
         }
         update = change(update, field, stored)?;
     }
-    let deleted = entry.reports.iter().any(|report| report.deleted);
-    let action = match (deleted, update.is_empty()) {
+    let action = match (entry.is_deleted, update.is_empty()) {
         (true, _) => Action::Delete,
         (false, true) => Action::Check,
         (false, false) => Action::Update(update),
@@ -221,7 +217,7 @@ fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result
         return Ok(update);
     }
     let new = field.value.clone()?;
-    let path = Path::attribute(field.attribute.clone());
+    let path = attribute(field.attribute);
     if let Change::Incremented(amount) = &field.change {
         return increment(update, field, path, *amount, stored, new.as_ref());
     }
@@ -263,7 +259,7 @@ fn increment(
     Ok(update.set_sum(path, operand, Value::N(amount)))
 }
 
-fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Value>) {
+fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Value>, usize) {
     let mut update = Update::new();
     for (name, value) in blind.set.iter() {
         update = update.set(Path::attribute(name.clone()), value.clone());
@@ -275,7 +271,7 @@ fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Va
         presence,
         attributes: blind.expected.clone(),
     };
-    (Action::Update(update), expects, None)
+    (Action::Update(update), expects, None, item_size(&blind.set))
 }
 
 /// Refuses a plan that writes in a read-only transaction.

@@ -1,12 +1,14 @@
 //! Getting several items, of several models, at once.
 
+use std::collections::HashMap;
+
 use floe_store::Item;
 use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
 use floe_store::op::{TransactGet, TransactGetItems};
 
 use super::Tx;
 use super::gather::{self, Request};
-use super::session::Origin;
+use super::session::{Known, Reservation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::key::EncodedKey;
 use crate::model::schema::Schema;
@@ -29,12 +31,12 @@ pub trait Keys {
 /// What was found, in the order of the keys.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Found(std::vec::IntoIter<(usize, Option<Item>)>);
+pub struct Found(std::vec::IntoIter<Known>);
 
 impl Found {
     fn next<'tx, M: Model>(&mut self, tx: &'tx Tx) -> Result<Option<M::Row<'tx>>> {
         match self.0.next() {
-            Some((slot, item)) => tx.settle_row::<M>(slot, item),
+            Some(known) => tx.row_of::<M>(known),
             None => Ok(None),
         }
     }
@@ -107,57 +109,96 @@ pub(super) async fn get_many<'tx, K: Keys>(
     consistent: bool,
 ) -> Result<K::Rows<'tx>> {
     let items = keys.items();
-    if consistent && items.len() > TRANSACT_ITEMS_MAX {
+    if consistent {
+        check_snapshot(tx, items.len())?;
+    }
+    let known = read_all(tx, &items, consistent).await?;
+    keys.rows(tx, &mut Found(known.into_iter()))
+}
+
+fn check_snapshot(tx: &Tx, items: usize) -> Result<()> {
+    if !tx.db().engine().capabilities().transactions {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "the engine has no transactions, which a snapshot of several items needs; read them eventually",
+        ));
+    }
+    if items > TRANSACT_ITEMS_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,
             format!(
-                "too many items for one snapshot; read them eventually, or in parts: items={} \
-                 max={TRANSACT_ITEMS_MAX}",
-                items.len()
+                "too many items for one snapshot; read them eventually, or in parts: items={items} \
+                 max={TRANSACT_ITEMS_MAX}"
             ),
         ));
     }
-    let mut slots = Vec::with_capacity(items.len());
-    for (schema, key) in &items {
-        match tx.session().enter(schema, key, Origin::Pending) {
-            Ok(slot) => slots.push(slot),
-            Err(error) => {
-                slots.into_iter().for_each(|slot| tx.session().forget(slot));
-                return Err(error);
-            }
-        }
-    }
-    let requests: Vec<Request> = items
-        .iter()
-        .map(|(schema, key)| Request {
-            table: schema.table,
-            key: key.to_item(),
-            consistent,
-        })
-        .collect();
-    let read = match consistent {
-        true => snapshot(tx, &requests).await,
-        false => batches(tx, &requests).await,
-    };
-    match read {
-        Ok(found) => {
-            let found: Vec<_> = slots.into_iter().zip(found).collect();
-            keys.rows(tx, &mut Found(found.into_iter()))
-        }
-        Err(error) => {
-            slots.into_iter().for_each(|slot| tx.session().forget(slot));
-            Err(tx.note(error))
-        }
-    }
+    Ok(())
 }
 
-async fn snapshot(tx: &Tx, requests: &[Request]) -> Result<Vec<Option<Item>>> {
-    if requests.is_empty() {
-        return Ok(Vec::new());
+/// How one of several keys is answered.
+enum Answer<'s> {
+    /// By what is read for it.
+    Read(Reservation<'s>),
+    /// By what the transaction knows.
+    Known(Known),
+    /// As the key at this place, which is the same.
+    Same(usize),
+}
+
+async fn read_all(
+    tx: &Tx,
+    items: &[(&'static Schema, EncodedKey)],
+    consistent: bool,
+) -> Result<Vec<Known>> {
+    let mut answers = Vec::with_capacity(items.len());
+    let mut requests = Vec::with_capacity(items.len());
+    let mut seen = HashMap::new();
+    for (at, (schema, key)) in items.iter().enumerate() {
+        // Waiting for the end of a read that this call itself has not sent yet would take for ever.
+        if tx.session().caches_rows() {
+            let first = *seen.entry((schema.table, key)).or_insert(at);
+            if first < at {
+                answers.push(Answer::Same(first));
+                continue;
+            }
+        }
+        answers.push(match tx.session().reserve(schema, key).await? {
+            Ok(reservation) => {
+                requests.push(Request {
+                    table: schema.table,
+                    key: key.to_item(),
+                    consistent,
+                });
+                Answer::Read(reservation)
+            }
+            Err(known) => Answer::Known(known),
+        });
     }
+    let found = match (requests.is_empty(), consistent) {
+        (true, _) => Ok(Vec::new()),
+        (false, true) => snapshot(tx, requests).await,
+        (false, false) => batches(tx, &requests).await,
+    };
+    let mut found = found.map_err(|error| tx.note(error))?.into_iter();
+    let mut known: Vec<Known> = Vec::with_capacity(items.len());
+    for (answer, (schema, _)) in answers.into_iter().zip(items) {
+        let answered = match answer {
+            Answer::Read(reservation) => {
+                let item = found.next().flatten();
+                Some(reservation.settle(tx.unexpired(schema, item)))
+            }
+            Answer::Known(known) => Some(known),
+            Answer::Same(first) => known.get(first).cloned(),
+        };
+        known.extend(answered);
+    }
+    Ok(known)
+}
+
+async fn snapshot(tx: &Tx, requests: Vec<Request>) -> Result<Vec<Option<Item>>> {
     let gets = requests
-        .iter()
-        .map(|request| TransactGet::new(request.table, request.key.clone()));
+        .into_iter()
+        .map(|request| TransactGet::new(request.table, request.key));
     let request = TransactGetItems::new(gets);
     Ok(tx.db().engine().transact_get_items(request).await?.items)
 }
@@ -165,7 +206,7 @@ async fn snapshot(tx: &Tx, requests: &[Request]) -> Result<Vec<Option<Item>>> {
 async fn batches(tx: &Tx, requests: &[Request]) -> Result<Vec<Option<Item>>> {
     let mut found = Vec::with_capacity(requests.len());
     for some in requests.chunks(BATCH_GET_ITEMS_MAX) {
-        found.extend(gather::batch_get(&**tx.db().engine(), some).await?);
+        found.extend(gather::batch_get(tx.db(), some).await?);
     }
     Ok(found)
 }

@@ -23,6 +23,7 @@ pub struct TxOptions<'db> {
     deadline: Option<Duration>,
     read_only: bool,
     detached: bool,
+    cache_rows: bool,
     manner: Manner,
     label: Option<String>,
 }
@@ -35,6 +36,7 @@ impl<'db> TxOptions<'db> {
             deadline: None,
             read_only: false,
             detached: false,
+            cache_rows: false,
             manner: Manner::default(),
             label: None,
         }
@@ -98,6 +100,15 @@ impl<'db> TxOptions<'db> {
         self
     }
 
+    /// Lets the body get an item again: it gets what the transaction knows of it, with all that rows dropped
+    /// before have changed, and nothing is sent. Without it that is an error, because in most code it is
+    /// a mistake. Of several rows of an item that are held at the same time, only one may change it.
+    #[must_use]
+    pub const fn cache_rows(mut self) -> Self {
+        self.cache_rows = true;
+        self
+    }
+
     /// A name for errors and traces.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
@@ -126,11 +137,11 @@ impl<'db> TxOptions<'db> {
         let mut runs = 0;
         loop {
             runs += 1;
-            let tx = Tx::new(self.db.clone());
+            let tx = Tx::new(self.db.clone(), self.cache_rows);
             let returned = inside(TxBody::call(&body, &tx)).await;
             let hooks = tx.take_hooks();
             let (own, cause) = match returned {
-                Ok(value) => match self.commit(tx).await {
+                Ok(value) => match self.commit(&tx).await {
                     Ok(()) => {
                         hooks::run(hooks, &Outcome::Committed).await;
                         return Ok(value);
@@ -149,8 +160,8 @@ impl<'db> TxOptions<'db> {
         }
     }
 
-    async fn commit(&self, tx: Tx) -> Result<(), Failure> {
-        let entries = tx.into_session().finish().map_err(Failure::Final)?;
+    async fn commit(&self, tx: &Tx) -> Result<(), Failure> {
+        let entries = tx.session().finish().map_err(Failure::Final)?;
         let plans: Result<Vec<_>> = entries
             .into_iter()
             .filter_map(|entry| lock::plan(entry).transpose())
@@ -169,33 +180,23 @@ impl<'db> TxOptions<'db> {
                 ErrorKind::TransactionFailed,
                 "too much contention",
                 runs,
-                &cause,
+                cause,
             ));
         }
         let pause = self.backoff.pause(runs, self.db.env().next_u64());
         if let Some(deadline) = self.deadline {
             let end = begun.plus(deadline);
             if self.db.engine().now().plus(pause) > end {
-                return Err(self.failed(
-                    ErrorKind::Deadline,
-                    "the deadline has come",
-                    runs,
-                    &cause,
-                ));
+                return Err(self.failed(ErrorKind::Deadline, "the deadline has come", runs, cause));
             }
         }
         self.db.timer().sleep(pause).await;
         Ok(())
     }
 
-    fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: &Error) -> Error {
+    fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: Error) -> Error {
         let label = self.label.as_deref().map(|label| format!(" label={label}"));
-        let label = label.unwrap_or_default();
-        let error = Error::new(kind, format!("{what}: {cause} attempts={runs}{label}"));
-        match cause.store_error() {
-            Some(source) => error.with_source(source.clone()),
-            None => error,
-        }
+        cause.after_attempts(kind, what, runs, &label.unwrap_or_default())
     }
 }
 
