@@ -8,6 +8,7 @@ use syn::{Error, Generics, Ident, LitStr, Result};
 
 use crate::attributes::{Errors, list};
 use crate::constraint::check_bounds;
+use crate::fields::index_name;
 use crate::index::IndexDef;
 use crate::parse::{FieldDef, ModelDef, Role};
 use crate::shape::Shape;
@@ -226,11 +227,17 @@ fn distinct_index<'a>(
     index: &IndexDef,
     mut others: impl Iterator<Item = &'a IndexDef>,
 ) -> Result<()> {
-    let name = index.name.value();
-    if others.all(|other| other.name.value() != name) {
+    let (name, constant) = (index.name.value(), index_name(index));
+    let Some(other) = others.find(|other| index_name(other) == constant) else {
         return Ok(());
-    }
-    let message = format!("two indexes have the same name: index={name}");
+    };
+    let other = other.name.value();
+    let message = match other == name {
+        true => format!("two indexes have the same name: index={name}"),
+        false => format!(
+            "two indexes come to the same constant `{constant}`: index={name} other={other}"
+        ),
+    };
     Err(Error::new_spanned(&index.name, message))
 }
 

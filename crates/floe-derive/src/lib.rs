@@ -2,7 +2,8 @@
 //!
 //! `#[derive(Model)]` reads the struct and its `#[model(..)]` attributes into a checked description
 //! (`parse`) and writes code from that: the schema and the rules of the fields (`schema`, `rules`), the key
-//! (`key`), the row (`row`), the patch (`patch`) and what ties them together (`model`). What the generated
+//! (`key`), the row (`row`), the patch (`patch`), the fields in conditions (`fields`) and what ties them together
+//! (`model`). What the generated
 //! code does at run time is in `floe::model`; here is only what can be decided when the program is compiled.
 
 #![forbid(unsafe_code)]
@@ -10,6 +11,7 @@
 mod attributes;
 mod checks;
 mod constraint;
+mod fields;
 mod index;
 mod key;
 mod model;
@@ -27,7 +29,8 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// For `struct Order` it generates `OrderKey` (the components of the key by name), `OrderRow` (the fields
 /// as a transaction hands them out), `OrderPatch` (some of the fields, for writes without a read),
-/// `Order::key(..)`, `Order::patch()` and, where every field outside the key is optional or has a default,
+/// `OrderFields` (the fields in conditions of queries), `Order::key(..)`, `Order::patch()`, a constant for each
+/// index and, where every field outside the key is optional or has a default,
 /// `Order::from_key(..)`. Types of fields implement `floe::Attribute`, or are marked `#[model(serde)]`;
 /// those in keys can also be cloned, printed, compared and hashed.
 ///

@@ -9,11 +9,17 @@ use quote::quote;
 use crate::parse::{FieldDef, ModelDef, Role};
 use crate::rules::{default_name, mixed, rules_name};
 use crate::shape::Shape;
-use crate::{key, patch, row, rules, schema};
+use crate::{fields, key, patch, row, rules, schema};
 
 /// The code of the model.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
-    let structs = [key::struct_def, row::struct_def, patch::struct_def].map(|part| part(model));
+    let structs = [
+        key::struct_def,
+        row::struct_def,
+        patch::struct_def,
+        fields::struct_def,
+    ]
+    .map(|part| part(model));
     let impls = [key::impls, row::impls, patch::impls].map(|part| part(model));
     let (rules, assertions) = (rules::generate(model), schema::assertions(model));
     let (model_impl, functions) = (model_impl(model), functions(model));
@@ -45,12 +51,19 @@ fn model_impl(model: &ModelDef) -> TokenStream {
         quote!(#ident: #value)
     });
     let into_row = row::from_value(model, &core);
+    let (fields_name, columns) = (fields::fields_name(model), fields::columns(model));
     quote! {
         #[automatically_derived]
         impl #krate::model::Model for #ident {
             const SCHEMA: &'static #krate::model::Schema = #schema;
 
             type Row<'tx> = #row_name<'tx>;
+
+            type Fields = #fields_name;
+
+            fn fields() -> &'static #fields_name {
+                #columns
+            }
 
             fn key_of(&self) -> #krate::error::Result<#krate::model::Key<Self>> {
                 #key
@@ -91,6 +104,7 @@ fn functions(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
     let parts = mixed("parts");
     let (from_key, patch) = (from_key(model), patch::function(model));
+    let indexes = fields::indexes(model);
     let doc = format!(
         " A key of `{ident}`: by its components, in the order of the struct, or by `{}`.",
         key::key_name(model)
@@ -98,6 +112,8 @@ fn functions(model: &ModelDef) -> TokenStream {
     quote! {
         #[allow(dead_code, reason = "generated for every model, used by some")]
         impl #ident {
+            #indexes
+
             #[doc = #doc]
             ///
             /// # Errors

@@ -34,6 +34,7 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
     } = field;
     let (static_name, model_name) = (rules_name(field), model.ident.unraw().to_string());
     let read_only = field.read_only || field.role != Role::Plain;
+    let index_bytes_max = index_bytes_max(model, field);
     let (check, encode, decode) = (
         check(model, field),
         encode(model, field),
@@ -45,10 +46,24 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
             field: #name,
             attribute: #attribute,
             read_only: #read_only,
+            index_bytes_max: #index_bytes_max,
             check: #check,
             encode: #encode,
             decode: #decode,
         };
+    }
+}
+
+/// How long the field can be in the keys of indexes: sort keys are shorter.
+fn index_bytes_max(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let krate = &model.krate;
+    let is_in = |names: &[Ident]| names.contains(&field.ident);
+    if model.indexes.iter().any(|index| is_in(&index.sort)) {
+        quote!(::core::option::Option::Some(#krate::model::support::INDEX_SORT_BYTES_MAX))
+    } else if model.indexes.iter().any(|index| is_in(&index.key)) {
+        quote!(::core::option::Option::Some(#krate::model::support::INDEX_KEY_BYTES_MAX))
+    } else {
+        quote!(::core::option::Option::None)
     }
 }
 

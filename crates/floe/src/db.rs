@@ -9,6 +9,8 @@ use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Engine, Env};
 
 use crate::error::Result;
+use crate::model::Model;
+use crate::model::query::{self, CursorKey, Predicate};
 use crate::tx::Tx;
 use crate::tx::body::TxBody;
 use crate::tx::options::TxOptions;
@@ -25,6 +27,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     env: Env,
     timer: Arc<dyn Timer>,
+    cursor_key: CursorKey,
 }
 
 /// Lets time pass. A test brings its own, so that no test sleeps.
@@ -69,8 +72,29 @@ impl Db {
 
     /// A database on any engine, with time and randomness of one's own.
     pub fn with_parts(engine: Arc<dyn Engine>, env: Env, timer: Arc<dyn Timer>) -> Self {
+        let random: Vec<u8> = (0..4).flat_map(|_| env.next_u64().to_ne_bytes()).collect();
         Self {
-            inner: Arc::new(Inner { engine, env, timer }),
+            inner: Arc::new(Inner {
+                engine,
+                env,
+                timer,
+                cursor_key: CursorKey::new(&random),
+            }),
+        }
+    }
+
+    /// The same database, whose cursors are signed with this key. Without it the key is made up when the
+    /// database is opened, and cursors of another process or from before a restart are refused. Keep it
+    /// secret, 32 random bytes long, and the same for all who serve the same clients.
+    #[must_use]
+    pub fn with_cursor_key(self, key: &[u8]) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                engine: self.inner.engine.clone(),
+                env: self.inner.env.clone(),
+                timer: self.inner.timer.clone(),
+                cursor_key: CursorKey::new(key),
+            }),
         }
     }
 
@@ -85,6 +109,25 @@ impl Db {
 
     pub(crate) fn timer(&self) -> &dyn Timer {
         &*self.inner.timer
+    }
+
+    pub(crate) fn cursor_key(&self) -> &CursorKey {
+        &self.inner.cursor_key
+    }
+
+    /// Finds the items under a key, or under a key of an index, as plain values: see
+    /// [`query`]. Nothing is tracked, so there is no end to how many.
+    pub fn query<M: Model>(
+        &self,
+        key: impl FnOnce(&M::Fields) -> Predicate<M>,
+    ) -> query::Query<Self, M> {
+        query::Query::by_key(self.clone(), key)
+    }
+
+    /// Reads all items of a model as plain values, alone or in [segments](query::Scan::segment) beside
+    /// others.
+    pub fn scan<M: Model>(&self) -> query::Scan<Self, M> {
+        query::Scan::whole(self.clone())
     }
 
     /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or

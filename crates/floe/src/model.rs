@@ -8,9 +8,11 @@ pub mod constraint;
 pub mod document;
 pub mod expiry;
 pub mod field;
+mod hex;
 pub mod json_schema;
 pub mod key;
 pub mod patch;
+pub mod query;
 pub mod row;
 pub mod schema;
 #[doc(hidden)]
@@ -37,6 +39,13 @@ pub trait Model: Sized + Send + Sync + 'static {
 
     /// The row of the model inside a transaction.
     type Row<'tx>: Row<'tx, Model = Self>;
+
+    /// The fields of the model as they stand in conditions of queries.
+    type Fields: Send + Sync + 'static;
+
+    /// The fields, for conditions.
+    #[doc(hidden)]
+    fn fields() -> &'static Self::Fields;
 
     /// The key of a value.
     ///

@@ -26,6 +26,7 @@ use floe_store::Item;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::key::{EncodedKey, IntoKey};
+use crate::model::query::{self, Predicate};
 use crate::model::row::{Row, RowCore};
 use crate::model::schema::Schema;
 use crate::model::{Key, Model, Patch};
@@ -90,6 +91,22 @@ impl Tx {
     /// As for [`get`](Self::get), and [`TooLarge`](crate::ErrorKind::TooLarge) for more than 100.
     pub async fn get_many<K: Keys>(&self, keys: K) -> Result<K::Rows<'_>> {
         many::get_many(self, keys, true).await
+    }
+
+    /// Finds the items under a key, or under a key of an [index](query::Select::index): `eq` on every field
+    /// of the partition key and, if wanted, conditions on the leading fields of the sort key. What is found
+    /// is tracked as if it was got; see [`query`].
+    pub fn query<M: Model>(
+        &self,
+        key: impl FnOnce(&M::Fields) -> Predicate<M>,
+    ) -> query::Query<&Self, M> {
+        query::Query::by_key(self, key)
+    }
+
+    /// Reads all items of a model, tracked as if they were got. For more than a few,
+    /// [`Db::scan`](crate::Db::scan) is the better choice: it tracks nothing.
+    pub fn scan<M: Model>(&self) -> query::Scan<&Self, M> {
+        query::Scan::whole(self)
     }
 
     /// Reads that may be a little behind, at half the price.
@@ -217,7 +234,7 @@ impl Tx {
     }
 
     /// Takes note of an error that may pass.
-    fn note(&self, error: Error) -> Error {
+    pub(crate) fn note(&self, error: Error) -> Error {
         if error
             .store_error()
             .is_some_and(floe_store::Error::is_retryable)
@@ -260,6 +277,13 @@ impl Tx {
         let value = M::from_item(&item)?;
         let core = RowCore::new(self, known.slot, known.is_new);
         Ok(Some(value.into_row(core)))
+    }
+
+    /// The row of an item that a query has found; `None` if the transaction has removed it.
+    pub(crate) fn found_row<M: Model>(&self, item: &Item) -> Result<Option<M::Row<'_>>> {
+        let key = EncodedKey::of_item(M::SCHEMA, item)?;
+        let known = self.session().enter_found(M::SCHEMA, &key, item)?;
+        self.row_of::<M>(known)
     }
 
     fn new_row<M: Model>(&self, key: &Key<M>, item: Item, value: M) -> Result<M::Row<'_>> {

@@ -27,6 +27,8 @@ pub struct Rules<T> {
     pub attribute: &'static str,
     /// Whether it cannot be changed once the item is created.
     pub read_only: bool,
+    /// How long the attribute can be where it is in the key of an index; `None` where it is in none.
+    pub index_bytes_max: Option<usize>,
     /// Refuses values that the constraints forbid.
     pub check: fn(&T) -> Result<(), Invalid>,
     /// The attribute's value; `None` if the attribute is left out.
@@ -38,9 +40,33 @@ pub struct Rules<T> {
 impl<T> Rules<T> {
     /// Checks a value against the constraints and that it can be stored.
     pub(crate) fn validate(&self, value: &T) -> Result<Option<Value>> {
-        (self.check)(value)
-            .and_then(|()| (self.encode)(value))
-            .map_err(|invalid| self.invalid(&invalid))
+        let checked = (self.check)(value).and_then(|()| {
+            let value = (self.encode)(value)?;
+            self.check_index(value.as_ref())?;
+            Ok(value)
+        });
+        checked.map_err(|invalid| self.invalid(&invalid))
+    }
+
+    /// The store refuses items of which it could make no entry in an index.
+    fn check_index(&self, value: Option<&Value>) -> Result<(), Invalid> {
+        let Some(bytes_max) = self.index_bytes_max else {
+            return Ok(());
+        };
+        let bytes = match value {
+            Some(Value::S(text)) => text.len(),
+            Some(Value::B(bytes)) => bytes.len(),
+            _ => return Ok(()),
+        };
+        match bytes {
+            0 => Err(Invalid::new(
+                "a field in the key of an index cannot be empty",
+            )),
+            bytes if bytes > bytes_max => Err(Invalid::new(format!(
+                "a field in the key of an index is too long: bytes={bytes} max={bytes_max}"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn invalid(&self, invalid: &Invalid) -> Error {

@@ -15,6 +15,7 @@ use floe_store::{Item, Number, Value};
 use super::Model;
 use super::attribute::Invalid;
 use super::document::{from_json_text, to_json_text};
+use super::hex;
 use super::schema::{
     FieldKind, FieldSchema, PARTITION_ATTRIBUTE, Role, SORT_ATTRIBUTE, Schema, SortKeyEncoding,
 };
@@ -45,6 +46,21 @@ impl EncodedKey {
     /// `_sk`, where the model has a sort key.
     pub const fn sort(&self) -> Option<&Value> {
         self.sort.as_ref()
+    }
+
+    /// The key of a stored item.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is not one that this model writes.
+    pub(crate) fn of_item(schema: &Schema, item: &Item) -> Result<Self> {
+        let id = item.get(PARTITION_ATTRIBUTE).cloned();
+        let sort = item.get(SORT_ATTRIBUTE).cloned();
+        match (id, sort, has_sort_key(schema)) {
+            (Some(id), sort @ Some(_), true) => Ok(Self { id, sort }),
+            (Some(id), _, false) => Ok(Self { id, sort: None }),
+            _ => Err(foreign_key(schema, PARTITION_ATTRIBUTE)),
+        }
     }
 
     /// The attributes of the key.
@@ -200,7 +216,15 @@ fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     }
 }
 
-fn encode_id(schema: &Schema, value: impl Fn(&FieldSchema) -> Result<Value>) -> Result<Value> {
+/// `_id` of these components.
+///
+/// # Errors
+///
+/// [`InvalidField`](crate::ErrorKind::InvalidField) when one of them cannot be in a key.
+pub(crate) fn encode_id(
+    schema: &Schema,
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+) -> Result<Value> {
     let fields = partition_fields(schema);
     if let (true, [only]) = (has_number_id(schema), fields.as_slice()) {
         return value(only);
@@ -312,26 +336,13 @@ fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
 fn ordered_number(number: &Number) -> String {
     let mut bytes = Vec::new();
     number.encode_ordered(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&bytes)
 }
 
 fn read_ordered_number(text: &str) -> Option<Number> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let bytes: Vec<u8> = pairs.iter().map(read_hex).collect::<Option<_>>()?;
+    let bytes = hex::decode(text)?;
     let (number, length) = Number::decode_ordered(&bytes)?;
     (length == bytes.len()).then_some(number)
-}
-
-fn read_hex([high, low]: &[u8; 2]) -> Option<u8> {
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    Some(digit(*high)? << 4 | digit(*low)?)
 }
 
 /// The value of a component, read from a stored item.
@@ -347,10 +358,12 @@ pub fn component(schema: &Schema, item: &Item, name: &str) -> Result<Value> {
         Role::Sort => sort_component(schema, item, field),
         Role::Plain => None,
     });
-    value.ok_or_else(|| {
-        let damaged = Invalid::new("the stored key is not one of this model");
-        Error::invalid(schema.model, name, &damaged)
-    })
+    value.ok_or_else(|| foreign_key(schema, name))
+}
+
+fn foreign_key(schema: &Schema, name: &str) -> Error {
+    let foreign = Invalid::new("the stored key is not one of this model");
+    Error::invalid(schema.model, name, &foreign)
 }
 
 fn id_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {

@@ -1,6 +1,9 @@
 //! What derived code calls. It is public for that alone and changes without notice.
 
 pub use floe_store::Item;
+pub use floe_store::limits::{
+    PARTITION_KEY_BYTES_MAX as INDEX_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX as INDEX_SORT_BYTES_MAX,
+};
 
 use floe_store::Value;
 use serde_json::{Value as Json, json};

@@ -150,6 +150,8 @@ impl<'db> TxOptions<'db> {
                     Err(Failure::Retry(error)) => (None, error),
                 },
                 Err(error) => match tx.session().retry_cause() {
+                    // The body has only handed on what the store said.
+                    Some(cause) if cause.store_error().is_some() => (None, cause),
                     Some(cause) => (Some(error), cause),
                     None => return Err(failed(hooks, aborted(), Some(error)).await),
                 },
@@ -176,12 +178,11 @@ impl<'db> TxOptions<'db> {
     /// Waits before the next run, or tells why there is none.
     async fn pause(&self, runs: u32, begun: Timestamp, cause: Error) -> Result<()> {
         if runs > self.backoff.retries {
-            return Err(self.failed(
-                ErrorKind::TransactionFailed,
-                "too much contention",
-                runs,
-                cause,
-            ));
+            let what = match cause.store_error() {
+                None => "too much contention",
+                Some(_) => "the store was not ready",
+            };
+            return Err(self.failed(ErrorKind::TransactionFailed, what, runs, cause));
         }
         let pause = self.backoff.pause(runs, self.db.env().next_u64());
         if let Some(deadline) = self.deadline {

@@ -43,6 +43,7 @@ impl Sharing<'_> {
         self.check_keys()?;
         self.check_kinds()?;
         let has_number_id = self.models.iter().any(|model| has_number_id(model));
+        let expires = self.expires()?;
         let mut builder =
             TableDef::builder(self.table, PARTITION_ATTRIBUTE, id_kind(has_number_id));
         if self.models.iter().any(|model| has_sort_key(model)) {
@@ -53,12 +54,12 @@ impl Sharing<'_> {
             key,
             projection,
             ..
-        } in self.indexes()?
+        } in self.indexes(expires)?
         {
             let KeySchema { partition, sort } = key;
             builder = builder.global_index(name, pairs(partition), pairs(sort), projection);
         }
-        if let Some(attribute) = self.expires()? {
+        if let Some(attribute) = expires {
             builder = builder.ttl(attribute);
         }
         builder.build().map_err(|error| {
@@ -97,11 +98,11 @@ impl Sharing<'_> {
     }
 
     /// All indexes, each once, in the order of the models and of their declarations.
-    fn indexes(&self) -> Result<Vec<IndexDef>> {
+    fn indexes(&self, expires: Option<&str>) -> Result<Vec<IndexDef>> {
         let mut indexes: Vec<(&str, IndexDef)> = Vec::new();
         for model in &self.models {
             for schema in model.indexes {
-                let index = index(model, schema)?;
+                let index = index(model, schema, expires)?;
                 match indexes.iter().find(|(_, known)| known.name == index.name) {
                     None => indexes.push((model.model, index)),
                     Some((owner, known)) => {
@@ -223,7 +224,7 @@ fn pairs(attributes: Vec<KeyAttribute>) -> impl Iterator<Item = (Name, KeyKind)>
         .map(|attribute| (attribute.name, attribute.kind))
 }
 
-fn index(model: &Schema, index: &IndexSchema) -> Result<IndexDef> {
+fn index(model: &Schema, index: &IndexSchema, expires: Option<&str>) -> Result<IndexDef> {
     if index.key.is_empty() {
         return Err(index_fault(
             model,
@@ -239,7 +240,7 @@ fn index(model: &Schema, index: &IndexSchema) -> Result<IndexDef> {
     Ok(IndexDef {
         name: index.name.to_owned(),
         kind: IndexKind::Global,
-        projection: projection(model, index, &key)?,
+        projection: projection(model, index, &key, expires)?,
         key,
         throughput: None,
     })
@@ -272,14 +273,21 @@ fn index_key(
     names.iter().map(attribute).collect()
 }
 
-/// What an index copies, in an order that does not depend on the declaration. Keys are always copied.
-fn projection(model: &Schema, index: &IndexSchema, key: &KeySchema) -> Result<Projection> {
+/// What an index copies, in an order that does not depend on the declaration. Keys are always copied, and so
+/// is the moment of expiry: who reads the index must see which items are no longer there.
+fn projection(
+    model: &Schema,
+    index: &IndexSchema,
+    key: &KeySchema,
+    expires: Option<&str>,
+) -> Result<Projection> {
     let names = match index.projection {
         IndexProjection::All => return Ok(Projection::All),
-        IndexProjection::Keys => return Ok(Projection::KeysOnly),
+        IndexProjection::Keys => &[],
         IndexProjection::Include(names) => names,
     };
-    let mut included = BTreeSet::new();
+    let expires = expires.filter(|attribute| !key.contains(attribute));
+    let mut included: BTreeSet<&str> = expires.into_iter().collect();
     for name in names {
         let field = index_field(model, index, name)?;
         if model.is_stored(field) && !key.contains(field.attribute) {

@@ -41,7 +41,7 @@ fn models_give_keys_indexes_and_expiry() {
             "by_price",
             [("price", KeyKind::N), ("product", KeyKind::S)],
             [("", KeyKind::S); 0],
-            Projection::KeysOnly,
+            Projection::Include(vec!["until".into()]),
         )
         .ttl("until");
     assert_eq!(

@@ -74,7 +74,7 @@ fn cloudformation_has_a_retained_table_for_each() {
                 ],
                 "Projection": {
                     "ProjectionType": "INCLUDE",
-                    "NonKeyAttributes": ["say \"${miau}\"\\%{x} $1 100%\n"],
+                    "NonKeyAttributes": ["say \"${miau}\"\\%{x} $1 100%\n", "until"],
                 },
             }],
             "TimeToLiveSpecification": { "AttributeName": "until", "Enabled": true },
@@ -151,7 +151,7 @@ resource "aws_dynamodb_table" "table_9-lives_v2_3fe80c40" {
   global_secondary_index {
     name               = "by_mood"
     projection_type    = "INCLUDE"
-    non_key_attributes = ["say \"\u0024{miau}\"\\\u0025{x} $1 100%\n"]
+    non_key_attributes = ["say \"\u0024{miau}\"\\\u0025{x} $1 100%\n", "until"]
 
     key_schema {
       attribute_name = "mood"

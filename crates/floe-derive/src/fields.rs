@@ -1,0 +1,79 @@
+//! The fields as they stand in conditions of queries, and a constant for each index.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::Ident;
+
+use crate::index::IndexDef;
+use crate::parse::{FieldDef, ModelDef};
+use crate::rules::rules_name;
+
+pub(crate) fn fields_name(model: &ModelDef) -> Ident {
+    format_ident!("{}Fields", model.ident)
+}
+
+/// The struct of the columns.
+pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
+    let (krate, vis, ident, name) = (&model.krate, &model.vis, &model.ident, fields_name(model));
+    let doc = format!(" The fields of `{ident}` as they stand in conditions of queries.");
+    let fields = model.fields.iter().map(|field| {
+        let FieldDef {
+            vis,
+            ident: own,
+            ty,
+            ..
+        } = field;
+        let doc = format!(" The field `{}`.", field.name);
+        quote!(#[doc = #doc] #vis #own: #krate::model::query::Column<#ident, #ty>)
+    });
+    quote! {
+        #[doc = #doc]
+        #[derive(::core::fmt::Debug)]
+        #[allow(dead_code, reason = "generated for every field, used by some")]
+        #vis struct #name {
+            #(#fields,)*
+        }
+    }
+}
+
+/// An expression for the columns of all fields.
+pub(crate) fn columns(model: &ModelDef) -> TokenStream {
+    let (krate, name) = (&model.krate, fields_name(model));
+    let fields = model.fields.iter().map(|field| {
+        let (ident, rules) = (&field.ident, rules_name(field));
+        quote!(#ident: #krate::model::query::Column::new(&#rules))
+    });
+    quote! {
+        static __FIELDS: #name = #name { #(#fields,)* };
+        &__FIELDS
+    }
+}
+
+/// The constants of the indexes.
+pub(crate) fn indexes(model: &ModelDef) -> TokenStream {
+    let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
+    let constants = model.indexes.iter().enumerate().map(|(at, index)| {
+        let name = index_name(index);
+        let doc = format!(" The index `{}`, for queries.", index.name.value());
+        quote! {
+            #[doc = #doc]
+            #vis const #name: #krate::model::query::Index<#ident> = #krate::model::query::Index::of(
+                &<#ident as #krate::model::Model>::SCHEMA.indexes[#at],
+            );
+        }
+    });
+    quote!(#(#constants)*)
+}
+
+/// The name of the constant of an index: its own in capitals.
+pub(crate) fn index_name(index: &IndexDef) -> Ident {
+    let text = index.name.value().to_uppercase();
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    match text.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format_ident!("_{text}", span = index.name.span()),
+        false => format_ident!("{text}", span = index.name.span()),
+    }
+}

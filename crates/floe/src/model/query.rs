@@ -1,0 +1,338 @@
+//! Finding items by key or index, and reading whole tables.
+//!
+//! ```
+//! use floe::{Db, Error, Model};
+//!
+//! #[derive(Model)]
+//! #[model(index(name = "by_product", key(product), sort(quantity)))]
+//! struct Order {
+//!     #[model(key)]
+//!     customer: String,
+//!     #[model(sort_key)]
+//!     number: u32,
+//!     product: String,
+//!     quantity: u32,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let db = Db::memory()?;
+//! # db.ensure_tables(&[Order::SCHEMA]).await?;
+//! # db.transact(async |tx| {
+//! #     for number in 1..=30 {
+//! #         let (customer, product) = ("Ann".to_owned(), "tea".to_owned());
+//! #         tx.create(Order { customer, number, product, quantity: number })?;
+//! #     }
+//! #     Ok::<_, Error>(())
+//! # }).await?;
+//! // In a transaction: rows, tracked as if they were got one by one.
+//! db.transact(async |tx| {
+//!     let orders = tx.query::<Order>(|o| o.customer.eq("Ann").and(o.number.ge(29)));
+//!     for mut order in orders.all().await? {
+//!         order.quantity += 1;
+//!     }
+//!     Ok::<_, Error>(())
+//! })
+//! .await?;
+//!
+//! // Outside of one: values, and as many as there are.
+//! let large = db
+//!     .query::<Order>(|o| o.product.eq("tea").and(o.quantity.gt(25)))
+//!     .index(Order::BY_PRODUCT)
+//!     .descending();
+//! assert_eq!(large.all().await?.len(), 5);
+//!
+//! // By pages, each with a cursor for the next.
+//! let first = db.query::<Order>(|o| o.customer.eq("Ann")).limit(20).page().await?;
+//! let cursor = first.next.expect("there are ten more");
+//! let second = db.query::<Order>(|o| o.customer.eq("Ann")).limit(20).after(&cursor);
+//! assert_eq!(second.page().await?.rows.len(), 10);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What a transaction has found is checked when it commits, row by row. That nothing else has come into the
+//! range meanwhile is not: where that matters, keep an item that every writer of the range changes.
+
+mod column;
+mod cursor;
+mod predicate;
+mod range;
+mod reader;
+mod rows;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use floe_store::op::Segment;
+
+pub use column::{Column, Operand};
+pub use cursor::Cursor;
+pub(crate) use cursor::CursorKey;
+pub use predicate::Predicate;
+pub use rows::{Page, Rows, Source};
+
+use super::Model;
+use super::schema::{IndexSchema, Schema};
+use crate::error::{Error, ErrorKind, Result};
+use predicate::{Node, Term};
+use reader::Plan;
+
+/// An index of a model. The derive makes a constant of each: `Order::BY_PRODUCT` of `by_product`.
+pub struct Index<M> {
+    schema: &'static IndexSchema,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M> Clone for Index<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Index<M> {}
+
+impl<M> fmt::Debug for Index<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Index").field(&self.schema.name).finish()
+    }
+}
+
+impl<M> Index<M> {
+    /// The index at this place of a schema.
+    #[doc(hidden)]
+    pub const fn of(schema: &'static IndexSchema) -> Self {
+        Self {
+            schema,
+            model: PhantomData,
+        }
+    }
+}
+
+/// Items are found by their key.
+#[derive(Debug)]
+pub enum ByKey {}
+
+/// All items are read.
+#[derive(Debug)]
+pub enum Whole {}
+
+/// What to read: made by `query` or `scan`, and run by [`all`](Self::all), [`first`](Self::first),
+/// [`page`](Self::page) or [`stream`](Self::stream).
+#[must_use]
+pub struct Select<S, M, How> {
+    source: S,
+    key: Option<Node>,
+    index: Option<&'static IndexSchema>,
+    filter: Option<Predicate<M>>,
+    forward: bool,
+    consistent: bool,
+    segment: Option<Segment>,
+    limit: Option<usize>,
+    after: Option<String>,
+    how: PhantomData<fn() -> How>,
+}
+
+/// A query: items under one partition key, in the order of the sort key.
+pub type Query<S, M> = Select<S, M, ByKey>;
+
+/// A scan: all items of a model, in no order that means anything.
+pub type Scan<S, M> = Select<S, M, Whole>;
+
+impl<S, M, How> fmt::Debug for Select<S, M, How> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut select = f.debug_struct("Select");
+        let index = self.index.map(|index| index.name);
+        select.field("key", &self.key).field("index", &index);
+        select
+            .field("filter", &self.filter)
+            .field("limit", &self.limit);
+        select.finish_non_exhaustive()
+    }
+}
+
+impl<S, M: Model> Query<S, M> {
+    pub(crate) fn by_key(source: S, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Self {
+        let key = key(M::fields()).into_node();
+        Self::new(source, Some(key))
+    }
+
+    /// From the last to the first.
+    pub const fn descending(mut self) -> Self {
+        self.forward = false;
+        self
+    }
+}
+
+impl<S, M: Model> Scan<S, M> {
+    pub(crate) fn whole(source: S) -> Self {
+        Self::new(source, None)
+    }
+
+    /// Reads one of several parts, from 0. Every item is in exactly one of them, so that several tasks can
+    /// read a table together.
+    pub const fn segment(mut self, index: usize, total: usize) -> Self {
+        self.segment = Some(Segment { index, total });
+        self
+    }
+}
+
+impl<S, M: Model, How> Select<S, M, How> {
+    const fn new(source: S, key: Option<Node>) -> Self {
+        Self {
+            source,
+            key,
+            index: None,
+            filter: None,
+            forward: true,
+            consistent: true,
+            segment: None,
+            limit: None,
+            after: None,
+            how: PhantomData,
+        }
+    }
+
+    /// Reads an index, which may be a little behind the table. Where it holds only a part of each item, the
+    /// items are read from the table after it, 100 with one request.
+    pub const fn index(mut self, index: Index<M>) -> Self {
+        self.index = Some(index.schema);
+        self
+    }
+
+    /// Only items for which this holds. The store reads the others too, and charges for them.
+    pub fn filter(mut self, filter: impl FnOnce(&M::Fields) -> Predicate<M>) -> Self {
+        let filter = filter(M::fields());
+        self.filter = Some(match self.filter {
+            Some(before) => before.and(filter),
+            None => filter,
+        });
+        self
+    }
+
+    /// May be a little behind, at half the price.
+    pub const fn eventual(mut self) -> Self {
+        self.consistent = false;
+        self
+    }
+
+    /// At most so many, counted after the filter.
+    pub const fn limit(mut self, rows: usize) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Goes on where a page of the same query ended.
+    pub fn after(mut self, cursor: impl AsRef<str>) -> Self {
+        self.after = Some(cursor.as_ref().to_owned());
+        self
+    }
+}
+
+impl<S: Source, M: Model, How> Select<S, M, How> {
+    /// All of them, or as many as the limit allows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`stream`](Self::stream) and [`Tx::get`](crate::Tx::get).
+    pub async fn all(self) -> Result<Vec<S::Found<M>>> {
+        let mut rows = self.stream()?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().await? {
+            all.push(row);
+        }
+        Ok(all)
+    }
+
+    /// The first one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`all`](Self::all).
+    pub async fn first(self) -> Result<Option<S::Found<M>>> {
+        self.limit(1).stream()?.next().await
+    }
+
+    /// One page: as many as the limit allows, or as one request brings; and where the next begins.
+    ///
+    /// # Errors
+    ///
+    /// As for [`all`](Self::all).
+    pub async fn page(self) -> Result<Page<S::Found<M>>> {
+        self.stream()?.page().await
+    }
+
+    /// One after the other, read as they are asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the key condition does not fit the key, a filter names a
+    /// field that cannot be filtered by, or the cursor is not one of this query;
+    /// [`InvalidField`](ErrorKind::InvalidField) when a value has no form in the store.
+    pub fn stream(self) -> Result<Rows<S, M>> {
+        let (limit, after) = (self.limit, self.after.clone());
+        let (source, plan) = self.plan()?;
+        let key = source.db().cursor_key();
+        let start = after.map(|after| key.open(&plan, &after)).transpose()?;
+        Ok(Rows::new(source, plan, start, limit))
+    }
+
+    fn plan(self) -> Result<(S, Plan)> {
+        let schema = M::SCHEMA;
+        self.check_index(schema)?;
+        let range = self.key.map(|key| range::range(schema, self.index, key));
+        let mut plan = Plan {
+            schema,
+            index: self.index,
+            range: range.transpose()?,
+            filter: None,
+            forward: self.forward,
+            consistent: self.consistent,
+            segment: self.segment,
+        };
+        if let Some(filter) = self.filter {
+            let check = |term: &Term| check_filter(&plan, term);
+            plan.filter = Some(filter.into_node().condition(&check)?);
+        }
+        Ok((self.source, plan))
+    }
+
+    fn check_index(&self, schema: &Schema) -> Result<()> {
+        let Some(index) = self.index else {
+            return Ok(());
+        };
+        let has_several = index.key.len() > 1 || index.sort.len() > 1;
+        let can_several = self
+            .source
+            .db()
+            .engine()
+            .capabilities()
+            .multi_attribute_keys;
+        if has_several && !can_several {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "the engine has no indexes with several fields in a key: model={} index={}",
+                    schema.model, index.name
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what no filter can ask.
+fn check_filter(plan: &Plan, term: &Term) -> Result<()> {
+    let field = plan.schema.field(term.field);
+    let what = if field.is_some_and(|field| !plan.schema.is_stored(field)) {
+        "a component of the key is no attribute to filter by; put it into the key condition"
+    } else if plan.is_key(term.attribute) {
+        "a field of the key that is asked cannot be filtered by; put it into the key condition"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(
+        ErrorKind::InvalidUse,
+        format!("{what}: model={} field={}", term.model, term.field),
+    ))
+}

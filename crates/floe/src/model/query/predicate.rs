@@ -1,0 +1,139 @@
+//! Conditions on the fields of a model, and what becomes of them in a request.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use floe_store::expr::{Condition, Path};
+use floe_store::{Name, Value};
+
+use crate::error::{Error, Result};
+
+/// What must hold of an item, made from the [columns](super::Column) of its model.
+#[must_use]
+pub struct Predicate<M> {
+    node: Node,
+    model: PhantomData<fn() -> M>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Term(Box<Term>),
+    And(Box<Node>, Box<Node>),
+    Or(Box<Node>, Box<Node>),
+    Not(Box<Node>),
+    /// A value that has no form in the store. It is told when the predicate is used.
+    Invalid(Error),
+}
+
+/// What is asked of one field.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) model: &'static str,
+    pub(super) field: &'static str,
+    pub(super) attribute: &'static str,
+    pub(super) ask: Ask,
+    /// Whether a field of the model could have the value: asked of keys alone.
+    pub(super) allowed: Result<()>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ask {
+    /// Equal; absent where `None`.
+    Eq(Option<Value>),
+    Ne(Option<Value>),
+    Lt(Value),
+    Le(Value),
+    Gt(Value),
+    Ge(Value),
+    Between(Value, Value),
+    OneOf(Vec<Value>),
+    Prefix(Value),
+    Contains(Value),
+}
+
+impl<M> fmt::Debug for Predicate<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.node.fmt(f)
+    }
+}
+
+impl<M> Clone for Predicate<M> {
+    fn clone(&self) -> Self {
+        Self::of(self.node.clone())
+    }
+}
+
+impl<M> Predicate<M> {
+    const fn of(node: Node) -> Self {
+        Self {
+            node,
+            model: PhantomData,
+        }
+    }
+
+    pub(super) fn term(term: Result<Term>) -> Self {
+        Self::of(match term {
+            Ok(term) => Node::Term(Box::new(term)),
+            Err(error) => Node::Invalid(error),
+        })
+    }
+
+    pub(super) fn into_node(self) -> Node {
+        self.node
+    }
+
+    /// Both hold.
+    pub fn and(self, other: Self) -> Self {
+        Self::of(Node::And(Box::new(self.node), Box::new(other.node)))
+    }
+
+    /// One of them holds, or both.
+    pub fn or(self, other: Self) -> Self {
+        Self::of(Node::Or(Box::new(self.node), Box::new(other.node)))
+    }
+}
+
+impl<M> std::ops::Not for Predicate<M> {
+    type Output = Self;
+
+    /// It does not hold.
+    fn not(self) -> Self {
+        Self::of(Node::Not(Box::new(self.node)))
+    }
+}
+
+impl Node {
+    /// The condition to send, once each term has been looked at.
+    pub(super) fn condition(self, check: &impl Fn(&Term) -> Result<()>) -> Result<Condition> {
+        Ok(match self {
+            Self::Invalid(error) => return Err(error),
+            Self::Term(term) => {
+                check(&term)?;
+                term.condition()
+            }
+            Self::And(one, other) => one.condition(check)?.and(other.condition(check)?),
+            Self::Or(one, other) => one.condition(check)?.or(other.condition(check)?),
+            Self::Not(node) => node.condition(check)?.not(),
+        })
+    }
+}
+
+impl Term {
+    fn condition(self) -> Condition {
+        let path = Path::attribute(Name::from(self.attribute));
+        match self.ask {
+            Ask::Eq(Some(value)) => Condition::eq(path, value),
+            Ask::Eq(None) => Condition::attribute_not_exists(path),
+            Ask::Ne(Some(value)) => Condition::ne(path, value),
+            Ask::Ne(None) => Condition::attribute_exists(path),
+            Ask::Lt(value) => Condition::lt(path, value),
+            Ask::Le(value) => Condition::le(path, value),
+            Ask::Gt(value) => Condition::gt(path, value),
+            Ask::Ge(value) => Condition::ge(path, value),
+            Ask::Between(low, high) => Condition::between(path, low, high),
+            Ask::OneOf(values) => Condition::is_in(path, values),
+            Ask::Prefix(value) => Condition::begins_with(path, value),
+            Ask::Contains(value) => Condition::contains(path, value),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading what a query or a scan has found, request by request.
+
+use std::collections::VecDeque;
+
+use floe_store::expr::{Condition, Path};
+use floe_store::limits::BATCH_GET_ITEMS_MAX;
+use floe_store::op::{Page, Query, Scan, Segment};
+use floe_store::{Item, Timestamp, Value};
+
+use super::range::Range;
+use crate::db::Db;
+use crate::error::Result;
+use crate::model::key::EncodedKey;
+use crate::model::schema::{
+    IndexProjection, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
+};
+use crate::tx::backoff::Backoff;
+use crate::tx::gather::{self, Request};
+
+/// With a filter, so many times the wanted items are read at once: nobody knows how many of them pass.
+const FILTERED_FACTOR: usize = 10;
+/// And at least so many.
+const FILTERED_ITEMS_MIN: usize = 100;
+
+/// What is read, settled before the first request.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) schema: &'static Schema,
+    pub(super) index: Option<&'static IndexSchema>,
+    /// The keys to read; all, in a scan.
+    pub(super) range: Option<Range>,
+    /// What the caller wants of the items besides.
+    pub(super) filter: Option<Condition>,
+    pub(super) forward: bool,
+    pub(super) consistent: bool,
+    pub(super) segment: Option<Segment>,
+}
+
+/// Reads on from where it is.
+pub(super) struct Reader {
+    pub(super) db: Db,
+    pub(super) plan: Plan,
+    /// Behind which key the next request begins.
+    pub(super) start: Option<Item>,
+    /// Nothing is left to be asked for.
+    pub(super) is_done: bool,
+    /// Items that were read and not yet taken.
+    pub(super) found: VecDeque<Item>,
+    /// Whether a request that fails for a reason that may pass is made again here: outside of transactions,
+    /// which run again as a whole.
+    pub(super) retries: bool,
+}
+
+impl Reader {
+    /// Makes one request more. At most `wanted` items are of use.
+    pub(super) async fn fetch(&mut self, wanted: Option<usize>) -> Result<()> {
+        let now = self.db.engine().now();
+        let page = self.page(now, wanted).await?;
+        self.is_done = page.last_key.is_none();
+        self.start = page.last_key;
+        let plan = &self.plan;
+        let items = page
+            .items
+            .into_iter()
+            .filter(|item| plan.is_wanted(item, now));
+        let items: Vec<Item> = items.collect();
+        match plan.is_whole() {
+            true => self.found.extend(items),
+            false => self.found.extend(self.complete(items, now).await?),
+        }
+        Ok(())
+    }
+
+    async fn page(&self, now: Timestamp, wanted: Option<usize>) -> Result<Page> {
+        let mut retry = 0;
+        loop {
+            let error = match self.plan.request(&self.db, now, &self.start, wanted).await {
+                Ok(page) => return Ok(page),
+                Err(error) => error,
+            };
+            retry += 1;
+            let backoff = Backoff::default();
+            if !self.retries || !error.is_retryable() || retry > backoff.retries {
+                return Err(error.into());
+            }
+            let pause = backoff.pause(retry, self.db.env().next_u64());
+            self.db.timer().sleep(pause).await;
+        }
+    }
+
+    /// The whole items of index entries that hold only a part of them. What has changed since it was in the
+    /// index is left out, unless it still belongs there.
+    async fn complete(&self, entries: Vec<Item>, now: Timestamp) -> Result<Vec<Item>> {
+        let plan = &self.plan;
+        let mut whole = Vec::with_capacity(entries.len());
+        for some in entries.chunks(BATCH_GET_ITEMS_MAX) {
+            let requests = some.iter().map(|entry| {
+                Ok(Request {
+                    table: plan.schema.table,
+                    key: EncodedKey::of_item(plan.schema, entry)?.to_item(),
+                    consistent: plan.consistent,
+                })
+            });
+            let requests: Vec<Request> = requests.collect::<Result<_>>()?;
+            let items = gather::batch_get(&self.db, &requests).await?;
+            for (entry, item) in some.iter().zip(items) {
+                let same = item.filter(|item| plan.has_same_index_key(entry, item));
+                let same = same.filter(|item| plan.is_wanted(item, now));
+                let filter = plan.filter.as_ref();
+                whole.extend(same.filter(|item| filter.is_none_or(|f| f.evaluate(item))));
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl Plan {
+    async fn request(
+        &self,
+        db: &Db,
+        now: Timestamp,
+        start: &Option<Item>,
+        wanted: Option<usize>,
+    ) -> floe_store::Result<Page> {
+        let limit = wanted.map(|wanted| match self.filter {
+            Some(_) => wanted
+                .saturating_mul(FILTERED_FACTOR)
+                .max(FILTERED_ITEMS_MIN),
+            None => wanted.max(1),
+        });
+        let index_name = self.index.map(|index| index.name.to_owned());
+        let filter = self.sent_filter(now);
+        // A global index is never up to date by promise.
+        let consistent = self.consistent && self.index.is_none();
+        if let Some(range) = &self.range {
+            let mut query = Query::new(self.schema.table, range.condition.clone());
+            (query.index_name, query.filter, query.limit) = (index_name, filter, limit);
+            (query.forward, query.consistent) = (self.forward, consistent);
+            query.start_key.clone_from(start);
+            return db.engine().query(query).await;
+        }
+        let mut scan = Scan::new(self.schema.table);
+        (scan.index_name, scan.filter, scan.limit) = (index_name, filter, limit);
+        (scan.segment, scan.consistent) = (self.segment, consistent);
+        scan.start_key.clone_from(start);
+        db.engine().scan(scan).await
+    }
+
+    /// Whether what is read has everything that the item has.
+    fn is_whole(&self) -> bool {
+        self.index
+            .is_none_or(|index| index.projection == IndexProjection::All)
+    }
+
+    /// What the store leaves out: items of other models, expired ones, and those that the caller does not
+    /// want. A filter needs whole items; on parts of them it is looked at later.
+    fn sent_filter(&self, now: Timestamp) -> Option<Condition> {
+        let own = self.is_own_model();
+        let expires = self.schema.expires.filter(|name| !self.is_key(name));
+        let alive = expires.map(|expires| {
+            Condition::le(Path::attribute(expires), Value::from(now.as_secs())).not()
+        });
+        let filter = self.filter.clone().filter(|_| self.is_whole());
+        own.into_iter()
+            .chain(alive)
+            .chain(filter)
+            .reduce(Condition::and)
+    }
+
+    /// Where several models share a table, the constant in the sort key tells them apart. A query of the
+    /// table asks for it by the key.
+    fn is_own_model(&self) -> Option<Condition> {
+        let constant = self.schema.sort_constant?;
+        if self.range.is_some() && self.index.is_none() {
+            return None;
+        }
+        let sort = Path::attribute(SORT_ATTRIBUTE);
+        Some(match self.schema.sort().next() {
+            None => Condition::eq(sort, Value::from(constant)),
+            Some(_) => Condition::begins_with(sort, Value::from(format!("{constant}\0"))),
+        })
+    }
+
+    /// Whether the attribute is in the key that is asked, where no filter may name it.
+    pub(super) fn is_key(&self, attribute: &str) -> bool {
+        self.range.is_some() && self.index_attributes().any(|name| name == attribute)
+    }
+
+    fn index_attributes(&self) -> impl Iterator<Item = &'static str> {
+        let schema = self.schema;
+        let names = self
+            .index
+            .into_iter()
+            .flat_map(|index| index.key.iter().chain(index.sort));
+        names.filter_map(|name| Some(schema.field(name)?.attribute))
+    }
+
+    /// Whether an item is in the range and has not expired.
+    fn is_wanted(&self, item: &Item, now: Timestamp) -> bool {
+        let bounds = self.range.as_ref().and_then(|range| range.bounds.as_ref());
+        bounds.is_none_or(|bounds| bounds.has(item)) && !self.schema.is_expired(item, now)
+    }
+
+    fn has_same_index_key(&self, entry: &Item, item: &Item) -> bool {
+        let mut attributes = self.index_attributes();
+        attributes.all(|name| entry.get(name) == item.get(name))
+    }
+
+    /// The key behind which a request begins to go on behind this item.
+    pub(super) fn start_behind(&self, item: &Item) -> Item {
+        let keys = [PARTITION_ATTRIBUTE, SORT_ATTRIBUTE].into_iter();
+        let mut start = Item::new();
+        for name in keys.chain(self.index_attributes()) {
+            if let Some(value) = item.get(name) {
+                start.insert(name, value.clone());
+            }
+        }
+        start
+    }
+}
