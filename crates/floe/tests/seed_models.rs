@@ -1,7 +1,10 @@
 //! Every example of the two documents that models come from, as a program. The tests are named after the
-//! sections.
+//! sections of the later one; those of the earlier are in `earlier`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "seed_models/earlier.rs"]
+mod earlier;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -754,4 +757,126 @@ async fn check_item_existence() {
         Ok::<_, Error>(())
     };
     db.transact(body).await.unwrap();
+}
+
+/// All or nothing, also when one of many writes is refused; and what was committed is there after a restart.
+#[tokio::test]
+async fn acid_properties() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = async || {
+        let db = Db::open(directory.path()).unwrap();
+        db.ensure_tables(&[Order::SCHEMA]).await.unwrap();
+        db
+    };
+    let count = async |db: &Db| db.scan::<Order>().all().await.unwrap().len();
+    {
+        let db = open().await;
+        let two = async |tx: &Tx| {
+            tx.create(coffee(uuid(1)))?;
+            tx.create(coffee(uuid(2))).map(drop)
+        };
+        db.transact(two).await.unwrap();
+        let half = async |tx: &Tx| {
+            tx.create(coffee(uuid(3)))?;
+            tx.create(coffee(uuid(1))).map(drop)
+        };
+        let error = db.transact(half).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        // What is not committed cannot be read, not even by the transaction's neighbours.
+        let unseen = async |tx: &Tx| {
+            tx.create(coffee(uuid(4)))?;
+            assert_eq!(count(&db).await, 2);
+            Err::<(), _>(Error::from(floe_store::Error::validation(
+                "changed my mind",
+            )))
+        };
+        db.transact(unseen).await.unwrap_err();
+    }
+    assert_eq!(count(&open().await).await, 2);
+}
+
+#[tokio::test]
+async fn write() {
+    let db = db(&[Order::SCHEMA]).await;
+    let create = async |tx: &Tx| {
+        let mut order = tx.create(coffee(uuid(1)))?;
+        order.quantity += 1;
+        Ok::<_, Error>(())
+    };
+    db.transact(create).await.unwrap();
+    let change = async |tx: &Tx| {
+        let mut order = tx.get::<Order>(uuid(1)).await?.unwrap();
+        order.product.set("tea".to_owned())
+    };
+    db.transact(change).await.unwrap();
+    let [order] = db.scan::<Order>().all().await.unwrap().try_into().unwrap();
+    assert_eq!((order.product.as_str(), order.quantity), ("tea", 2));
+}
+
+/// What the document says is missing: reads of several items at one moment, queries, scans and indexes.
+#[tokio::test]
+async fn unsupported_dynamodb_features() {
+    #[derive(Clone, Debug, PartialEq, Model)]
+    #[model(index(name = "by_team", key(team), sort(seconds)))]
+    struct Runner {
+        #[model(key)]
+        race: i64,
+        #[model(sort_key)]
+        name: String,
+        team: String,
+        seconds: i64,
+    }
+    let db = db(&[Runner::SCHEMA]).await;
+    let create = async |tx: &Tx| {
+        for (name, team, seconds) in [("Ann", "red", 61), ("Bo", "blue", 70), ("Cy", "red", 59)] {
+            let (name, team) = (name.to_owned(), team.to_owned());
+            tx.create(Runner {
+                race: 1,
+                name,
+                team,
+                seconds,
+            })?;
+        }
+        Ok::<_, Error>(())
+    };
+    db.transact(create).await.unwrap();
+    let body = async |tx: &Tx| {
+        let keys = [Runner::key((1, "Ann"))?, Runner::key((1, "Cy"))?];
+        let [ann, cy] = tx.get_many(keys).await?;
+        Ok::<_, Error>(*ann.unwrap().seconds + *cy.unwrap().seconds)
+    };
+    assert_eq!(db.transact(body).await.unwrap(), 120);
+    let names = |runners: Vec<Runner>| runners.into_iter().map(|r| r.name).collect::<Vec<_>>();
+    let later = db.query::<Runner>(|r| r.race.eq(1).and(r.name.gt("Ann")));
+    assert_eq!(names(later.all().await.unwrap()), ["Bo", "Cy"]);
+    let red = db
+        .query::<Runner>(|r| r.team.eq("red"))
+        .index(Runner::BY_TEAM);
+    assert_eq!(names(red.all().await.unwrap()), ["Cy", "Ann"]);
+    assert_eq!(db.scan::<Runner>().all().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn table_creation_and_persistence() {
+    use floe::model::tables::{InfrastructureFormat, infrastructure};
+
+    let schemas = [Order::SCHEMA, RaceResult::SCHEMA];
+    let template = infrastructure(&schemas, InfrastructureFormat::CloudFormation).unwrap();
+    assert!(template.contains("AWS::DynamoDB::Table") && template.contains("Retain"));
+    // A table that is there stays as it is, with what is in it, also when its model is no longer named.
+    let db = db(&[Order::SCHEMA]).await;
+    db.transact(async |tx| tx.create(coffee(uuid(1))).map(drop))
+        .await
+        .unwrap();
+    db.ensure_tables(&[RaceResult::SCHEMA]).await.unwrap();
+    assert_eq!(db.scan::<Order>().all().await.unwrap().len(), 1);
+    // A model whose key has changed is told so.
+    #[derive(Clone, Debug, PartialEq, Model)]
+    #[model(table = "Order")]
+    struct OtherOrder {
+        #[model(key)]
+        number: i64,
+    }
+    let error = db.ensure_tables(&[OtherOrder::SCHEMA]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Table);
 }
