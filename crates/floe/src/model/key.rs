@@ -178,8 +178,7 @@ pub(crate) fn sort_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
 
 /// Whether `_id` is a number: the key is a single number.
 pub(crate) fn has_number_id(schema: &Schema) -> bool {
-    let mut fields = schema.partition();
-    matches!((fields.next(), fields.next()), (Some(only), None) if only.kind == FieldKind::Number)
+    single(schema.partition()).is_some_and(|only| only.kind == FieldKind::Number)
 }
 
 /// Whether items of the model have a sort key.
@@ -225,18 +224,37 @@ pub(crate) fn encode_id(
     schema: &Schema,
     value: impl Fn(&FieldSchema) -> Result<Value>,
 ) -> Result<Value> {
-    let fields = partition_fields(schema);
-    if let (true, [only]) = (has_number_id(schema), fields.as_slice()) {
-        return value(only);
+    if let Some(only) = single(schema.partition()) {
+        return encode_single(schema, only, value(only)?);
     }
-    let parts = fields.iter().map(|field| {
-        let text = component_text(field, &value(field)?, false);
-        text.map_err(|e| Error::invalid(schema.model, field.name, &e))
-    });
-    let text = join(parts)?;
+    let fields = partition_fields(schema);
+    let text = join(schema, None, &fields, value, false)?;
     check_length(&text, PARTITION_KEY_BYTES_MAX)
-        .map_err(|e| Error::invalid(schema.model, whole(&fields, PARTITION_ATTRIBUTE), &e))?;
+        .map_err(|e| Error::invalid(schema.model, PARTITION_ATTRIBUTE, &e))?;
     Ok(Value::from(text))
+}
+
+/// The only field, if there is just one.
+fn single(mut fields: impl Iterator<Item = &'static FieldSchema>) -> Option<&'static FieldSchema> {
+    let first = fields.next()?;
+    fields.next().is_none().then_some(first)
+}
+
+/// A key of one component is the component: text and numbers are stored as they are.
+fn encode_single(schema: &Schema, field: &FieldSchema, value: Value) -> Result<Value> {
+    let invalid = |invalid| Error::invalid(schema.model, field.name, &invalid);
+    let text = match (field.kind, value) {
+        (FieldKind::Number, number) => return Ok(number),
+        (FieldKind::Text, Value::S(text)) => {
+            check_text(&text).map_err(invalid)?;
+            text
+        }
+        (_, value) => component_text(field, &value, false)
+            .map_err(invalid)?
+            .into(),
+    };
+    check_length(&text, PARTITION_KEY_BYTES_MAX).map_err(invalid)?;
+    Ok(Value::S(text))
 }
 
 fn encode_sort(
@@ -247,12 +265,8 @@ fn encode_sort(
         return Ok(None);
     }
     let fields = sort_fields(schema);
-    let parts = fields.iter().map(|field| {
-        let text = sort_text(schema, field, &value(field)?);
-        text.map_err(|e| Error::invalid(schema.model, field.name, &e))
-    });
-    let constant = schema.sort_constant.map(|text| Ok(text.to_owned()));
-    let text = join(constant.into_iter().chain(parts))?;
+    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
+    let text = join(schema, schema.sort_constant, &fields, value, ordered)?;
     check_length(&text, SORT_KEY_BYTES_MAX)
         .map_err(|e| Error::invalid(schema.model, whole(&fields, SORT_ATTRIBUTE), &e))?;
     Ok(Some(Value::from(text)))
@@ -276,9 +290,30 @@ fn check_length(text: &str, bytes_max: usize) -> Result<(), Invalid> {
     }
 }
 
-fn join(parts: impl Iterator<Item = Result<String>>) -> Result<String> {
-    let parts: Vec<String> = parts.collect::<Result<_>>()?;
-    Ok(parts.join("\0"))
+/// The texts of the components, after the constant, with NUL between them.
+fn join(
+    schema: &Schema,
+    constant: Option<&str>,
+    fields: &[&'static FieldSchema],
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+    ordered: bool,
+) -> Result<String> {
+    let mut joined = constant.unwrap_or_default().to_owned();
+    for (at, field) in fields.iter().enumerate() {
+        if at > 0 || constant.is_some() {
+            joined.push(SEPARATOR);
+        }
+        let text = component_text(field, &value(field)?, ordered);
+        joined += &text.map_err(|e| Error::invalid(schema.model, field.name, &e))?;
+    }
+    Ok(joined)
+}
+
+fn check_text(text: &str) -> Result<(), Invalid> {
+    match text.contains(SEPARATOR) {
+        true => Err(Invalid::new("text in a key cannot contain NUL")),
+        false => Ok(()),
+    }
 }
 
 /// The text of a component of a sort key.
@@ -301,14 +336,14 @@ pub(crate) fn sort_text(
 /// The text of a component. Different values of a field have different texts.
 fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<String, Invalid> {
     match value {
-        Value::S(text) if text.contains(SEPARATOR) => {
-            Err(Invalid::new("text in a key cannot contain NUL"))
+        Value::S(text) => {
+            check_text(text)?;
+            // Where a component can be text or something else, text that looks like the other is quoted.
+            match field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
+                true => to_json_text(value),
+                false => Ok(text.to_string()),
+            }
         }
-        // Where a component can be text or something else, text that looks like the other is quoted.
-        Value::S(text) if field.kind == FieldKind::Other && read_other(text, ordered).is_some() => {
-            to_json_text(value)
-        }
-        Value::S(text) => Ok(text.to_string()),
         Value::N(number) if ordered => Ok(ordered_number(number)),
         other => to_json_text(other),
     }
@@ -370,7 +405,10 @@ fn id_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Val
     match item.get(PARTITION_ATTRIBUTE)? {
         number @ Value::N(_) if has_number_id(schema) => Some(number.clone()),
         Value::S(text) if !has_number_id(schema) => {
-            let part = part_of(text, &partition_fields(schema), field)?;
+            let part = match single(schema.partition()) {
+                Some(_) => check_text(text).is_ok().then_some(text.as_str())?,
+                None => part_of(text, &partition_fields(schema), field)?,
+            };
             read_text(field, part, false)
         }
         _ => None,
@@ -394,9 +432,9 @@ fn part_of<'t>(
     fields: &[&'static FieldSchema],
     field: &FieldSchema,
 ) -> Option<&'t str> {
-    let parts: Vec<&str> = text.split(SEPARATOR).collect();
     let at = fields.iter().position(|other| other.name == field.name)?;
-    (parts.len() == fields.len()).then_some(*parts.get(at)?)
+    let parts = text.split(SEPARATOR);
+    (parts.clone().count() == fields.len()).then_some(parts.clone().nth(at)?)
 }
 
 #[cfg(test)]

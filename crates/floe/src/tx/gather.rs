@@ -1,17 +1,16 @@
 //! Single reads that are waited for at the same time go out as one request.
 //!
 //! A read queues its key and lets the other futures of the task have a turn. The first that comes back
-//! reads for all that have queued meanwhile.
+//! reads for all that have queued meanwhile. Most reads come back alone and are sent as they are.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use floe_store::Item;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{BatchGetItem, GetItem};
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 
 use super::backoff::Backoff;
 use crate::db::Db;
@@ -20,23 +19,41 @@ use crate::error::Result;
 /// How often a batch may be answered with nothing before the read fails.
 const EMPTY_ANSWERS_MAX: u32 = 8;
 
-/// The reads of one transaction that wait to be sent.
+/// The reads of one transaction that wait to be sent, or for somebody else who has sent them.
 #[derive(Default)]
 pub(crate) struct Gather {
     queue: Mutex<Queue>,
+    /// Told whenever there are answers.
+    answered: Notify,
 }
 
 #[derive(Default)]
 struct Queue {
     next: u64,
-    waiting: VecDeque<Ticket>,
+    waiting: Vec<Ticket>,
+    answers: Vec<(u64, Answer)>,
 }
 
 /// A read that waits.
 struct Ticket {
     id: u64,
     request: Request,
-    answer: oneshot::Sender<Result<Option<Item>>>,
+}
+
+/// What one who read for others has to say.
+enum Answer {
+    Read(Result<Option<Item>>),
+    /// It was given up before it had read.
+    GivenUp(Request),
+}
+
+/// Who sends a read.
+enum Sender<'g> {
+    /// The one who asked, and for nobody else.
+    Alone(Request),
+    /// The one who asked, and for others too.
+    ForAll(Batch<'g>),
+    Another,
 }
 
 /// What to read.
@@ -49,55 +66,77 @@ pub(crate) struct Request {
 
 impl Gather {
     /// Reads an item, together with all that are asked for at the same time.
-    pub(crate) async fn read(&self, db: &Db, request: Request) -> Result<Option<Item>> {
+    pub(crate) async fn read(&self, db: &Db, mut request: Request) -> Result<Option<Item>> {
         loop {
-            let (id, answer) = self.enqueue(request.clone());
-            let mut leaves = Leave { gather: self, id };
+            let place = self.enqueue(request);
             give_way().await;
-            if let Some(batch) = self.take_batch(id) {
-                send(db, batch).await;
-            }
-            let answered = answer.await;
-            leaves.id = u64::MAX;
-            // The one that read for all was dropped before it had answered: read again.
-            if let Ok(item) = answered {
-                return item;
+            match self.sender(place.id) {
+                Sender::Alone(request) => return get(db, request).await,
+                Sender::ForAll(batch) => return batch.send(db, place.id).await,
+                Sender::Another => match self.answer(place.id).await {
+                    Answer::Read(item) => return item,
+                    Answer::GivenUp(again) => request = again,
+                },
             }
         }
     }
 
-    fn enqueue(&self, request: Request) -> (u64, oneshot::Receiver<Result<Option<Item>>>) {
-        let (sender, receiver) = oneshot::channel();
+    fn enqueue(&self, request: Request) -> Place<'_> {
         let mut queue = self.lock();
         let id = queue.next;
         queue.next += 1;
-        queue.waiting.push_back(Ticket {
-            id,
-            request,
-            answer: sender,
-        });
-        (id, receiver)
+        queue.waiting.push(Ticket { id, request });
+        Place { gather: self, id }
     }
 
-    /// All that waits, if this one is among it: else somebody else is reading for it.
-    fn take_batch(&self, id: u64) -> Option<VecDeque<Ticket>> {
+    /// Takes all that waits, if this one is among it: else somebody else is reading for it.
+    fn sender(&self, id: u64) -> Sender<'_> {
         let mut queue = self.lock();
-        let is_waiting = queue.waiting.iter().any(|ticket| ticket.id == id);
-        is_waiting.then(|| std::mem::take(&mut queue.waiting))
+        if !queue.waiting.iter().any(|ticket| ticket.id == id) {
+            return Sender::Another;
+        }
+        match queue.waiting.len() {
+            1 => match queue.waiting.pop() {
+                Some(ticket) => Sender::Alone(ticket.request),
+                None => Sender::Another,
+            },
+            _ => Sender::ForAll(Batch {
+                gather: self,
+                tickets: std::mem::take(&mut queue.waiting),
+            }),
+        }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+    async fn answer(&self, id: u64) -> Answer {
+        loop {
+            // Waiting begins before looking, so that no answer is missed.
+            let answered = self.answered.notified();
+            if let Some(answer) = self.lock().take_answer(id) {
+                return answer;
+            }
+            answered.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes the ticket of a read out of the queue when the read is dropped.
-struct Leave<'a> {
-    gather: &'a Gather,
+impl Queue {
+    fn take_answer(&mut self, id: u64) -> Option<Answer> {
+        let at = self.answers.iter().position(|(other, _)| *other == id)?;
+        Some(self.answers.swap_remove(at).1)
+    }
+}
+
+/// The place of a read in the queue, which is free again when the read is dropped.
+struct Place<'g> {
+    gather: &'g Gather,
     id: u64,
 }
 
-impl Drop for Leave<'_> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut queue = self.gather.lock();
         queue.waiting.retain(|ticket| ticket.id != self.id);
@@ -117,40 +156,54 @@ async fn give_way() {
     .await;
 }
 
-/// Reads for all tickets. What is not answered because this is dropped, is told so by the dropped sender.
-async fn send(db: &Db, batch: VecDeque<Ticket>) {
-    let (consistent, eventual): (Vec<_>, Vec<_>) = batch
-        .into_iter()
-        .partition(|ticket| ticket.request.consistent);
-    for mut tickets in [consistent, eventual] {
-        while !tickets.is_empty() {
-            let rest = tickets.split_off(tickets.len().min(BATCH_GET_ITEMS_MAX));
-            send_some(db, tickets).await;
-            tickets = rest;
+/// Reads that one sends for all. Those that it has not answered when it is dropped are given up.
+struct Batch<'g> {
+    gather: &'g Gather,
+    tickets: Vec<Ticket>,
+}
+
+impl Batch<'_> {
+    /// Reads for all tickets. Gives the answer to the one who sends.
+    async fn send(mut self, db: &Db, own: u64) -> Result<Option<Item>> {
+        let mut own_answer = None;
+        while let Some(first) = self.tickets.first() {
+            let consistent = first.request.consistent;
+            let alike = |ticket: &&Ticket| ticket.request.consistent == consistent;
+            let some = self.tickets.iter().filter(alike).take(BATCH_GET_ITEMS_MAX);
+            let (ids, requests): (Vec<u64>, Vec<Request>) = some
+                .map(|ticket| (ticket.id, ticket.request.clone()))
+                .unzip();
+            let found = batch_get(db, &requests).await;
+            self.tickets.retain(|ticket| !ids.contains(&ticket.id));
+            let mut queue = self.gather.lock();
+            for (at, id) in ids.into_iter().enumerate() {
+                let item = match &found {
+                    Ok(items) => Ok(items.get(at).cloned().flatten()),
+                    Err(error) => Err(error.clone()),
+                };
+                match id == own {
+                    true => own_answer = Some(item),
+                    false => queue.answers.push((id, Answer::Read(item))),
+                }
+            }
+            drop(queue);
+            self.gather.answered.notify_waiters();
         }
+        own_answer.unwrap_or(Ok(None))
     }
 }
 
-async fn send_some(db: &Db, mut tickets: Vec<Ticket>) {
-    if tickets.len() == 1
-        && let Some(ticket) = tickets.pop()
-    {
-        let found = get(db, ticket.request).await;
-        // Nobody waits any more: then nobody misses it.
-        let _gone = ticket.answer.send(found);
-        return;
-    }
-    let requests: Vec<_> = tickets
-        .iter()
-        .map(|ticket| ticket.request.clone())
-        .collect();
-    let found = batch_get(db, &requests).await;
-    for (at, ticket) in tickets.into_iter().enumerate() {
-        let item = match &found {
-            Ok(items) => Ok(items.get(at).cloned().flatten()),
-            Err(error) => Err(error.clone()),
-        };
-        let _gone = ticket.answer.send(item);
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if self.tickets.is_empty() {
+            return;
+        }
+        let given_up = std::mem::take(&mut self.tickets);
+        let given_up = given_up
+            .into_iter()
+            .map(|ticket| (ticket.id, Answer::GivenUp(ticket.request)));
+        self.gather.lock().answers.extend(given_up);
+        self.gather.answered.notify_waiters();
     }
 }
 
