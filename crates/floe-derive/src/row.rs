@@ -61,6 +61,11 @@ pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
 fn methods(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
     let (name, key) = (row_name(model), key_of(model));
+    let bounds = bounds(model, &quote!(::core::clone::Clone));
+    let values = model.fields.iter().map(|field| {
+        let (ident, ty) = (&field.ident, &field.ty);
+        quote!(#ident: <#ty as ::core::clone::Clone>::clone(&self.#ident))
+    });
     quote! {
         #[allow(dead_code, reason = "generated for every model, used by some")]
         impl #name<'_> {
@@ -76,6 +81,15 @@ fn methods(model: &ModelDef) -> TokenStream {
             /// `InvalidField` when what is stored is not allowed in a key.
             #vis fn key(&self) -> #krate::error::Result<#krate::model::Key<#ident>> {
                 #key
+            }
+
+            /// The plain value, with which one can leave the transaction. It reads every field, so the
+            /// commit depends on all of them.
+            #vis fn to_model(&self) -> #ident
+            where
+                #(#bounds,)*
+            {
+                #ident { #(#values,)* }
             }
         }
     }
@@ -112,16 +126,19 @@ fn drop(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// A row can be printed if all its fields can be. The bounds have a lifetime that nothing uses because a
-/// bound without any would be an error where it does not hold, instead of leaving the trait out.
+/// Bounds on the types of all fields. They have a lifetime that nothing uses because a bound without any
+/// would be an error where it does not hold, instead of leaving out what depends on it.
+fn bounds(model: &ModelDef, bound: &TokenStream) -> Vec<TokenStream> {
+    let types = model.fields.iter().map(|field| &field.ty);
+    types.map(|ty| quote!(for<'any> #ty: #bound)).collect()
+}
+
+/// A row can be printed if all its fields can be.
 fn debug(model: &ModelDef) -> TokenStream {
     let name = row_name(model);
     let text = name.to_string();
     let formatter = mixed("formatter");
-    let bounds = model.fields.iter().map(|field| {
-        let ty = &field.ty;
-        quote!(for<'any> #ty: ::core::fmt::Debug)
-    });
+    let bounds = bounds(model, &quote!(::core::fmt::Debug));
     let fields = model.fields.iter().map(|field| {
         let FieldDef { name, ident, .. } = field;
         quote!(.field(#name, &self.#ident))

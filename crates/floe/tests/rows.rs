@@ -383,3 +383,18 @@ async fn a_read_that_is_throttled_lets_the_body_run_again() {
         )
     ));
 }
+
+#[tokio::test]
+async fn a_row_gives_its_plain_value() {
+    let world = world(Capabilities::dynamodb()).await;
+    let body = async |tx: &Tx| {
+        let a = tx.get::<Player>("a").await?.unwrap();
+        tx.create(player("c", 1))?;
+        Ok::<_, Error>(a.to_model())
+    };
+    assert_eq!(world.db.transact(body).await.unwrap(), player("a", 1));
+    // All of it was read, so all of it is checked.
+    let sent = world.recording.take();
+    let check = "IF attribute_exists(_id) AND level = 1 AND attribute_not_exists(guild)";
+    assert!(sent.get(1).unwrap().contains(check), "{sent:?}");
+}

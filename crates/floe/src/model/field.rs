@@ -241,6 +241,15 @@ macro_rules! increment {
 
 increment!(i8 i16 i32 i64 u8 u16 u32 u64);
 
+impl Increment for Number {
+    fn amount(self) -> Number {
+        self
+    }
+    fn plus(self, amount: Self) -> Option<Self> {
+        self.checked_add(amount).ok()
+    }
+}
+
 impl<T: Increment> Field<T> {
     /// Adds to whatever is stored when the transaction commits. No lock is taken on the field, even if it
     /// was read before, so that concurrent increments never conflict.
