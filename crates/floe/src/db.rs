@@ -8,6 +8,7 @@ use std::time::Duration;
 use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Engine, Env};
 
+use crate::cache::{CacheEngine, CacheOptions, CacheStats};
 use crate::error::Result;
 use crate::tx::Tx;
 use crate::tx::body::TxBody;
@@ -25,6 +26,8 @@ struct Inner {
     engine: Arc<dyn Engine>,
     env: Env,
     timer: Arc<dyn Timer>,
+    /// The engine once more, if it is a cache around the engine that was given.
+    cache: Option<Arc<CacheEngine>>,
 }
 
 /// Lets time pass. A test brings its own, so that no test sleeps.
@@ -70,8 +73,64 @@ impl Db {
     /// A database on any engine, with time and randomness of one's own.
     pub fn with_parts(engine: Arc<dyn Engine>, env: Env, timer: Arc<dyn Timer>) -> Self {
         Self {
-            inner: Arc::new(Inner { engine, env, timer }),
+            inner: Arc::new(Inner {
+                engine,
+                env,
+                timer,
+                cache: None,
+            }),
         }
+    }
+
+    /// Answers [eventual](crate::Tx::eventual) reads from memory where it can: see [`cache`](crate::cache).
+    ///
+    /// What is written through the returned database and its copies, and only that, is seen at once.
+    ///
+    /// ```
+    /// use floe::{Db, Error, Model, Tx, cache::CacheOptions};
+    ///
+    /// #[derive(Model)]
+    /// struct Product {
+    ///     #[model(key)]
+    ///     name: String,
+    ///     price: u32,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let db = Db::memory()?.with_read_cache(CacheOptions::new());
+    /// db.ensure_tables(&[Product::SCHEMA]).await?;
+    /// let create = async |tx: &Tx| tx.create(Product { name: "tea".to_owned(), price: 3 }).map(drop);
+    /// db.transact(create).await?;
+    ///
+    /// let price = async |tx: &Tx| {
+    ///     let tea = tx.eventual().get::<Product>("tea").await?;
+    ///     Ok::<_, Error>(tea.map(|tea| *tea.price))
+    /// };
+    /// assert_eq!(db.transact(price).await?, Some(3));
+    /// assert_eq!(db.transact(price).await?, Some(3));
+    /// let stats = db.read_cache().expect("there is one");
+    /// assert_eq!((stats.misses, stats.hits), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_read_cache(self, options: CacheOptions) -> Self {
+        let cache = Arc::new(CacheEngine::new(self.inner.engine.clone(), options));
+        Self {
+            inner: Arc::new(Inner {
+                engine: cache.clone(),
+                env: self.inner.env.clone(),
+                timer: self.inner.timer.clone(),
+                cache: Some(cache),
+            }),
+        }
+    }
+
+    /// What the read cache has done and what it holds, if there is one.
+    pub fn read_cache(&self) -> Option<CacheStats> {
+        let cache = self.inner.cache.as_ref()?;
+        Some(cache.stats())
     }
 
     /// The engine.
