@@ -27,10 +27,12 @@
 //! # What it costs
 //!
 //! An update that returns nothing is sent so that it returns the new image, which costs no capacity but
-//! brings the item over the wire. The first put into a table whose key has not been seen describes the
-//! table.
+//! brings the item over the wire. An eventual read of an item that was forgotten because it was written
+//! costs as much as a consistent one, once. The first put into a table whose key has not been seen
+//! describes the table.
 //!
-//! What is not here: the bookkeeping ([`shelf`]), the reads ([`read`]) and the writes ([`write`]).
+//! What is where: `shelf` keeps the items and knows what may be kept, `read` and `write` take requests
+//! past it. What is not here: expiry. An item that has expired is hidden above.
 
 mod read;
 mod shelf;
@@ -183,28 +185,24 @@ impl CacheEngine {
         self.lock().learn_key(&table.name, names);
     }
 
-    /// Changes a table, of which nothing that was known before or is read meanwhile is kept.
+    /// Changes a table, of which nothing is kept that was known or begun before the end.
     async fn change(
         &self,
         table_name: String,
         change: impl for<'a> FnOnce(&'a dyn Engine) -> BoxFuture<'a, Result<TableDescription>> + Send,
     ) -> Result<TableDescription> {
-        let _forgets = Forgets::begin(self, table_name);
+        let _forgets = Forgets {
+            cache: self,
+            table_name,
+        };
         change(&*self.inner).await
     }
 }
 
-/// Forgets a table before it is changed and after, also if nobody waits for the end.
+/// Forgets a table when its change has ended, also if nobody waited for the end.
 struct Forgets<'c> {
     cache: &'c CacheEngine,
     table_name: String,
-}
-
-impl<'c> Forgets<'c> {
-    fn begin(cache: &'c CacheEngine, table_name: String) -> Self {
-        cache.lock().drop_table(&table_name);
-        Self { cache, table_name }
-    }
 }
 
 impl Drop for Forgets<'_> {

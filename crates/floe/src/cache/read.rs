@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use floe_store::limits::BATCH_GET_BYTES_MAX;
 use floe_store::op::{BatchGetItem, BatchGetItemOutput, GetItem, GetItemOutput, KeysAndAttributes};
+use floe_store::size::item_size;
 use floe_store::{Item, Name, Result, Timestamp};
 
 use super::CacheEngine;
@@ -56,7 +58,7 @@ impl CacheEngine {
         if input.validate().is_err() {
             return self.inner.batch_get_item(input).await;
         }
-        let (mut answered, fills) = self.begin_batch(&mut input);
+        let (answered, fills) = self.begin_batch(&mut input);
         let mut output = match input.requests.is_empty() {
             true => BatchGetItemOutput::default(),
             false => self.inner.batch_get_item(input).await?,
@@ -67,19 +69,14 @@ impl CacheEngine {
                 unprocessed.consistent = fill.asked_consistent;
             }
         }
-        for (table, items) in &mut answered {
-            output.items.entry(table.clone()).or_default().append(items);
-        }
+        join(&mut output, answered);
         Ok(output)
     }
 
-    /// Takes out of a batch what can be answered: the items by table, and what to keep of the rest.
-    fn begin_batch(
-        &self,
-        input: &mut BatchGetItem,
-    ) -> (BTreeMap<String, Vec<Item>>, BTreeMap<String, Fill>) {
+    /// Takes out of a batch what can be answered, by table, and says what to keep of the rest.
+    fn begin_batch(&self, input: &mut BatchGetItem) -> (Answers, BTreeMap<String, Fill>) {
         let now = self.inner.now();
-        let (mut answered, mut fills) = (BTreeMap::new(), BTreeMap::new());
+        let (mut answered, mut fills) = (Answers::new(), BTreeMap::new());
         let tells_cost = input.return_capacity.is_wanted();
         let mut shelf = self.lock();
         for (table, request) in &mut input.requests {
@@ -88,8 +85,8 @@ impl CacheEngine {
             }
             let asked_consistent = request.consistent;
             if !asked_consistent && !tells_cost {
-                let items = take_answered(&mut shelf, table, request, now);
-                answered.insert(table.clone(), items);
+                let known = take_known(&mut shelf, table, request, now);
+                answered.insert(table.clone(), known);
             }
             let mut keys = request.keys.clone();
             if asked_consistent {
@@ -164,28 +161,45 @@ struct Fill {
     asked_consistent: bool,
 }
 
-/// Takes the keys out of a request that the cache can answer, and returns their items. If any of the rest
-/// was written lately, the rest is read consistently.
-fn take_answered(
+/// The keys that the cache has answered, with their items, by table.
+type Answers = BTreeMap<String, Vec<(Item, Item)>>;
+
+/// Takes the keys out of a request that the cache can answer, and returns those that have an item. If any
+/// of the rest was written lately, the rest is read consistently.
+fn take_known(
     shelf: &mut Shelf,
     table: &str,
     request: &mut KeysAndAttributes,
     now: Timestamp,
-) -> Vec<Item> {
-    let mut items = Vec::new();
-    let mut consistent = false;
-    request
-        .keys
-        .retain(|key| match shelf.look(table, key, now) {
-            Look::Hit(item) => {
-                items.extend(item);
-                false
-            }
+) -> Vec<(Item, Item)> {
+    let (mut known, mut rest) = (Vec::new(), Vec::new());
+    for key in std::mem::take(&mut request.keys) {
+        match shelf.look(table, &key, now) {
+            Look::Hit(item) => known.extend(item.map(|item| (key, item))),
             Look::Miss { written_lately } => {
-                consistent |= written_lately;
-                true
+                request.consistent |= written_lately;
+                rest.push(key);
             }
-        });
-    request.consistent = consistent;
-    items
+        }
+    }
+    request.keys = rest;
+    known
+}
+
+/// Adds what the cache has answered, as far as an answer has room.
+fn join(output: &mut BatchGetItemOutput, answers: Answers) {
+    let bytes: usize = output.items.values().flatten().map(item_size).sum();
+    let mut room = BATCH_GET_BYTES_MAX.saturating_sub(bytes);
+    for (table, known) in answers {
+        let items = output.items.entry(table.clone()).or_default();
+        for (key, item) in known {
+            if let Some(left) = room.checked_sub(item_size(&item)) {
+                room = left;
+                items.push(item);
+            } else {
+                let unprocessed = output.unprocessed.entry(table.clone());
+                unprocessed.or_default().keys.push(key);
+            }
+        }
+    }
 }
