@@ -8,6 +8,7 @@ use std::time::Duration;
 use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Engine, Env};
 
+use crate::cache::{CacheEngine, CacheOptions, CacheStats};
 use crate::error::Result;
 use crate::model::Model;
 use crate::model::query::{self, CursorKey, Predicate};
@@ -23,10 +24,13 @@ pub struct Db {
     inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 struct Inner {
     engine: Arc<dyn Engine>,
     env: Env,
     timer: Arc<dyn Timer>,
+    /// The engine once more, if it is a cache around the engine that was given.
+    cache: Option<Arc<CacheEngine>>,
     cursor_key: CursorKey,
 }
 
@@ -78,9 +82,51 @@ impl Db {
                 engine,
                 env,
                 timer,
+                cache: None,
                 cursor_key: CursorKey::new(&random),
             }),
         }
+    }
+
+    /// Answers [eventual](crate::Tx::eventual) reads from memory where it can: see [`cache`](crate::cache).
+    ///
+    /// What is written through the returned database and its copies, and only that, is seen at once.
+    ///
+    /// ```
+    /// use floe::{Db, Error, Model, Tx, cache::CacheOptions};
+    ///
+    /// #[derive(Model)]
+    /// struct Product {
+    ///     #[model(key)]
+    ///     name: String,
+    ///     price: u32,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let db = Db::memory()?.with_read_cache(CacheOptions::new());
+    /// db.ensure_tables(&[Product::SCHEMA]).await?;
+    /// let create = async |tx: &Tx| tx.create(Product { name: "tea".to_owned(), price: 3 }).map(drop);
+    /// db.transact(create).await?;
+    ///
+    /// let price = async |tx: &Tx| {
+    ///     let tea = tx.eventual().get::<Product>("tea").await?;
+    ///     Ok::<_, Error>(tea.map(|tea| *tea.price))
+    /// };
+    /// assert_eq!(db.transact(price).await?, Some(3));
+    /// assert_eq!(db.transact(price).await?, Some(3));
+    /// let stats = db.read_cache().expect("there is one");
+    /// assert_eq!((stats.misses, stats.hits), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_read_cache(self, options: CacheOptions) -> Self {
+        let cache = Arc::new(CacheEngine::new(self.inner.engine.clone(), options));
+        self.with(|inner| {
+            inner.engine = cache.clone();
+            inner.cache = Some(cache);
+        })
     }
 
     /// The same database, whose cursors are signed with this key. Without it the key is made up when the
@@ -88,14 +134,20 @@ impl Db {
     /// secret, 32 random bytes long, and the same for all who serve the same clients.
     #[must_use]
     pub fn with_cursor_key(self, key: &[u8]) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                engine: self.inner.engine.clone(),
-                env: self.inner.env.clone(),
-                timer: self.inner.timer.clone(),
-                cursor_key: CursorKey::new(key),
-            }),
-        }
+        self.with(|inner| inner.cursor_key = CursorKey::new(key))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.inner);
+        change(&mut inner);
+        let inner = Arc::new(inner);
+        Self { inner }
+    }
+
+    /// What the read cache has done and what it holds, if there is one.
+    pub fn read_cache(&self) -> Option<CacheStats> {
+        let cache = self.inner.cache.as_ref()?;
+        Some(cache.stats())
     }
 
     /// The engine.

@@ -880,3 +880,26 @@ async fn table_creation_and_persistence() {
     let error = db.ensure_tables(&[OtherOrder::SCHEMA]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Table);
 }
+
+#[tokio::test]
+async fn dax() {
+    let db = db(&[Order::SCHEMA]).await;
+    let db = db.with_read_cache(floe::cache::CacheOptions::new());
+    db.transact(async |tx| tx.create(coffee(uuid(1))).map(drop))
+        .await
+        .unwrap();
+    let read = async |tx: &Tx| {
+        let order = tx.eventual().get::<Order>(uuid(1)).await?.unwrap();
+        Ok::<_, Error>(*order.quantity)
+    };
+    assert_eq!(db.transact(read).await.unwrap(), 1);
+    assert_eq!(db.transact(read).await.unwrap(), 1);
+    assert_eq!(db.read_cache().unwrap().hits, 1);
+    // What this process writes, it sees.
+    let change = async |tx: &Tx| {
+        tx.get::<Order>(uuid(1)).await?.unwrap().quantity += 1;
+        Ok::<_, Error>(())
+    };
+    db.transact(change).await.unwrap();
+    assert_eq!(db.transact(read).await.unwrap(), 2);
+}

@@ -1,0 +1,170 @@
+//! An engine around an engine that holds requests until it is told to let them pass.
+
+use std::sync::{Arc, Mutex};
+
+use floe_store::op::*;
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Error, Result, Timestamp};
+use tokio::sync::oneshot;
+
+/// The engine, and what it does to requests.
+pub(crate) struct Gate {
+    inner: Arc<dyn Engine>,
+    doors: Mutex<Vec<Door>>,
+    /// Makes every read eventual that does not ask for its cost.
+    pub(crate) makes_eventual: bool,
+    /// Refuses to describe tables.
+    pub(crate) is_secretive: bool,
+}
+
+/// Where a request is held.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Side {
+    /// Before the engine sees it.
+    Before,
+    /// After the engine has answered.
+    After,
+}
+
+struct Door {
+    operation: &'static str,
+    side: Side,
+    arrived: oneshot::Sender<()>,
+    opened: oneshot::Receiver<()>,
+}
+
+/// A request that is or will be held.
+pub(crate) struct Held {
+    arrived: oneshot::Receiver<()>,
+    opened: oneshot::Sender<()>,
+}
+
+impl Held {
+    /// Comes back when the request is at the door.
+    pub(crate) async fn arrived(&mut self) {
+        (&mut self.arrived).await.unwrap();
+    }
+
+    /// Lets the request pass.
+    pub(crate) fn open(self) {
+        self.opened.send(()).unwrap();
+    }
+}
+
+impl Gate {
+    pub(crate) fn new(inner: Arc<dyn Engine>) -> Self {
+        Self {
+            inner,
+            doors: Mutex::default(),
+            makes_eventual: false,
+            is_secretive: false,
+        }
+    }
+
+    /// Holds the next request of that operation.
+    pub(crate) fn hold(&self, operation: &'static str, side: Side) -> Held {
+        let (arrived, seen) = oneshot::channel();
+        let (open, opened) = oneshot::channel();
+        self.doors.lock().unwrap().push(Door {
+            operation,
+            side,
+            arrived,
+            opened,
+        });
+        Held {
+            arrived: seen,
+            opened: open,
+        }
+    }
+
+    fn door(&self, operation: &str) -> Option<Door> {
+        let mut doors = self.doors.lock().unwrap();
+        let at = doors.iter().position(|door| door.operation == operation)?;
+        Some(doors.remove(at))
+    }
+
+    async fn pass<T>(&self, operation: &str, request: BoxFuture<'_, Result<T>>) -> Result<T> {
+        let Some(door) = self.door(operation) else {
+            return request.await;
+        };
+        if door.side == Side::Before {
+            door.arrived.send(()).unwrap();
+            door.opened.await.unwrap();
+            return request.await;
+        }
+        let answer = request.await;
+        door.arrived.send(()).unwrap();
+        door.opened.await.unwrap();
+        answer
+    }
+}
+
+macro_rules! gated {
+    ($($operation:ident($input:ident: $type:ty) -> $output:ty;)*) => {$(
+        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(self.pass(stringify!($operation), self.inner.$operation($input)))
+        }
+    )*};
+}
+
+impl Engine for Gate {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn get_item(&self, mut input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
+        if self.makes_eventual && !input.return_capacity.is_wanted() {
+            input.consistent = false;
+        }
+        Box::pin(self.pass("get_item", self.inner.get_item(input)))
+    }
+
+    fn batch_get_item(&self, mut input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
+        let asked = input.requests.clone();
+        if self.makes_eventual && !input.return_capacity.is_wanted() {
+            for request in input.requests.values_mut() {
+                request.consistent = false;
+            }
+        }
+        Box::pin(async move {
+            let request = self.inner.batch_get_item(input);
+            let mut output = self.pass("batch_get_item", request).await?;
+            for (table, unprocessed) in &mut output.unprocessed {
+                unprocessed.consistent = asked[table].consistent;
+            }
+            Ok(output)
+        })
+    }
+
+    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        if self.is_secretive {
+            let refusal = Error::Unsupported("not allowed".to_owned());
+            return Box::pin(async move { Err(refusal) });
+        }
+        self.inner.describe_table(table_name)
+    }
+
+    gated! {
+        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput;
+        write_item(input: WriteItem) -> WriteItemOutput;
+        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput;
+        transact_write_items(input: TransactWriteItems) -> TransactWriteItemsOutput;
+        query(input: Query) -> Page;
+        scan(input: Scan) -> Page;
+        create_table(input: CreateTable) -> TableDescription;
+        update_table(input: UpdateTable) -> TableDescription;
+        delete_table(table_name: String) -> TableDescription;
+        list_tables(input: ListTables) -> ListTablesOutput;
+        update_time_to_live(input: UpdateTimeToLive) -> TableDescription;
+        update_tags(input: UpdateTags) -> ();
+        list_streams(input: ListStreams) -> ListStreamsOutput;
+        describe_stream(input: DescribeStream) -> StreamDescription;
+        get_shard_iterator(input: GetShardIterator) -> String;
+        get_records(input: GetRecords) -> GetRecordsOutput;
+        hold_changes(input: HoldChanges) -> ();
+    }
+}
