@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use floe_examples::{Fallible, arguments};
 use floe_local::LocalEngine;
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path as At, Update};
 use floe_store::op::{
@@ -17,29 +18,20 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Engine, Error, Item, TableDef};
 
 const USAGE: &str = "\
+Usage: cargo run [-- DIR]
+
 A tour of the embedded engine. Without DIR, in a temporary directory that is removed at the end; with DIR,
 the data stays there to be looked at.";
 
-type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
-
 #[tokio::main]
 async fn main() -> Fallible {
+    let Some(args) = arguments(USAGE, 1)? else {
+        return Ok(());
+    };
     let temporary = tempfile::tempdir()?;
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let folder = match args.as_slice() {
-        [] => temporary.path().join("store"),
-        [folder] if !folder.to_string_lossy().starts_with('-') => PathBuf::from(folder),
-        _ => {
-            println!("Usage: cargo run [-- DIR]\n\n{USAGE}");
-            let asked = args
-                .first()
-                .is_some_and(|arg| arg == "--help" || arg == "-h");
-            return if asked {
-                Ok(())
-            } else {
-                Err("expected at most a directory".into())
-            };
-        }
+    let folder = match args.first() {
+        None => temporary.path().join("store"),
+        Some(folder) => PathBuf::from(folder),
     };
     println!("The store is the directory {}.", folder.display());
 

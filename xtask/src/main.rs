@@ -85,6 +85,12 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl From<floe::Error> for Failure {
+    fn from(error: floe::Error) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
 impl From<floe_store::Error> for Failure {
     fn from(error: floe_store::Error) -> Self {
         Self::Broken(error.to_string())

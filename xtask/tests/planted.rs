@@ -130,6 +130,7 @@ fn every_check_explains_itself() {
         "model",
         "io-errors",
         "power-cut",
+        "infrastructure",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -1,9 +1,9 @@
 //! The patch: values for some of the fields, for writes without a read. Keys never change, so they have no
-//! place in it.
+//! place in it: what sets them exists only to tell so.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::Ident;
+use syn::{Ident, Path};
 
 use crate::parse::{FieldDef, ModelDef};
 use crate::rules::{mixed, rules_name};
@@ -32,11 +32,14 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
     let (krate, ident, name) = (&model.krate, &model.ident, patch_name(model));
     let setters = model.plain().map(setter);
+    let components = model.components().into_iter();
+    let refusals = components.map(|field| refusal(field, krate));
     let patch = mixed("patch");
     quote! {
         #[allow(dead_code, reason = "generated for every field, used by some")]
         impl #name {
             #(#setters)*
+            #(#refusals)*
         }
 
         #[automatically_derived]
@@ -65,6 +68,21 @@ fn setter(field: &FieldDef) -> TokenStream {
         #vis fn #ident(mut self, #value: #parameter) -> Self {
             self.__patch.set(&#rules, &#own);
             self
+        }
+    }
+}
+
+/// A setter that no program can call. Without it the compiler would only say that there is none.
+fn refusal(field: &FieldDef, krate: &Path) -> TokenStream {
+    let FieldDef { vis, ident, .. } = field;
+    let (value, generic) = (mixed("value"), mixed("T"));
+    quote! {
+        #[doc(hidden)]
+        #vis fn #ident<#generic>(self, #value: #generic) -> Self
+        where
+            #generic: #krate::model::field::ChangesKey,
+        {
+            #krate::model::field::ChangesKey::never(#value)
         }
     }
 }

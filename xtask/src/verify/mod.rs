@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `io_errors`, `power_cut` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `io_errors`, `power_cut`, `infrastructure` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -18,6 +18,7 @@ mod child;
 mod client;
 mod directory;
 mod figures;
+mod infrastructure;
 mod io_errors;
 mod isolation;
 mod kill;
@@ -42,13 +43,14 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 6] = [
+const CHECKS: [&Check; 7] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
     &model::CHECK,
     &io_errors::CHECK,
     &power_cut::CHECK,
+    &infrastructure::CHECK,
 ];
 
 /// A check.
@@ -203,7 +205,7 @@ impl Check {
         }
         text += "\nBugs to plant:\n";
         for bug in self.planted {
-            text += &format!("  {:<18} {}\n", bug.name(), bug.describe());
+            text += &format!("  {:<20} {}\n", bug.name(), bug.describe());
         }
         text + "\nTemporary files go where TMPDIR says."
     }
@@ -215,9 +217,9 @@ fn help() -> String {
          floor is missed.\n\nUsage: cargo xtask verify NAME [flags]\n\nChecks:\n",
     );
     for check in CHECKS {
-        text += &format!("  {:<12} {}\n", check.name, check.proves);
+        text += &format!("  {:<14} {}\n", check.name, check.proves);
     }
-    text += "  all          all of them in turn\n\nFlags:\n";
+    text += "  all            all of them in turn\n\nFlags:\n";
     for (flag, what) in Common::FLAGS {
         text += &format!("  {flag:<16} {what}\n");
     }

@@ -42,10 +42,12 @@ pub(super) enum Bug {
     WrongAnswer,
     /// Writes are acknowledged before they are synced.
     Relaxed,
+    /// A template names an attribute in a key that it does not define.
+    UndefinedAttribute,
 }
 
 impl Bug {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -54,6 +56,7 @@ impl Bug {
         Self::AckFailed,
         Self::WrongAnswer,
         Self::Relaxed,
+        Self::UndefinedAttribute,
     ];
 
     /// The name on the command line.
@@ -67,6 +70,7 @@ impl Bug {
             Self::AckFailed => "ack-failed",
             Self::WrongAnswer => "wrong-answer",
             Self::Relaxed => "relaxed",
+            Self::UndefinedAttribute => "undefined-attribute",
         }
     }
 
@@ -81,6 +85,7 @@ impl Bug {
             Self::AckFailed => "writes that the storage failed are acknowledged",
             Self::WrongAnswer => "some answers of the engine are changed",
             Self::Relaxed => "writes are acknowledged before they are synced",
+            Self::UndefinedAttribute => "a template does not define an attribute of a key",
         }
     }
 }

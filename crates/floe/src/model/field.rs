@@ -368,6 +368,28 @@ impl<T> KeyField<T> {
     pub const fn new(value: T) -> Self {
         Self(value)
     }
+
+    /// Refused when the program is compiled, with what to do instead.
+    #[doc(hidden)]
+    pub fn set(&mut self, value: T) -> Result<()>
+    where
+        T: ChangesKey,
+    {
+        value.never()
+    }
+}
+
+/// What could change a key: nothing. The compiler tells so where somebody tries.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a key never changes",
+    label = "for a component of the key",
+    note = "to change another item, get that one, or give its key as the first argument",
+    note = "to move an item, create it under the new key and delete it under the old one"
+)]
+pub trait ChangesKey {
+    /// Cannot be called.
+    fn never<T>(self) -> T;
 }
 
 impl<T> Deref for KeyField<T> {

@@ -1,0 +1,164 @@
+//! The life of an order in a directory: created, read, changed, refused, and still there after a restart.
+//!
+//! Every part of it is a transaction of its own. What a model does not allow never reaches the store, and
+//! what was committed is on disk. Finding orders by anything but their key is a query, which is not here
+//! yet.
+//!
+//! `cargo run --bin orders`
+
+#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+
+use std::path::Path;
+
+use floe::{Db, Error, ErrorKind, Model, Tx};
+use floe_examples::{Fallible, arguments, claim};
+
+const USAGE: &str = "\
+Usage: cargo run --bin orders
+
+The life of an order in a directory: created, read, changed, refused, and still there after a restart.";
+
+#[derive(Clone, Debug, PartialEq, Model)]
+#[model(table = "Orders")]
+struct Order {
+    #[model(key)]
+    id: String,
+    #[model(length(min = 1, max = 40))]
+    product: String,
+    #[model(min = 1, max = 100)]
+    quantity: u32,
+    #[model(min = 0)]
+    cents: i64,
+    /// One for each parcel.
+    kilograms: Vec<f64>,
+    note: Option<String>,
+}
+
+impl OrderRow<'_> {
+    /// Reads, and thereby locks, the two fields that it is made of.
+    fn total(&self) -> i64 {
+        i64::from(*self.quantity) * *self.cents
+    }
+}
+
+fn coffee() -> Order {
+    Order {
+        id: "o-1".to_owned(),
+        product: "coffee".to_owned(),
+        quantity: 2,
+        cents: 450,
+        kilograms: vec![0.5, 0.5],
+        note: None,
+    }
+}
+
+#[tokio::main]
+async fn main() -> Fallible {
+    if arguments(USAGE, 0)?.is_none() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let db = Db::open(folder.path())?;
+    db.ensure_tables(&[Order::SCHEMA]).await?;
+    create(&db).await?;
+    change(&db).await?;
+    refuse(&db).await?;
+    change_unread(&db).await?;
+    drop(db);
+    find_again(folder.path()).await
+}
+
+async fn create(db: &Db) -> Fallible {
+    db.transact(async |tx| tx.create(coffee()).map(drop))
+        .await?;
+    println!("Created an order of 2 coffees.");
+    // Whether it is there already is the store's to tell, so the body is not run again for it.
+    let again = db.transact(async |tx| tx.create(coffee()).map(drop)).await;
+    refused(again, ErrorKind::AlreadyExists, "key=\"o-1\"")
+}
+
+async fn change(db: &Db) -> Fallible {
+    let total = db
+        .transact(async |tx| {
+            let Some(mut order) = tx.get::<Order>("o-1").await? else {
+                return Ok::<_, Error>(None);
+            };
+            // There is no `save`: what differs when the body ends is written.
+            if order.product == "coffee" {
+                order.quantity += 1;
+                order.note.set(Some("whole beans".to_owned()))?;
+            }
+            Ok(Some(order.total()))
+        })
+        .await?;
+    let total = total.ok_or("the order is not there")?;
+    println!("\nOne coffee more, and a note: {total} cents in all.");
+    claim(total == 1350, "three coffees cost 1350 cents")
+}
+
+/// What a model does not allow is told with the field, and with the place inside it.
+async fn refuse(db: &Db) -> Fallible {
+    println!("\nWhat the model does not allow:");
+    let none = Order {
+        id: "o-2".to_owned(),
+        quantity: 0,
+        ..coffee()
+    };
+    let created = db
+        .transact(async |tx| tx.create(none.clone()).map(drop))
+        .await;
+    refused(created, ErrorKind::InvalidField, "field=quantity")?;
+    let changed = db
+        .transact(async |tx| {
+            if let Some(mut order) = tx.get::<Order>("o-1").await? {
+                // A change inside a value is found and checked when the body has ended.
+                order.kilograms.push(f64::NAN);
+            }
+            Ok(())
+        })
+        .await;
+    refused(changed, ErrorKind::InvalidField, "field=kilograms[2]")
+}
+
+/// A write without a read, for somebody who knows what is there: one request instead of two.
+async fn change_unread(db: &Db) -> Fallible {
+    println!("\nChanges without a read:");
+    let from_to = async |old: u32, new: u32| {
+        let body = async |tx: &Tx| {
+            let (expected, new) = (Order::patch().quantity(old), Order::patch().quantity(new));
+            tx.update::<Order>("o-1", expected, new)
+        };
+        // What is expected would be the same in the next run.
+        db.tx().retries(0).run(body).await
+    };
+    from_to(3, 4).await?;
+    println!("  from 3 to 4: done");
+    refused(
+        from_to(3, 5).await,
+        ErrorKind::TransactionFailed,
+        "fields=quantity",
+    )
+}
+
+async fn find_again(folder: &Path) -> Fallible {
+    let db = Db::open(folder)?;
+    let found = db
+        .transact(async |tx| {
+            let order = tx.get::<Order>("o-1").await?;
+            Ok::<_, Error>(order.map(|order| format!("{} x {}", order.quantity, order.product)))
+        })
+        .await?;
+    println!("\nAfter a restart: {found:?}");
+    let is_there = found.as_deref() == Some("4 x coffee");
+    claim(is_there, "what was committed is there after a restart")
+}
+
+/// Tells the error, which must be of that kind and tell this.
+fn refused(outcome: Result<(), Error>, kind: ErrorKind, fact: &str) -> Fallible {
+    let Err(error) = outcome else {
+        return claim(false, &format!("it is refused as {kind:?}"));
+    };
+    println!("  {:?}: {error}", error.kind());
+    let is_so = error.kind() == kind && error.to_string().contains(fact);
+    claim(is_so, &format!("it is refused as {kind:?} with {fact}"))
+}
