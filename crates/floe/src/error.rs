@@ -35,7 +35,7 @@ pub struct ErrorItem {
     pub model: &'static str,
     /// Its key, as it is stored.
     pub key: EncodedKey,
-    /// The attributes that others have changed; none if the item itself came or went.
+    /// The fields that others have changed; none if the item itself came or went.
     pub fields: Vec<String>,
 }
 

@@ -679,6 +679,11 @@ async fn updated_without_a_read() {
         Create  => Lost, theirs;
     };
     check("update, missing", WRITES, None, body, races).await;
+    let races = races! {
+        Nothing => Lost,      expired;
+        Renew   => Ran(1, 0), card { level: 2, note: None, expires: future() };
+    };
+    check("update, expired", WRITES, Some(expired()), body, races).await;
 }
 
 #[tokio::test]
@@ -704,6 +709,20 @@ async fn created_or_put_without_a_read() {
         Replace => Lost,      theirs;
     };
     check("create or put, there", WRITES, Some(card()), body, races).await;
+    // Nothing of what has expired stays.
+    let races = races! {
+        Nothing => Ran(1, 0), level_alone;
+        Delete  => Ran(1, 0), level_alone;
+        Create  => Lost,      theirs;
+    };
+    check(
+        "create or put, expired",
+        WRITES,
+        Some(expired()),
+        body,
+        races,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -725,6 +744,13 @@ async fn created_or_put_whatever_is_there() {
         Delete  => Ran(1, 0), level_alone;
     };
     check("put, there", WRITES, Some(card()), body, races).await;
+    let races = races! {
+        Nothing => Ran(1, 0), level_alone;
+        Delete  => Ran(1, 0), level_alone;
+        Create  => Ran(1, 0), theirs { level: 2 };
+        Renew   => Ran(1, 0), card { level: 2, expires: future() };
+    };
+    check("put, expired", WRITES, Some(expired()), body, races).await;
 }
 
 #[tokio::test]

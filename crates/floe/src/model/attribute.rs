@@ -177,7 +177,7 @@ fn out_of_range(integer: &str, number: &Number) -> Invalid {
 
 fn stored(number: Result<Number, NumberError>) -> Result<Value, Invalid> {
     let too_large =
-        "the number cannot be stored: not finite, out of range or of more than 38 digits";
+        "the number cannot be stored, being not finite, out of range or of more than 38 digits";
     number.map(Value::N).map_err(|_| Invalid::new(too_large))
 }
 

@@ -132,6 +132,15 @@ impl Schema {
         self.fields.iter().find(|field| field.name == name)
     }
 
+    /// The name of the field that is stored in an attribute; of the attribute where there is none.
+    pub(crate) fn field_of(&self, attribute: &str) -> String {
+        let field = self
+            .fields
+            .iter()
+            .find(|field| field.attribute == attribute);
+        field.map_or(attribute, |field| field.name).to_owned()
+    }
+
     /// Whether an item has expired by now, by its own word. The store removes it some time later.
     pub fn is_expired(&self, item: &Item, now: Timestamp) -> bool {
         let expires = self.expires.and_then(|attribute| item.get(attribute));

@@ -5,7 +5,7 @@
 //! settled by the stamp on the item: the commit's own means applied, the one that was read means not
 //! applied, any other means that nobody can know.
 
-use floe_store::error::CancellationCode;
+use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::expr::{Condition, Path};
 use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
 use floe_store::op::{
@@ -41,27 +41,36 @@ pub(crate) struct Manner {
 }
 
 /// Sends the plans of a run.
-pub(crate) async fn commit(db: &Db, plans: Vec<Plan>, manner: Manner) -> Result<(), Failure> {
+pub(crate) async fn commit(db: &Db, mut plans: Vec<Plan>, manner: Manner) -> Result<(), Failure> {
     let writes = plans.iter().filter(|plan| plan.is_write()).count();
     if writes == 0 && (plans.is_empty() || !manner.verified) {
         return Ok(());
     }
     check_size(db, &plans).map_err(Failure::Final)?;
-    let id = db.env().uuid();
-    let stamp = Value::from(id.clone());
-    let plans: Vec<Plan> = plans.into_iter().map(|plan| plan.stamped(&stamp)).collect();
-    let commit = Commit {
-        db,
-        id,
-        stamp,
-        now: db.engine().now(),
-    };
-    match plans.as_slice() {
-        [only] if only.is_write() && !commit.needs_transaction(only, manner) => {
-            commit.send_one(only).await
+    loop {
+        // What is sent anew is another commit, with an id of its own.
+        match Commit::new(db).send(&plans, manner).await {
+            Ok(()) => return Ok(()),
+            Err(Refusal::Failed(failure)) => return Err(failure),
+            Err(Refusal::OverExpired(places)) => {
+                let over = plans.iter_mut().enumerate();
+                over.filter(|(at, _)| places.contains(at))
+                    .for_each(|(_, plan)| plan.replace_expired());
+            }
         }
-        plans if db.engine().capabilities().transactions => commit.send_all(plans).await,
-        plans => Err(Failure::Final(without_transactions(plans))),
+    }
+}
+
+/// Why a commit was not made as it was sent.
+enum Refusal {
+    Failed(Failure),
+    /// The plans at these places have met an expired item, over which they must be put whole.
+    OverExpired(Vec<usize>),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }
 
@@ -84,14 +93,34 @@ struct Commit<'a> {
     now: Timestamp,
 }
 
-impl Commit<'_> {
+impl<'a> Commit<'a> {
+    fn new(db: &'a Db) -> Self {
+        let id = db.env().uuid();
+        Self {
+            db,
+            stamp: Value::from(id.as_str()),
+            id,
+            now: db.engine().now(),
+        }
+    }
+
+    async fn send(&self, plans: &[Plan], manner: Manner) -> Result<(), Refusal> {
+        match plans {
+            [only] if only.is_write() && !self.needs_transaction(only, manner) => {
+                self.send_one(only).await
+            }
+            plans if self.db.engine().capabilities().transactions => self.send_all(plans).await,
+            plans => Err(Failure::Final(without_transactions(plans)).into()),
+        }
+    }
+
     /// A transaction of one takes a token where a plain write does not.
     fn needs_transaction(&self, plan: &Plan, manner: Manner) -> bool {
         let tokens = self.db.engine().capabilities().write_tokens;
         (manner.exactly_once || plan.schema.exactly_once) && !tokens
     }
 
-    async fn send_one(&self, plan: &Plan) -> Result<(), Failure> {
+    async fn send_one(&self, plan: &Plan) -> Result<(), Refusal> {
         let has_token = self.db.engine().capabilities().write_tokens;
         let mut sent = 0;
         loop {
@@ -109,8 +138,13 @@ impl Commit<'_> {
                     return match self.judge(plan, item) {
                         Settled::Applied => Ok(()),
                         // An earlier sending may have come late, and somebody else has written since.
-                        Settled::Unknown if only_as_read => Err(unknown(plan, error.clone())),
-                        _ => Err(lost_race(plan, item)),
+                        Settled::Unknown if only_as_read => {
+                            Err(unknown(plan, error.clone()).into())
+                        }
+                        _ if plan.meets_expired(item, self.now) => {
+                            Err(Refusal::OverExpired(vec![0]))
+                        }
+                        _ => Err(lost_race(plan, item).into()),
                     };
                 }
                 error if error.may_have_applied() && sent < SENDS_MAX => {
@@ -118,18 +152,20 @@ impl Commit<'_> {
                         match self.settle(plan).await {
                             Settled::Applied => return Ok(()),
                             Settled::NotApplied => {}
-                            Settled::Unknown => return Err(unknown(plan, error.clone())),
+                            Settled::Unknown => return Err(unknown(plan, error.clone()).into()),
                         }
                     }
                 }
-                error if error.may_have_applied() => return Err(unknown(plan, error.clone())),
-                error => return Err(store_failure(error.clone())),
+                error if error.may_have_applied() => {
+                    return Err(unknown(plan, error.clone()).into());
+                }
+                error => return Err(store_failure(error.clone()).into()),
             }
             self.pause(sent).await;
         }
     }
 
-    async fn send_all(&self, plans: &[Plan]) -> Result<(), Failure> {
+    async fn send_all(&self, plans: &[Plan]) -> Result<(), Refusal> {
         let mut sent = 0;
         loop {
             sent += 1;
@@ -140,7 +176,9 @@ impl Commit<'_> {
                 Err(error) => error,
             };
             match &error {
-                StoreError::TransactionCanceled { .. } => return Err(canceled(plans, &error)),
+                StoreError::TransactionCanceled { reasons } => {
+                    return Err(self.canceled(plans, reasons, &error));
+                }
                 error
                     if (error.may_have_applied()
                         || *error == StoreError::TransactionInProgress)
@@ -150,11 +188,44 @@ impl Commit<'_> {
                     return Err(match plan.or(plans.first()) {
                         Some(plan) => unknown(plan, error.clone()),
                         None => store_failure(error.clone()),
-                    });
+                    }
+                    .into());
                 }
-                error => return Err(store_failure(error.clone())),
+                error => return Err(store_failure(error.clone()).into()),
             }
             self.pause(sent).await;
+        }
+    }
+
+    /// A transaction was refused: because of an item that should not be there, of races, or for good.
+    fn canceled(
+        &self,
+        plans: &[Plan],
+        reasons: &[CancellationReason],
+        error: &StoreError,
+    ) -> Refusal {
+        let (mut lost, mut expired, mut has_fault) = (Vec::new(), Vec::new(), false);
+        for (at, (plan, reason)) in plans.iter().zip(reasons).enumerate() {
+            let item = reason.item.as_ref();
+            match reason.code {
+                CancellationCode::None => {}
+                CancellationCode::ConditionalCheckFailed => {
+                    if plan.expects.presence == Presence::New {
+                        return lost_race(plan, item).into();
+                    }
+                    match plan.meets_expired(item, self.now) {
+                        true => expired.push(at),
+                        false => lost.push(plan.error_item(item)),
+                    }
+                }
+                code => has_fault |= !code.is_retryable(),
+            }
+        }
+        // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
+        match (has_fault, lost.is_empty(), expired.is_empty()) {
+            (false, true, false) => Refusal::OverExpired(expired),
+            (false, false, _) => lost_races(lost).into(),
+            _ => store_failure(error.clone()).into(),
         }
     }
 
@@ -180,8 +251,10 @@ impl Commit<'_> {
     fn judge(&self, plan: &Plan, item: Option<&Item>) -> Settled {
         let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
         let is_as_read = match plan.expects.presence {
-            Presence::Absent | Presence::New => item.is_none(),
-            Presence::Present => {
+            Presence::Absent | Presence::New => {
+                item.is_none_or(|item| plan.schema.is_expired(item, self.now))
+            }
+            Presence::Present | Presence::Alive => {
                 item.is_some() && plan.stamp.is_some() && stamp == plan.stamp.as_ref()
             }
             Presence::Any | Presence::AbsentOrEqual => false,
@@ -206,12 +279,15 @@ impl Commit<'_> {
         let token = has_token.then(|| self.id.clone());
         match &plan.action {
             Action::Put(item) => {
-                let mut put = PutItem::new(table, item.clone()).return_old_on_failure();
+                let item = item.clone().with(STAMP_ATTRIBUTE, self.stamp.clone());
+                let mut put = PutItem::new(table, item).return_old_on_failure();
                 (put.condition, put.token) = (condition, token);
                 put.into()
             }
             Action::Update(update) => {
-                let mut write = UpdateItem::new(table, key, update.clone()).return_old_on_failure();
+                let stamp = Path::attribute(STAMP_ATTRIBUTE);
+                let update = update.clone().set(stamp, self.stamp.clone());
+                let mut write = UpdateItem::new(table, key, update).return_old_on_failure();
                 (write.condition, write.token) = (condition, token);
                 write.into()
             }
@@ -329,30 +405,4 @@ fn race_text(item: &ErrorItem) -> String {
             fields.join(",")
         ),
     }
-}
-
-/// A transaction was refused: because of an item that should not be there, of races, or for good.
-fn canceled(plans: &[Plan], error: &StoreError) -> Failure {
-    let StoreError::TransactionCanceled { reasons } = error else {
-        return store_failure(error.clone());
-    };
-    let mut lost = Vec::new();
-    let mut has_fault = false;
-    for (plan, reason) in plans.iter().zip(reasons) {
-        match reason.code {
-            CancellationCode::None => {}
-            CancellationCode::ConditionalCheckFailed => {
-                if plan.expects.presence == Presence::New {
-                    return lost_race(plan, reason.item.as_ref());
-                }
-                lost.push(plan.error_item(reason.item.as_ref()));
-            }
-            code => has_fault |= !code.is_retryable(),
-        }
-    }
-    // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
-    if lost.is_empty() || has_fault {
-        return store_failure(error.clone());
-    }
-    lost_races(lost)
 }

@@ -26,6 +26,9 @@ pub(crate) struct Plan {
     pub(crate) stamp: Option<Value>,
     /// What the item weighs once it is written, as far as is known; 0 if it is not.
     pub(crate) size: usize,
+    /// The whole item of a write that may create it: for when an expired one is found in its place, of which
+    /// nothing must stay.
+    pub(crate) whole: Option<Item>,
 }
 
 /// What is done with an item.
@@ -54,11 +57,13 @@ pub(crate) enum Presence {
     Any,
     /// It must be there.
     Present,
+    /// It must be there and not be expired.
+    Alive,
     /// It must not be there; an expired item counts as absent.
     Absent,
     /// As `Absent`, and it is the caller's fault if it is there.
     New,
-    /// It must not be there, or be as expected.
+    /// It must not be there, or be as expected and not expired.
     AbsentOrEqual,
 }
 
@@ -69,16 +74,10 @@ impl Plan {
 
     /// The condition to send, if there is one.
     pub(crate) fn condition(&self, now: Timestamp) -> Option<Condition> {
-        let absent = || {
-            let absent = Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
-            match self.schema.expires {
-                Some(expires) => absent.or(Condition::le(
-                    attribute(expires),
-                    Value::from(now.as_secs()),
-                )),
-                None => absent,
-            }
-        };
+        let present = Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
+        let absent = Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
+        let expires = self.schema.expires.map(attribute);
+        let expired = expires.map(|path| Condition::le(path, Value::from(now.as_secs())));
         let equal = self.expects.attributes.iter().map(|(name, value)| {
             let path = Path::attribute(name.clone());
             match value {
@@ -88,12 +87,31 @@ impl Plan {
         });
         match self.expects.presence {
             Presence::Any => equal.reduce(Condition::and),
-            Presence::Present => {
-                let present = Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
-                Some(equal.fold(present, Condition::and))
+            Presence::Present => Some(equal.fold(present, Condition::and)),
+            Presence::Alive => {
+                let alive = equal.chain(expired.map(Condition::not));
+                Some(alive.fold(present, Condition::and))
             }
-            Presence::Absent | Presence::New => Some(absent()),
-            Presence::AbsentOrEqual => equal.reduce(Condition::and).map(|equal| absent().or(equal)),
+            Presence::Absent | Presence::New => {
+                Some(expired.into_iter().fold(absent, Condition::or))
+            }
+            Presence::AbsentOrEqual => {
+                let alive = equal.chain(expired.map(Condition::not));
+                alive.reduce(Condition::and).map(|alive| absent.or(alive))
+            }
+        }
+    }
+
+    /// Whether it failed because an expired item is there that it takes for absent.
+    pub(crate) fn meets_expired(&self, now: Option<&Item>, moment: Timestamp) -> bool {
+        self.whole.is_some() && now.is_some_and(|item| self.schema.is_expired(item, moment))
+    }
+
+    /// Puts the whole item over an expired one, instead of changing it.
+    pub(crate) fn replace_expired(&mut self) {
+        if let Some(item) = self.whole.take() {
+            self.action = Action::Put(item);
+            self.expects = Expects::presence(Presence::Absent);
         }
     }
 
@@ -103,25 +121,15 @@ impl Plan {
         let attributes = self.expects.attributes.iter();
         let fields = now.map_or_else(Vec::new, |item| {
             let differing = attributes.filter(|(name, value)| item.get(name) != value.as_ref());
-            differing.map(|(name, _)| name.to_string()).collect()
+            differing
+                .map(|(name, _)| self.schema.field_of(name))
+                .collect()
         });
         ErrorItem {
             model: self.schema.model,
             key: self.key.clone(),
             fields,
         }
-    }
-
-    /// The same with the stamp of a commit on what it writes.
-    pub(crate) fn stamped(mut self, stamp: &Value) -> Self {
-        self.action = match self.action {
-            Action::Put(item) => Action::Put(item.with(STAMP_ATTRIBUTE, stamp.clone())),
-            Action::Update(update) => {
-                Action::Update(update.set(attribute(STAMP_ATTRIBUTE), stamp.clone()))
-            }
-            other => other,
-        };
-        self
     }
 }
 
@@ -162,8 +170,18 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
             (action, expects, item.get(STAMP_ATTRIBUTE).cloned(), size)
         }
         Origin::Delete => (Action::Delete, Expects::presence(Presence::Any), None, 0),
-        Origin::Update(blind) => blind_write(blind, Presence::Present),
+        Origin::Update(blind) => blind_write(blind, Presence::Alive),
         Origin::Put(blind) => blind_write(blind, Presence::AbsentOrEqual),
+    };
+    let whole = match &entry.origin {
+        Origin::Put(blind) if entry.schema.expires.is_some() => {
+            let mut item = entry.key.to_item();
+            for (name, value) in blind.set.iter() {
+                item.insert(name.clone(), value.clone());
+            }
+            Some(item)
+        }
+        _ => None,
     };
     Ok(Some(Plan {
         schema: entry.schema,
@@ -172,6 +190,7 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         expects,
         stamp,
         size,
+        whole,
     }))
 }
 
