@@ -219,12 +219,19 @@ thread_local! {
 async fn inside<F: Future>(body: F) -> F::Output {
     let mut body = pin!(body);
     poll_fn(|context| {
-        let outer = INSIDE.replace(true);
-        let polled = body.as_mut().poll(context);
-        INSIDE.set(outer);
-        polled
+        let _entered = Entered(INSIDE.replace(true));
+        body.as_mut().poll(context)
     })
     .await
+}
+
+/// Puts the flag back as it was, also when the body panics: the thread goes on with other bodies.
+struct Entered(bool);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
 }
 
 fn nested() -> Error {
@@ -233,4 +240,22 @@ fn nested() -> Error {
         "a transaction inside the body of another commits on its own; pass the outer one on, or say \
          detached()",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_panics_leaves_no_trace_on_its_thread() {
+        let db = Db::memory().unwrap();
+        let other = db.clone();
+        let panics = tokio::spawn(async move {
+            let body = async |_: &Tx| panic!("in the body");
+            other.transact::<(), Error, _>(body).await
+        });
+        assert!(panics.await.unwrap_err().is_panic());
+        let body = async |_: &Tx| Ok::<_, Error>(1);
+        assert_eq!(db.transact(body).await, Ok(1));
+    }
 }
