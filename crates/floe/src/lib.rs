@@ -50,12 +50,14 @@
 //! | [`db`] | opening a database |
 //! | [`model`] | what a struct becomes: its key, its row, its fields, its tables |
 //! | [`tx`] | what a body can do, and how it is committed |
+//! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //!
-//! Queries, the read cache, the outbox and the integration with HTTP servers are not here yet.
+//! Queries, the read cache and the integration with HTTP servers are not here yet.
 
 #![forbid(unsafe_code)]
 
+pub mod changes;
 pub mod db;
 pub mod error;
 pub mod model;

@@ -22,7 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use floe_store::Item;
+use serde::Serialize;
 
+use crate::changes::outbox::OutboxMessage;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::key::{EncodedKey, IntoKey};
@@ -190,6 +192,19 @@ impl Tx {
         let key = key.into_key()?;
         self.session()
             .enter_unread(M::SCHEMA, key.encoded(), origin)
+    }
+
+    /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it is there if and
+    /// only if the transaction is committed, once, however often the body runs. Needs the table of
+    /// [`OutboxRecord`](crate::changes::outbox::OutboxRecord).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the topic has not 1 to 255 bytes or has control
+    /// characters, or when the message has no form in the store: then the error tells the place in it.
+    pub fn outbox<T: Serialize + ?Sized>(&self, topic: &str, message: &T) -> Result<()> {
+        let message = OutboxMessage::new(topic, message)?;
+        self.session().enter_message(message)
     }
 
     /// Has something done once the outcome of the transaction is final: it runs once, however often the

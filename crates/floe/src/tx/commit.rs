@@ -5,6 +5,8 @@
 //! settled by the stamp on the item: the commit's own means applied, the one that was read means not
 //! applied, any other means that nobody can know.
 
+use std::collections::BTreeSet;
+
 use floe_store::error::CancellationCode;
 use floe_store::expr::{Condition, Path};
 use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
@@ -15,6 +17,7 @@ use floe_store::op::{
 use floe_store::{Error as StoreError, Item, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
+use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
@@ -40,29 +43,55 @@ pub(crate) struct Manner {
     pub(crate) exactly_once: bool,
 }
 
-/// Sends the plans of a run.
-pub(crate) async fn commit(db: &Db, plans: Vec<Plan>, manner: Manner) -> Result<(), Failure> {
-    let writes = plans.iter().filter(|plan| plan.is_write()).count();
-    if writes == 0 && (plans.is_empty() || !manner.verified) {
+/// Sends the plans of a run, and its messages.
+pub(crate) async fn commit(
+    db: &Db,
+    mut plans: Vec<Plan>,
+    messages: Vec<OutboxMessage>,
+    manner: Manner,
+) -> Result<(), Failure> {
+    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty();
+    if !writes && (plans.is_empty() || !manner.verified) {
         return Ok(());
     }
-    check_size(db, &plans).map_err(Failure::Final)?;
-    let id = db.env().uuid();
+    let (id, now) = (db.env().uuid(), db.engine().now());
+    plans.extend(outbox::plan(&id, now, messages).map_err(Failure::Final)?);
     let stamp = Value::from(id.clone());
     let plans: Vec<Plan> = plans.into_iter().map(|plan| plan.stamped(&stamp)).collect();
-    let commit = Commit {
-        db,
-        id,
-        stamp,
-        now: db.engine().now(),
-    };
-    match plans.as_slice() {
+    check_size(db, &plans).map_err(Failure::Final)?;
+    let commit = Commit { db, id, stamp, now };
+    let sent = match plans.as_slice() {
         [only] if only.is_write() && !commit.needs_transaction(only, manner) => {
             commit.send_one(only).await
         }
         plans if db.engine().capabilities().transactions => commit.send_all(plans).await,
         plans => Err(Failure::Final(without_transactions(plans))),
-    }
+    };
+    sent.map_err(|failure| with_missing_table(failure, &plans))
+}
+
+/// Names the tables of a commit, of which one is missing: the store tells at most that one is.
+fn with_missing_table(failure: Failure, plans: &[Plan]) -> Failure {
+    let source = match &failure {
+        Failure::Final(error) => error.store_error().cloned(),
+        Failure::Retry(_) => None,
+    };
+    let Some(source @ StoreError::ResourceNotFound(_)) = source else {
+        return failure;
+    };
+    let needed = plans
+        .iter()
+        .map(|plan| (plan.schema.table, plan.schema.model));
+    let needed: BTreeSet<_> = needed.collect();
+    let needed: Vec<_> = needed
+        .into_iter()
+        .map(|(table, model)| format!("{table}({model})"))
+        .collect();
+    let message = format!(
+        "a table is missing; pass the schemas of all models to ensure_tables: tables={}",
+        needed.join(",")
+    );
+    Failure::Final(Error::new(ErrorKind::Table, message).with_source(source))
 }
 
 fn without_transactions(plans: &[Plan]) -> Error {

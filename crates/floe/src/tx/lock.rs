@@ -5,7 +5,7 @@
 //! value was made from the old. Each is compared with the attribute as it was stored.
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
-use floe_store::size::item_size;
+use floe_store::size::{attribute_size, item_size};
 use floe_store::{Item, Name, Number, Timestamp, Value};
 
 use super::session::{Blind, Entry, Origin};
@@ -63,6 +63,18 @@ pub(crate) enum Presence {
 }
 
 impl Plan {
+    /// An item that is created without being a row of the body.
+    pub(crate) fn new_item(schema: &'static Schema, key: EncodedKey, item: Item) -> Self {
+        Self {
+            schema,
+            key,
+            size: item_size(&item),
+            action: Action::Put(item),
+            expects: Expects::presence(Presence::New),
+            stamp: None,
+        }
+    }
+
     pub(crate) fn is_write(&self) -> bool {
         self.action != Action::Check
     }
@@ -114,6 +126,10 @@ impl Plan {
 
     /// The same with the stamp of a commit on what it writes.
     pub(crate) fn stamped(mut self, stamp: &Value) -> Self {
+        // An item that was read with a stamp has the weight of one already.
+        if self.size > 0 && self.stamp.is_none() {
+            self.size += attribute_size(STAMP_ATTRIBUTE, stamp);
+        }
         self.action = match self.action {
             Action::Put(item) => Action::Put(item.with(STAMP_ATTRIBUTE, stamp.clone())),
             Action::Update(update) => {

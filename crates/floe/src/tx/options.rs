@@ -12,6 +12,7 @@ use super::body::TxBody;
 use super::commit::{self, Failure, Manner};
 use super::hooks::{self, Outcome};
 use super::{Tx, lock};
+use crate::changes::outbox;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -167,10 +168,12 @@ impl<'db> TxOptions<'db> {
             .filter_map(|entry| lock::plan(entry).transpose())
             .collect();
         let plans = plans.map_err(Failure::Final)?;
+        let messages = tx.session().take_messages();
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
+            outbox::refuse(&messages).map_err(Failure::Final)?;
         }
-        commit::commit(self.db, plans, self.manner).await
+        commit::commit(self.db, plans, messages, self.manner).await
     }
 
     /// Waits before the next run, or tells why there is none.

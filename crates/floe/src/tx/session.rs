@@ -10,6 +10,7 @@ use floe_store::{Item, Name, Value};
 use tokio::sync::Notify;
 
 use super::merge::merge;
+use crate::changes::outbox::OutboxMessage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
@@ -34,6 +35,8 @@ struct State {
     entries: Vec<Entry>,
     /// Where each item is, once there are many.
     places: HashMap<(&'static str, EncodedKey), usize>,
+    /// What the body has put into the outbox.
+    messages: Vec<OutboxMessage>,
     /// The body, or one of its reads, failed for a reason that may pass.
     retry: Option<Error>,
     /// Rows were used in a way that nobody can make sense of.
@@ -245,6 +248,21 @@ impl Session {
         }
         state.push(schema, key, origin);
         Ok(())
+    }
+
+    /// Takes note of a message for the outbox.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn enter_message(&self, message: OutboxMessage) -> Result<()> {
+        self.lock_open()?.messages.push(message);
+        Ok(())
+    }
+
+    /// Takes all messages out, in their order.
+    pub(crate) fn take_messages(&self) -> Vec<OutboxMessage> {
+        std::mem::take(&mut self.lock().messages)
     }
 
     fn set_origin(&self, slot: usize, origin: Origin) {
