@@ -52,14 +52,17 @@
 //! | [`tx`] | what a body can do, and how it is committed |
 //! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
+//! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 //!
-//! Queries, the read cache and the integration with HTTP servers are not here yet.
+//! Queries and the read cache are not here yet.
 
 #![forbid(unsafe_code)]
 
 pub mod changes;
 pub mod db;
 pub mod error;
+#[cfg(feature = "axum")]
+pub mod http;
 pub mod model;
 pub mod tx;
 

@@ -34,6 +34,7 @@ use crate::model::{Key, Model, Patch};
 use gather::{Gather, Request};
 use hooks::{Hooks, Outcome};
 use many::Keys;
+pub use options::TxOptions;
 use session::{Known, Origin, Session};
 
 /// One run of the body of a transaction.
@@ -63,6 +64,14 @@ impl Tx {
                 gather: Gather::default(),
                 hooks: Hooks::default(),
             }),
+        }
+    }
+
+    /// The same run, for those who cannot borrow it.
+    #[cfg(feature = "axum")]
+    pub(crate) fn share(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
         }
     }
 
@@ -274,12 +283,15 @@ impl Tx {
         };
         let value = M::from_item(&item)?;
         let core = RowCore::new(self, known.slot, known.is_new);
+        self.session().check_open()?;
         Ok(Some(value.into_row(core)))
     }
 
     fn new_row<M: Model>(&self, key: &Key<M>, item: Item, value: M) -> Result<M::Row<'_>> {
         let slot = self.session().enter_new(M::SCHEMA, key.encoded(), item)?;
-        Ok(value.into_row(RowCore::new(self, slot, true)))
+        let core = RowCore::new(self, slot, true);
+        self.session().check_open()?;
+        Ok(value.into_row(core))
     }
 }
 

@@ -139,7 +139,10 @@ impl<'db> TxOptions<'db> {
         loop {
             runs += 1;
             let tx = Tx::new(self.db.clone(), self.cache_rows);
-            let returned = inside(TxBody::call(&body, &tx)).await;
+            let returned = {
+                let _ended = Ended(&tx);
+                inside(TxBody::call(&body, &tx)).await
+            };
             let hooks = tx.take_hooks();
             let (own, cause) = match returned {
                 Ok(value) => match self.commit(&tx).await {
@@ -200,6 +203,16 @@ impl<'db> TxOptions<'db> {
     fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: Error) -> Error {
         let label = self.label.as_deref().map(|label| format!(" label={label}"));
         cause.after_attempts(kind, what, runs, &label.unwrap_or_default())
+    }
+}
+
+/// Closes the session of a run when its body has ended, also by being dropped or by a panic: whoever has kept
+/// the transaction shall not write what nobody commits.
+struct Ended<'tx>(&'tx Tx);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.session().close();
     }
 }
 

@@ -324,6 +324,11 @@ impl Session {
         self.lock().retry.clone()
     }
 
+    /// Ends the run: nothing can be read or written any more.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
     /// All that was touched. Nothing can be done with the session any more.
     ///
     /// # Errors
@@ -346,6 +351,16 @@ impl Session {
             ));
         }
         Ok(std::mem::take(&mut state.entries))
+    }
+
+    /// Refuses a row that was handed out when the run had ended: nobody would take it back. One that was
+    /// handed out before is noticed by [`finish`](Self::finish).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.lock_open().map(drop)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
