@@ -43,6 +43,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `sort_key_encoding = "json"` | numbers in sort keys as the JavaScript library writes them |
 /// | `index(name = "..", key(a), sort(b), sparse, project(keys))` | an index; also `project(all)`, the default, and `project(include(c, d))` |
 /// | `exactly_once` | every commit is made so that its outcome is always known |
+/// | `stream` | the table has a change stream, with each item before and after the change |
 /// | `crate = ".."` | the path of the `floe` crate, if it is not `::floe` |
 ///
 /// # Attributes of fields

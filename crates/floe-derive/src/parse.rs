@@ -22,6 +22,7 @@ pub(crate) struct ModelDef {
     pub(crate) sort_constant: Option<String>,
     pub(crate) json_sort_key: bool,
     pub(crate) exactly_once: bool,
+    pub(crate) stream: bool,
     pub(crate) indexes: Vec<IndexDef>,
     /// In the order of the struct.
     pub(crate) fields: Vec<FieldDef>,
@@ -67,6 +68,7 @@ const MODEL: Vocabulary = Vocabulary {
         "sort_key",
         "sort_key_encoding",
         "exactly_once",
+        "stream",
         "index",
         "crate",
     ],
@@ -109,6 +111,7 @@ impl ModelDef {
                     model.json_sort_key = checks::is_json_encoding(&text(meta)?)?;
                 }
                 "exactly_once" => model.exactly_once = true,
+                "stream" => model.stream = true,
                 "crate" => model.krate = text(meta)?.parse_with(Path::parse_mod_style)?,
                 _ => model.indexes.push(IndexDef::parse(meta)?),
             }
@@ -137,6 +140,7 @@ impl ModelDef {
             sort_constant: None,
             json_sort_key: false,
             exactly_once: false,
+            stream: false,
             indexes: Vec::new(),
             fields: Vec::new(),
         }

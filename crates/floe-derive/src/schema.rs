@@ -25,7 +25,7 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     };
     let expires = model.fields.iter().find(|field| field.expires);
     let expires = option(expires.map(|field| &field.attribute));
-    let exactly_once = model.exactly_once;
+    let (exactly_once, stream) = (model.exactly_once, model.stream);
     quote! {
         &#krate::model::schema::Schema {
             model: #name,
@@ -36,6 +36,7 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
             indexes: &[#(#indexes),*],
             expires: #expires,
             exactly_once: #exactly_once,
+            stream: #stream,
         }
     }
 }

@@ -69,7 +69,7 @@ fn words_that_are_unknown_are_refused_with_those_that_are_known() {
         "tabel = \"x\"",
         "tabel",
         "unknown attribute `tabel`: the attributes of a model are `table`, `sort_key`, `sort_key_encoding`, \
-         `exactly_once`, `index`, `crate`",
+         `exactly_once`, `stream`, `index`, `crate`",
     );
     check_model(
         "index(name = \"by_product\", key(product), unique)",

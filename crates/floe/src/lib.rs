@@ -51,15 +51,18 @@
 //! | [`model`] | what a struct becomes: its key, its row, its fields, its tables |
 //! | [`tx`] | what a body can do, and how it is committed |
 //! | [`cache`] | the read cache: eventual reads answered from memory |
+//! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
-//!
-//! Queries, the outbox and the integration with HTTP servers are not here yet.
+//! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod changes;
 pub mod db;
 pub mod error;
+#[cfg(feature = "axum")]
+pub mod http;
 pub mod model;
 pub mod tx;
 

@@ -22,7 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use floe_store::Item;
+use serde::Serialize;
 
+use crate::changes::outbox::OutboxMessage;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::key::{EncodedKey, IntoKey};
@@ -33,6 +35,7 @@ use crate::model::{Key, Model, Patch};
 use gather::{Gather, Request};
 use hooks::{Hooks, Outcome};
 use many::Keys;
+pub use options::TxOptions;
 use session::{Known, Origin, Session};
 
 /// One run of the body of a transaction.
@@ -62,6 +65,14 @@ impl Tx {
                 gather: Gather::default(),
                 hooks: Hooks::default(),
             }),
+        }
+    }
+
+    /// The same run, for those who cannot borrow it.
+    #[cfg(feature = "axum")]
+    pub(crate) fn share(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
         }
     }
 
@@ -209,6 +220,19 @@ impl Tx {
             .enter_unread(M::SCHEMA, key.encoded(), origin)
     }
 
+    /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it is there if and
+    /// only if the transaction is committed, once, however often the body runs. Needs the table of
+    /// [`OutboxRecord`](crate::changes::outbox::OutboxRecord).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the topic has not 1 to 255 bytes or has control
+    /// characters, or when the message has no form in the store: then the error tells the place in it.
+    pub fn outbox<T: Serialize + ?Sized>(&self, topic: &str, message: &T) -> Result<()> {
+        let message = OutboxMessage::new(topic, message)?;
+        self.session().enter_message(message)
+    }
+
     /// Has something done once the outcome of the transaction is final: it runs once, however often the
     /// body runs, and is told whether the transaction was committed.
     pub fn on_post_commit<F, Fut>(&self, hook: F)
@@ -276,6 +300,7 @@ impl Tx {
         };
         let value = M::from_item(&item)?;
         let core = RowCore::new(self, known.slot, known.is_new);
+        self.session().check_open()?;
         Ok(Some(value.into_row(core)))
     }
 
@@ -288,7 +313,9 @@ impl Tx {
 
     fn new_row<M: Model>(&self, key: &Key<M>, item: Item, value: M) -> Result<M::Row<'_>> {
         let slot = self.session().enter_new(M::SCHEMA, key.encoded(), item)?;
-        Ok(value.into_row(RowCore::new(self, slot, true)))
+        let core = RowCore::new(self, slot, true);
+        self.session().check_open()?;
+        Ok(value.into_row(core))
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 #[derive(Model, Clone, Debug, PartialEq)]
-#[model(table = "Orders", exactly_once)]
+#[model(table = "Orders", exactly_once, stream)]
 #[model(index(
     name = "by_product",
     key(product),
@@ -315,6 +315,7 @@ fn the_schema_tells_everything() {
         (by_note.sparse, by_note.projection),
         (true, IndexProjection::Keys)
     );
+    assert!(schema.stream && !Currency::SCHEMA.stream);
     assert_eq!(Currency::SCHEMA.sort_constant, Some("money"));
     assert_eq!(Visit::SCHEMA.sort_key_encoding, SortKeyEncoding::Json);
     assert_eq!(Order::SCHEMA.sort_key_encoding, SortKeyEncoding::Ordered);

@@ -57,6 +57,14 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Option<Value>, Inval
     value.serialize(write::Writer::top())
 }
 
+/// As [`to_value`], for a value that stands so many levels below the attribute.
+pub(crate) fn to_value_below<T: Serialize + ?Sized>(
+    value: &T,
+    levels: usize,
+) -> Result<Option<Value>, Invalid> {
+    value.serialize(write::Writer::at(1 + levels))
+}
+
 /// The serde value of an attribute, or of its absence.
 ///
 /// ```

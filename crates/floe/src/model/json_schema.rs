@@ -94,6 +94,7 @@ mod tests {
         indexes: &[],
         expires: None,
         exactly_once: false,
+        stream: false,
     };
 
     #[test]

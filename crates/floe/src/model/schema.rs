@@ -22,6 +22,8 @@ pub struct Schema {
     pub expires: Option<&'static str>,
     /// Whether every commit of one item of the model is made so that its outcome is always known.
     pub exactly_once: bool,
+    /// Whether the table has a change stream, with each item before and after the change.
+    pub stream: bool,
 }
 
 /// A field of a model.

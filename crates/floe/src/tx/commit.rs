@@ -5,6 +5,8 @@
 //! settled by the stamp on the item: the commit's own means applied, the one that was read means not
 //! applied, any other means that nobody can know.
 
+use std::collections::BTreeSet;
+
 use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::expr::{Condition, Path};
 use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
@@ -15,12 +17,14 @@ use floe_store::op::{
 use floe_store::{Error as StoreError, Item, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
+use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 
-/// How often a request whose answer was lost is sent, in all.
-const SENDS_MAX: u32 = 8;
+/// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more
+/// than a bad moment to leave an outcome unknown.
+const SENDS_MAX: u32 = 30;
 
 /// Why a commit was not made.
 #[derive(Debug)]
@@ -38,24 +42,36 @@ pub(crate) struct Manner {
     pub(crate) verified: bool,
     /// Sends even one item so that its outcome is always known.
     pub(crate) exactly_once: bool,
+    /// When to give up sending again.
+    pub(crate) end: Option<Timestamp>,
 }
 
-/// Sends the plans of a run.
-pub(crate) async fn commit(db: &Db, mut plans: Vec<Plan>, manner: Manner) -> Result<(), Failure> {
-    let writes = plans.iter().filter(|plan| plan.is_write()).count();
-    if writes == 0 && (plans.is_empty() || !manner.verified) {
+/// Sends the plans of a run, and its messages.
+pub(crate) async fn commit(
+    db: &Db,
+    mut plans: Vec<Plan>,
+    messages: Vec<OutboxMessage>,
+    manner: Manner,
+) -> Result<(), Failure> {
+    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty();
+    if !writes && (plans.is_empty() || !manner.verified) {
         return Ok(());
     }
-    check_size(db, &plans).map_err(Failure::Final)?;
+    let items = plans.len();
     loop {
         // What is sent anew is another commit, with an id of its own.
-        match Commit::new(db).send(&plans, manner).await {
+        let commit = Commit::new(db, manner);
+        let outbox = outbox::plan(&commit.id, commit.now, messages.clone());
+        plans.extend(outbox.map_err(Failure::Final)?);
+        check_size(db, &plans).map_err(Failure::Final)?;
+        match commit.send(&plans).await {
             Ok(()) => return Ok(()),
-            Err(Refusal::Failed(failure)) => return Err(failure),
+            Err(Refusal::Failed(failure)) => return Err(with_missing_table(failure, &plans)),
             Err(Refusal::OverExpired(places)) => {
                 let over = plans.iter_mut().enumerate();
                 over.filter(|(at, _)| places.contains(at))
                     .for_each(|(_, plan)| plan.replace_expired());
+                plans.truncate(items);
             }
         }
     }
@@ -74,6 +90,30 @@ impl From<Failure> for Refusal {
     }
 }
 
+/// Names the tables of a commit, of which one is missing: the store tells at most that one is.
+fn with_missing_table(failure: Failure, plans: &[Plan]) -> Failure {
+    let source = match &failure {
+        Failure::Final(error) => error.store_error().cloned(),
+        Failure::Retry(_) => None,
+    };
+    let Some(source @ StoreError::ResourceNotFound(_)) = source else {
+        return failure;
+    };
+    let needed = plans
+        .iter()
+        .map(|plan| (plan.schema.table, plan.schema.model));
+    let needed: BTreeSet<_> = needed.collect();
+    let needed: Vec<_> = needed
+        .into_iter()
+        .map(|(table, model)| format!("{table}({model})"))
+        .collect();
+    let message = format!(
+        "a table is missing; pass the schemas of all models to ensure_tables: tables={}",
+        needed.join(",")
+    );
+    Failure::Final(Error::new(ErrorKind::Table, message).with_source(source))
+}
+
 fn without_transactions(plans: &[Plan]) -> Error {
     Error::new(
         ErrorKind::Unsupported,
@@ -87,6 +127,7 @@ fn without_transactions(plans: &[Plan]) -> Error {
 
 struct Commit<'a> {
     db: &'a Db,
+    manner: Manner,
     id: String,
     stamp: Value,
     /// The moment by which items have expired: the same in every sending, which its token requires.
@@ -94,30 +135,29 @@ struct Commit<'a> {
 }
 
 impl<'a> Commit<'a> {
-    fn new(db: &'a Db) -> Self {
+    fn new(db: &'a Db, manner: Manner) -> Self {
         let id = db.env().uuid();
         Self {
             db,
+            manner,
             stamp: Value::from(id.as_str()),
             id,
             now: db.engine().now(),
         }
     }
 
-    async fn send(&self, plans: &[Plan], manner: Manner) -> Result<(), Refusal> {
+    async fn send(&self, plans: &[Plan]) -> Result<(), Refusal> {
         match plans {
-            [only] if only.is_write() && !self.needs_transaction(only, manner) => {
-                self.send_one(only).await
-            }
+            [only] if only.is_write() && !self.needs_transaction(only) => self.send_one(only).await,
             plans if self.db.engine().capabilities().transactions => self.send_all(plans).await,
             plans => Err(Failure::Final(without_transactions(plans)).into()),
         }
     }
 
     /// A transaction of one takes a token where a plain write does not.
-    fn needs_transaction(&self, plan: &Plan, manner: Manner) -> bool {
+    fn needs_transaction(&self, plan: &Plan) -> bool {
         let tokens = self.db.engine().capabilities().write_tokens;
-        (manner.exactly_once || plan.schema.exactly_once) && !tokens
+        (self.manner.exactly_once || plan.schema.exactly_once) && !tokens
     }
 
     async fn send_one(&self, plan: &Plan) -> Result<(), Refusal> {
@@ -147,7 +187,7 @@ impl<'a> Commit<'a> {
                         _ => Err(lost_race(plan, item).into()),
                     };
                 }
-                error if error.may_have_applied() && sent < SENDS_MAX => {
+                error if error.may_have_applied() && self.can_repeat(sent) => {
                     if !has_token {
                         match self.settle(plan).await {
                             Settled::Applied => return Ok(()),
@@ -182,7 +222,7 @@ impl<'a> Commit<'a> {
                 error
                     if (error.may_have_applied()
                         || *error == StoreError::TransactionInProgress)
-                        && sent < SENDS_MAX => {}
+                        && self.can_repeat(sent) => {}
                 error if error.may_have_applied() => {
                     let plan = plans.iter().find(|plan| plan.is_write());
                     return Err(match plan.or(plans.first()) {
@@ -229,6 +269,12 @@ impl<'a> Commit<'a> {
         }
     }
 
+    /// Whether something that was tried so often may be tried once more.
+    fn can_repeat(&self, tried: u32) -> bool {
+        let is_over = |end| self.db.engine().now() >= end;
+        tried < SENDS_MAX && !self.manner.end.is_some_and(is_over)
+    }
+
     async fn pause(&self, sent: u32) {
         let pause = super::backoff::Backoff::default().pause(sent, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
@@ -240,11 +286,18 @@ impl<'a> Commit<'a> {
 
     /// Looks at the item whether a write whose answer was lost has been applied.
     async fn settle(&self, plan: &Plan) -> Settled {
-        let get = GetItem::new(plan.schema.table, plan.key.to_item());
-        let Ok(output) = self.db.engine().get_item(get).await else {
-            return Settled::Unknown;
-        };
-        self.judge(plan, output.item.as_ref())
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let get = GetItem::new(plan.schema.table, plan.key.to_item());
+            match self.db.engine().get_item(get).await {
+                Ok(output) => return self.judge(plan, output.item.as_ref()),
+                Err(error) if error.is_retryable() && self.can_repeat(tried) => {
+                    self.pause(tried).await;
+                }
+                Err(_) => return Settled::Unknown,
+            }
+        }
     }
 
     /// Whether the commit has been applied to the item as it is now.
@@ -338,17 +391,22 @@ fn check_size(db: &Db, plans: &[Plan]) -> crate::Result<()> {
             ),
         ));
     }
-    if let Some(plan) = plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {
+    if let Some(plan) = plans
+        .iter()
+        .find(|plan| plan.stamped_size() > ITEM_BYTES_MAX)
+    {
         return Err(Error::new(
             ErrorKind::TooLarge,
             format!(
                 "the item is too large: model={} key={} bytes={} max={ITEM_BYTES_MAX}",
-                plan.schema.model, plan.key, plan.size
+                plan.schema.model,
+                plan.key,
+                plan.stamped_size()
             ),
         )
         .with_items(vec![plan.error_item(None)]));
     }
-    let bytes: usize = plans.iter().map(|plan| plan.size).sum();
+    let bytes: usize = plans.iter().map(Plan::stamped_size).sum();
     if bytes > TRANSACT_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,

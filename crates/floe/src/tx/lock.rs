@@ -15,6 +15,9 @@ use crate::model::key::EncodedKey;
 use crate::model::row::FieldReport;
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
 
+/// The length of a stamp, which is a UUID.
+const STAMP_BYTES: usize = 36;
+
 /// What is sent for one item.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -68,6 +71,19 @@ pub(crate) enum Presence {
 }
 
 impl Plan {
+    /// An item that is created without being a row of the body.
+    pub(crate) fn new_item(schema: &'static Schema, key: EncodedKey, item: Item) -> Self {
+        Self {
+            schema,
+            key,
+            size: item_size(&item),
+            action: Action::Put(item),
+            expects: Expects::presence(Presence::New),
+            stamp: None,
+            whole: None,
+        }
+    }
+
     pub(crate) fn is_write(&self) -> bool {
         self.action != Action::Check
     }
@@ -129,6 +145,16 @@ impl Plan {
             model: self.schema.model,
             key: self.key.clone(),
             fields,
+        }
+    }
+
+    /// What the item weighs once it is written with the stamp of a commit.
+    pub(crate) fn stamped_size(&self) -> usize {
+        // An item that was read with a stamp has the weight of one already.
+        match (self.size, &self.stamp) {
+            (0, _) => 0,
+            (size, None) => size + STAMP_ATTRIBUTE.len() + STAMP_BYTES,
+            (size, Some(_)) => size,
         }
     }
 }

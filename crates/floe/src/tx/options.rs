@@ -12,6 +12,7 @@ use super::body::TxBody;
 use super::commit::{self, Failure, Manner};
 use super::hooks::{self, Outcome};
 use super::{Tx, lock};
+use crate::changes::outbox;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -63,7 +64,8 @@ impl<'db> TxOptions<'db> {
         self
     }
 
-    /// Gives up when so much time has passed: no further run is begun that could not end before.
+    /// Gives up when so much time has passed: no further run is begun that could not end before, and a
+    /// request whose answer was lost is not sent again after it.
     #[must_use]
     pub const fn deadline(mut self, after: Duration) -> Self {
         self.deadline = Some(after);
@@ -138,10 +140,13 @@ impl<'db> TxOptions<'db> {
         loop {
             runs += 1;
             let tx = Tx::new(self.db.clone(), self.cache_rows);
-            let returned = inside(TxBody::call(&body, &tx)).await;
+            let returned = {
+                let _ended = Ended(&tx);
+                inside(TxBody::call(&body, &tx)).await
+            };
             let hooks = tx.take_hooks();
             let (own, cause) = match returned {
-                Ok(value) => match self.commit(&tx).await {
+                Ok(value) => match self.commit(&tx, begun).await {
                     Ok(()) => {
                         hooks::run(hooks, &Outcome::Committed).await;
                         return Ok(value);
@@ -162,17 +167,23 @@ impl<'db> TxOptions<'db> {
         }
     }
 
-    async fn commit(&self, tx: &Tx) -> Result<(), Failure> {
+    async fn commit(&self, tx: &Tx, begun: Timestamp) -> Result<(), Failure> {
         let entries = tx.session().finish().map_err(Failure::Final)?;
         let plans: Result<Vec<_>> = entries
             .into_iter()
             .filter_map(|entry| lock::plan(entry).transpose())
             .collect();
         let plans = plans.map_err(Failure::Final)?;
+        let messages = tx.session().take_messages();
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
+            outbox::refuse(&messages).map_err(Failure::Final)?;
         }
-        commit::commit(self.db, plans, self.manner).await
+        let manner = Manner {
+            end: self.deadline.map(|deadline| begun.plus(deadline)),
+            ..self.manner
+        };
+        commit::commit(self.db, plans, messages, manner).await
     }
 
     /// Waits before the next run, or tells why there is none.
@@ -201,6 +212,16 @@ impl<'db> TxOptions<'db> {
     }
 }
 
+/// Closes the session of a run when its body has ended, also by being dropped or by a panic: whoever has kept
+/// the transaction shall not write what nobody commits.
+struct Ended<'tx>(&'tx Tx);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.session().close();
+    }
+}
+
 /// Tells the hooks, and gives the caller the body's own error where there is one.
 async fn failed<E: From<Error>>(hooks: Vec<hooks::Hook>, error: Error, own: Option<E>) -> E {
     hooks::run(hooks, &Outcome::Failed(error.clone())).await;
@@ -220,12 +241,19 @@ thread_local! {
 async fn inside<F: Future>(body: F) -> F::Output {
     let mut body = pin!(body);
     poll_fn(|context| {
-        let outer = INSIDE.replace(true);
-        let polled = body.as_mut().poll(context);
-        INSIDE.set(outer);
-        polled
+        let _entered = Entered(INSIDE.replace(true));
+        body.as_mut().poll(context)
     })
     .await
+}
+
+/// Puts the flag back as it was, also when the body panics: the thread goes on with other bodies.
+struct Entered(bool);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
 }
 
 fn nested() -> Error {
@@ -234,4 +262,22 @@ fn nested() -> Error {
         "a transaction inside the body of another commits on its own; pass the outer one on, or say \
          detached()",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_panics_leaves_no_trace_on_its_thread() {
+        let db = Db::memory().unwrap();
+        let other = db.clone();
+        let panics = tokio::spawn(async move {
+            let body = async |_: &Tx| panic!("in the body");
+            other.transact::<(), Error, _>(body).await
+        });
+        assert!(panics.await.unwrap_err().is_panic());
+        let body = async |_: &Tx| Ok::<_, Error>(1);
+        assert_eq!(db.transact(body).await, Ok(1));
+    }
 }

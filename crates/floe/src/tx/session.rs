@@ -10,6 +10,7 @@ use floe_store::{Item, Name, Value};
 use tokio::sync::Notify;
 
 use super::merge::merge;
+use crate::changes::outbox::OutboxMessage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
@@ -34,6 +35,8 @@ struct State {
     entries: Vec<Entry>,
     /// Where each item is, once there are many.
     places: HashMap<(&'static str, EncodedKey), usize>,
+    /// What the body has put into the outbox.
+    messages: Vec<OutboxMessage>,
     /// The body, or one of its reads, failed for a reason that may pass.
     retry: Option<Error>,
     /// Rows were used in a way that nobody can make sense of.
@@ -247,6 +250,21 @@ impl Session {
         Ok(())
     }
 
+    /// Takes note of a message for the outbox.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn enter_message(&self, message: OutboxMessage) -> Result<()> {
+        self.lock_open()?.messages.push(message);
+        Ok(())
+    }
+
+    /// Takes all messages out, in their order.
+    pub(crate) fn take_messages(&self) -> Vec<OutboxMessage> {
+        std::mem::take(&mut self.lock().messages)
+    }
+
     fn set_origin(&self, slot: usize, origin: Origin) {
         if let Some(entry) = self.lock().entries.get_mut(slot) {
             entry.origin = origin;
@@ -306,6 +324,11 @@ impl Session {
         self.lock().retry.clone()
     }
 
+    /// Ends the run: nothing can be read or written any more.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
     /// All that was touched. Nothing can be done with the session any more.
     ///
     /// # Errors
@@ -328,6 +351,16 @@ impl Session {
             ));
         }
         Ok(std::mem::take(&mut state.entries))
+    }
+
+    /// Refuses a row that was handed out when the run had ended: nobody would take it back. One that was
+    /// handed out before is noticed by [`finish`](Self::finish).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.lock_open().map(drop)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

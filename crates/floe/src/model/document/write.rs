@@ -30,7 +30,12 @@ type Written = Result<Option<Value>, Invalid>;
 impl Writer {
     /// For the value of an attribute.
     pub(super) const fn top() -> Self {
-        Self { level: 1 }
+        Self::at(1)
+    }
+
+    /// For a value at this level of an attribute.
+    pub(super) const fn at(level: usize) -> Self {
+        Self { level }
     }
 
     fn below(self) -> Result<Self, Invalid> {

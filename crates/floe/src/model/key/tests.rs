@@ -28,6 +28,7 @@ const fn schema(fields: &'static [FieldSchema]) -> Schema {
         indexes: &[],
         expires: None,
         exactly_once: false,
+        stream: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use floe_store::TableDef;
 
-use super::create_input::{properties, time_to_live};
+use super::create_input::{properties, stream_view, time_to_live};
 use super::node::Node;
 use super::resource_name::{logical_id, named};
 use crate::error::Result;
@@ -22,10 +22,14 @@ pub(super) fn template(tables: Vec<TableDef>) -> Result<String> {
 }
 
 fn resource(table: TableDef) -> Node {
-    let expiry = table.ttl_attribute.clone();
+    let (expiry, stream) = (table.ttl_attribute.clone(), table.stream);
     let mut properties = properties(table);
     if let Some(attribute) = expiry {
         properties.push(("TimeToLiveSpecification", time_to_live(&attribute)));
+    }
+    if let Some(view) = stream {
+        // Unlike CreateTable, it takes the images alone.
+        properties.push(("StreamSpecification", Node::map([stream_view(view)])));
     }
     Node::map([
         ("Type", Node::text("AWS::DynamoDB::Table")),

@@ -1,7 +1,7 @@
 //! The input of the AWS CLI for `create-table` and `update-time-to-live`.
 
 use floe_store::op::{CreateIndex, CreateTable, KeySchemaElement};
-use floe_store::table::{KeyKind, Projection};
+use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Name, TableDef};
 
 use super::node::Node;
@@ -14,8 +14,14 @@ pub(super) fn inputs(tables: Vec<TableDef>) -> Result<String> {
 
 fn input(table: TableDef) -> Node {
     let name = table.name.clone();
-    let expiry = table.ttl_attribute.clone();
-    let mut inputs = vec![("CreateTable", Node::map(properties(table)))];
+    let (expiry, stream) = (table.ttl_attribute.clone(), table.stream);
+    let mut create = properties(table);
+    if let Some(view) = stream {
+        let enabled = ("StreamEnabled", Node::Flag(true));
+        let specification = Node::map([enabled, stream_view(view)]);
+        create.push(("StreamSpecification", specification));
+    }
+    let mut inputs = vec![("CreateTable", Node::map(create))];
     if let Some(attribute) = expiry {
         let update = Node::map([
             ("TableName", Node::Text(name)),
@@ -48,6 +54,10 @@ pub(super) fn time_to_live(attribute: &str) -> Node {
         ("AttributeName", Node::text(attribute)),
         ("Enabled", Node::Flag(true)),
     ])
+}
+
+pub(super) fn stream_view(view: StreamView) -> (&'static str, Node) {
+    ("StreamViewType", Node::text(view.as_str()))
 }
 
 fn definition((name, kind): &(Name, KeyKind)) -> Node {

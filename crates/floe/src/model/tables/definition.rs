@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::limits::{INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX};
-use floe_store::table::{IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection};
+use floe_store::table::{
+    IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, StreamView,
+};
 use floe_store::{Name, TableDef};
 
 use super::difference::{index_text, key_text};
@@ -61,6 +63,9 @@ impl Sharing<'_> {
         }
         if let Some(attribute) = expires {
             builder = builder.ttl(attribute);
+        }
+        if self.models.iter().any(|model| model.stream) {
+            builder = builder.stream(StreamView::NewAndOldImages);
         }
         builder.build().map_err(|error| {
             let models: Vec<&str> = self.models.iter().map(|model| model.model).collect();

@@ -77,6 +77,13 @@ pub(super) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec
     if let (Some(expected), Some(actual)) = (&expected.ttl_attribute, &table.ttl_attribute) {
         compare("expiry", expected.to_string(), actual.to_string());
     }
+    if let (Some(expected), Some(actual)) = (expected.stream, table.stream) {
+        compare(
+            "stream",
+            expected.as_str().to_owned(),
+            actual.as_str().to_owned(),
+        );
+    }
     found
 }
 
@@ -123,6 +130,9 @@ pub(super) fn missing(expected: &TableDef, actual: Option<&TableDescription>) ->
     }
     if expected.ttl_attribute.is_some() && actual.definition.ttl_attribute.is_none() {
         missing.push("expiry".to_owned());
+    }
+    if expected.stream.is_some() && actual.definition.stream.is_none() {
+        missing.push("stream".to_owned());
     }
     missing
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use floe_store::op::{CreateIndex, CreateTable, IndexUpdate, UpdateTable, UpdateTimeToLive};
-use floe_store::table::{Billing, IndexDef, TableDescription, TableStatus};
+use floe_store::table::{Billing, IndexDef, StreamView, TableDescription, TableStatus};
 use floe_store::{Capabilities, Engine, Error as StoreError, Name, TableDef, Timestamp};
 
 use super::difference::{differences, missing};
@@ -48,6 +48,11 @@ pub enum TableChange {
         /// The attribute that tells when an item expires.
         attribute: String,
     },
+    /// The table kept no change stream, and now does.
+    StreamSwitchedOn {
+        /// The table.
+        table: String,
+    },
     /// Everything was there.
     Unchanged {
         /// The table.
@@ -65,14 +70,15 @@ impl fmt::Display for TableChange {
             Self::ExpirySwitchedOn { table, attribute } => {
                 write!(f, "expiry switched on: table={table} attribute={attribute}")
             }
+            Self::StreamSwitchedOn { table } => write!(f, "stream switched on: table={table}"),
             Self::Unchanged { table } => write!(f, "unchanged: table={table}"),
         }
     }
 }
 
 impl Db {
-    /// Creates the tables that these models lack, adds missing indexes, switches expiry on, and waits until
-    /// all of it can be used. Nothing is ever removed, and calling it again changes nothing.
+    /// Creates the tables that these models lack, adds missing indexes, switches expiry and streams on, and
+    /// waits until all of it can be used. Nothing is ever removed, and calling it again changes nothing.
     ///
     /// It tells what it did, by table in the order of their names. Several processes can call it at once.
     /// It waits up to [ten minutes](ENSURE_DEADLINE); see
@@ -81,8 +87,9 @@ impl Db {
     /// # Errors
     ///
     /// - [`Table`](ErrorKind::Table) when a table has another key, or an index of the same name another
-    ///   definition, or items expire by another attribute. The message tells all that differs in the
-    ///   table, and no table has been changed unless it came to differ meanwhile.
+    ///   definition, or items expire by another attribute, or the stream has other images. The message
+    ///   tells all that differs in the table, and no table has been changed unless it came to differ
+    ///   meanwhile.
     /// - [`Unsupported`](ErrorKind::Unsupported) when the engine cannot have such a table.
     /// - [`Deadline`](ErrorKind::Deadline) when something is still missing, which the message names. What
     ///   was begun goes on.
@@ -142,6 +149,9 @@ fn check_capabilities(capabilities: &Capabilities, tables: &[TableDef]) -> Resul
         {
             return lacks("let items expire", &format!(" attribute={attribute}"));
         }
+        if table.stream.is_some() && !capabilities.streams {
+            return lacks("keep a change stream", "");
+        }
         let mut indexes = table.indexes.iter();
         let wide = indexes.find(|i| i.key.partition.len() > 1 || i.key.sort.len() > 1);
         if let Some(index) = wide.filter(|_| !capabilities.multi_attribute_keys) {
@@ -167,6 +177,7 @@ enum Action {
     Create(Box<TableDef>),
     AddIndex(IndexDef),
     SwitchExpiryOn(Name),
+    SwitchStreamOn(StreamView),
 }
 
 impl Action {
@@ -181,6 +192,11 @@ impl Action {
                 let update = UpdateTimeToLive::enable(table, attribute);
                 engine.update_time_to_live(update).await
             }
+            Self::SwitchStreamOn(view) => {
+                let mut update = UpdateTable::new(table);
+                update.stream = Some(Some(*view));
+                engine.update_table(update).await
+            }
         }
     }
 
@@ -194,6 +210,7 @@ impl Action {
                 table,
                 attribute: attribute.to_string(),
             },
+            Self::SwitchStreamOn(_) => TableChange::StreamSwitchedOn { table },
         }
     }
 }
@@ -328,6 +345,10 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
             .any(|index| index.status != TableStatus::Active);
     if is_busy {
         return Ok(Step::Wait);
+    }
+    // Before the indexes, which may take hours to fill: from here on no change is missed.
+    if let (Some(view), None) = (expected.stream, actual.definition.stream) {
+        return Ok(Step::Take(Action::SwitchStreamOn(view)));
     }
     let mut indexes = expected.indexes.iter();
     if let Some(index) = indexes.find(|i| actual.definition.index(&i.name).is_none()) {

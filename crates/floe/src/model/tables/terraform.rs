@@ -42,6 +42,11 @@ fn resource(name: &str, table: TableDef) -> Block {
     {
         block = block.set(key, quoted(&element.name));
     }
+    if let Some(view) = request.stream {
+        block = block
+            .set("stream_enabled", "true")
+            .set("stream_view_type", quoted(view.as_str()));
+    }
     block
         .blocks
         .extend(request.attribute_definitions.iter().map(attribute));

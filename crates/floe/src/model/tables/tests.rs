@@ -39,6 +39,7 @@ const fn model(model: &'static str, fields: &'static [FieldSchema]) -> Schema {
         indexes: &[],
         expires: None,
         exactly_once: false,
+        stream: false,
     }
 }
 
@@ -74,5 +75,11 @@ const PLAIN: Schema = model("Order", ORDER_FIELDS);
 const FULL: Schema = Schema {
     indexes: &[BY_PRODUCT, BY_PRICE],
     expires: Some("until"),
+    ..model("Order", ORDER_FIELDS)
+};
+
+/// An order whose changes are kept.
+const STREAMED: Schema = Schema {
+    stream: true,
     ..model("Order", ORDER_FIELDS)
 };

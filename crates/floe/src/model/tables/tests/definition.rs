@@ -1,7 +1,7 @@
 //! What tables models make, and which models cannot share one.
 
 use floe_store::TableDef;
-use floe_store::table::{KeyKind, Projection};
+use floe_store::table::{KeyKind, Projection, StreamView};
 
 use super::super::{InfrastructureFormat, infrastructure, table_definitions};
 use super::*;
@@ -115,6 +115,14 @@ fn models_that_share_a_table_bring_their_indexes_together() {
         .collect();
     assert_eq!(names, ["by_product", "by_price"]);
     assert_eq!(definitions, table_definitions(&[&armour, &weapon]).unwrap());
+}
+
+#[test]
+fn one_model_that_asks_for_it_gives_the_table_a_stream() {
+    let silent = model("Silent", &[ID]);
+    let definitions = table_definitions(&[&silent, &STREAMED]).unwrap();
+    assert_eq!(definitions[0].stream, Some(StreamView::NewAndOldImages));
+    assert_eq!(table_definitions(&[&silent]).unwrap()[0].stream, None);
 }
 
 #[test]

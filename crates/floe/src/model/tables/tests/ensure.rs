@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use floe_store::expr::KeyCondition;
 use floe_store::op::{CreateTable, IndexUpdate, PutItem, Query, UpdateTable, WriteItem};
-use floe_store::table::{Billing, KeyKind, Projection, TableStatus, Throughput};
+use floe_store::table::{Billing, KeyKind, Projection, StreamView, TableStatus, Throughput};
 use floe_store::{Error as StoreError, Item, TableDef};
 
 use super::super::difference::{differences, missing};
@@ -31,6 +31,12 @@ fn expiry_switched_on() -> TableChange {
     TableChange::ExpirySwitchedOn {
         table: "Order".to_owned(),
         attribute: "until".to_owned(),
+    }
+}
+
+fn stream_switched_on() -> TableChange {
+    TableChange::StreamSwitchedOn {
+        table: "Order".to_owned(),
     }
 }
 
@@ -124,6 +130,48 @@ async fn indexes_and_expiry_are_added_later_and_filled() {
     assert_eq!(
         definition(&db).await,
         table_definitions(&[&FULL]).unwrap()[0]
+    );
+}
+
+#[tokio::test]
+async fn a_table_is_created_with_its_stream() {
+    let db = Db::memory().unwrap();
+    let changes = db.ensure_tables(&[&STREAMED]).await.unwrap();
+    assert_eq!(changes, [created()]);
+    let expected = table_definitions(&[&STREAMED]).unwrap();
+    assert_eq!(definition(&db).await, expected[0]);
+    assert_eq!(db.ensure_tables(&[&STREAMED]).await.unwrap(), [unchanged()]);
+}
+
+#[tokio::test]
+async fn a_stream_is_switched_on_before_indexes_are_filled_and_stays() {
+    let (db, engine, _timer) = slow_db(SlowEngine::new(2));
+    db.ensure_tables(&[&PLAIN]).await.unwrap();
+    let order = Schema {
+        stream: true,
+        indexes: &[BY_PRICE],
+        ..PLAIN
+    };
+    assert_eq!(
+        db.ensure_tables(&[&order]).await.unwrap(),
+        [stream_switched_on(), index_added("by_price")]
+    );
+    assert_eq!(engine.changes(), 3);
+    assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [unchanged()]);
+    let expected = table_definitions(&[&order]).unwrap();
+    assert_eq!(definition(&db).await, expected[0]);
+}
+
+#[tokio::test]
+async fn a_stream_of_other_images_is_told() {
+    let db = Db::memory().unwrap();
+    let table = TableDef::builder("Order", "_id", KeyKind::S).stream(StreamView::KeysOnly);
+    create(&db, table.build().unwrap()).await;
+    assert_told(
+        db.ensure_tables(&[&STREAMED]).await,
+        ErrorKind::Table,
+        "the table differs from its models: table=Order \
+         stream expected=(NEW_AND_OLD_IMAGES) actual=(KEYS_ONLY)",
     );
 }
 
@@ -333,6 +381,11 @@ async fn the_deadline_tells_what_is_missing() {
         "tables are not ready in time: deadline_ms=30000 \
          Order=(the table is UPDATING, index by_product, index by_price, expiry)",
     );
+    assert_told(
+        db.ensure_tables_within(&[&STREAMED], deadline).await,
+        ErrorKind::Deadline,
+        "tables are not ready in time: deadline_ms=30000 Order=(the table is UPDATING, stream)",
+    );
 }
 
 #[tokio::test]
@@ -449,6 +502,13 @@ async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
         ErrorKind::Unsupported,
         "the engine cannot index by several attributes: table=Order index=by_price",
     );
+    let engine = SlowEngine::new(0).with_capabilities(|c| c.streams = false);
+    let (db, _engine, _timer) = slow_db(engine);
+    assert_told(
+        db.ensure_tables(&[&STREAMED]).await,
+        ErrorKind::Unsupported,
+        "the engine cannot keep a change stream: table=Order",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -492,6 +552,7 @@ fn changes_read_as_lines() {
         created(),
         index_added("by_price"),
         expiry_switched_on(),
+        stream_switched_on(),
         unchanged(),
     ];
     assert_eq!(
@@ -500,6 +561,7 @@ fn changes_read_as_lines() {
             "created: table=Order",
             "index added: table=Order index=by_price",
             "expiry switched on: table=Order attribute=until",
+            "stream switched on: table=Order",
             "unchanged: table=Order",
         ]
     );

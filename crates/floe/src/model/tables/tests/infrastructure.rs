@@ -113,6 +113,31 @@ fn json_is_the_input_of_the_command_line() {
 }
 
 #[test]
+fn streams_are_asked_for_as_each_tool_wants_it() {
+    let images = "NEW_AND_OLD_IMAGES";
+    let template = json_of(&[&STREAMED], InfrastructureFormat::CloudFormation);
+    let properties = &template["Resources"]["OrderTable"]["Properties"];
+    let expected = json!({ "StreamViewType": images });
+    assert_eq!(properties["StreamSpecification"], expected);
+
+    let inputs = json_of(&[&STREAMED], InfrastructureFormat::Json);
+    let expected = json!({ "StreamEnabled": true, "StreamViewType": images });
+    assert_eq!(inputs[0]["CreateTable"]["StreamSpecification"], expected);
+
+    let text = infrastructure(&[&STREAMED], InfrastructureFormat::Terraform).unwrap();
+    let expected = r#"resource "aws_dynamodb_table" "Order" {
+  name             = "Order"
+  billing_mode     = "PAY_PER_REQUEST"
+  hash_key         = "_id"
+  stream_enabled   = true
+  stream_view_type = "NEW_AND_OLD_IMAGES"
+
+  attribute {
+"#;
+    assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
 fn terraform_has_a_protected_table_for_each() {
     let text = infrastructure(&[&PLAIN, &AWKWARD], InfrastructureFormat::Terraform).unwrap();
     let expected = r##"# Indexes are written with key_schema, which needs the provider hashicorp/aws 6.37 or later.

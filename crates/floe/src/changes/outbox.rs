@@ -1,0 +1,190 @@
+//! The outbox: messages that are written in the same commit as what they tell of.
+//!
+//! [`Tx::outbox`](crate::Tx::outbox) is the durable form of
+//! [`Tx::on_post_commit`](crate::Tx::on_post_commit). A hook runs in this process and is lost with it; a
+//! message is an item, so it is there if and only if the commit was made.
+//!
+//! ```
+//! use floe::changes::outbox::OutboxRecord;
+//! use floe::{Db, Error, Model};
+//!
+//! #[derive(Model)]
+//! struct Player { #[model(key)] name: String, level: u32 }
+//!
+//! #[derive(serde::Serialize)]
+//! struct Joined<'a> { name: &'a str }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let db = Db::memory()?;
+//! db.ensure_tables(&[Player::SCHEMA, OutboxRecord::SCHEMA]).await?;
+//! db.transact(async |tx| {
+//!     tx.create(Player { name: "ada".to_owned(), level: 1 })?;
+//!     tx.outbox("player.joined", &Joined { name: "ada" })
+//! })
+//! .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! All messages of a commit are one [`OutboxRecord`], in the order in which the body wrote them: one item to
+//! pay for, however many messages, and no order to restore. The record counts as one of the items of the
+//! transaction, and its 400 KB hold all messages of the commit together.
+//!
+//! # How it is read
+//!
+//! By the change stream of the table, which [`Db::ensure_tables`](crate::Db::ensure_tables) switches on:
+//! each record is inserted once and never changed, so each insertion in the stream is a commit. Delivery is
+//! at least once. Who must not act twice remembers the [id](OutboxRecord::id) of the record and the place of
+//! the message in it. A record stays in the table until whoever has delivered it removes it.
+
+use floe_store::{Item, Timestamp, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::attribute::{mismatch, missing};
+use crate::model::document::{from_value, to_value_below};
+use crate::model::{Attribute, Invalid, Json, Model};
+use crate::tx::lock::Plan;
+
+/// The most bytes of a topic.
+pub const TOPIC_BYTES_MAX: usize = 255;
+
+/// The body of a message stands in a map in the list of messages.
+const LEVELS_ABOVE_BODY: usize = 2;
+
+const TOPIC: &str = "topic";
+const BODY: &str = "body";
+
+/// The messages of one commit. Written by [`Tx::outbox`](crate::Tx::outbox), never by hand.
+#[derive(Clone, Debug, PartialEq, crate::Model)]
+#[model(crate = "crate", table = "floe_outbox", stream)]
+pub struct OutboxRecord {
+    /// The id of the commit, which is also the stamp (`_tx`) on every item that the commit wrote.
+    #[model(key)]
+    pub id: String,
+    /// When the commit was sent, by the clock of the engine.
+    pub created: Timestamp,
+    /// The messages, in the order in which the body of the transaction wrote them.
+    pub messages: Vec<OutboxMessage>,
+}
+
+/// A message in the outbox.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct OutboxMessage {
+    /// What it is about, for those who deliver it: 1 to 255 bytes without control characters.
+    pub topic: String,
+    /// What it says, as [`to_value`](crate::model::document::to_value) stores it.
+    pub body: Value,
+}
+
+impl OutboxMessage {
+    /// A message of this topic.
+    pub(crate) fn new<T: Serialize + ?Sized>(topic: &str, message: &T) -> Result<Self> {
+        let invalid =
+            |field, invalid: Invalid| Error::invalid(OutboxRecord::SCHEMA.model, field, &invalid);
+        check_topic(topic).map_err(|reason| invalid(TOPIC, reason))?;
+        let body = to_value_below(message, LEVELS_ABOVE_BODY);
+        let body = body.map_err(|reason| invalid("message", reason))?;
+        Ok(Self {
+            topic: topic.to_owned(),
+            // There is no absence in a list: a message that is `None` is one, and says nothing.
+            body: body.unwrap_or(Value::Null),
+        })
+    }
+
+    /// What it says, as the type that was written, or one that is read from the same document.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) when the message is of another form.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        from_value(Some(&self.body))
+            .map_err(|reason| Error::invalid(OutboxRecord::SCHEMA.model, "message", &reason))
+    }
+}
+
+fn check_topic(topic: &str) -> Result<(), Invalid> {
+    if !(1..=TOPIC_BYTES_MAX).contains(&topic.len()) {
+        let bytes = topic.len();
+        return Err(Invalid::new(format!(
+            "a topic has 1 to {TOPIC_BYTES_MAX} bytes: bytes={bytes}"
+        )));
+    }
+    if topic.contains(char::is_control) {
+        return Err(Invalid::new(format!(
+            "a topic has no control characters: topic={topic:?}"
+        )));
+    }
+    Ok(())
+}
+
+impl Attribute for OutboxMessage {
+    fn to_value(&self) -> Result<Option<Value>, Invalid> {
+        let message = Item::with_capacity(2)
+            .with(TOPIC, self.topic.as_str())
+            .with(BODY, self.body.clone());
+        Ok(Some(Value::M(message)))
+    }
+
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+        match value.ok_or_else(missing)? {
+            Value::M(message) => {
+                let topic = String::from_value(message.get(TOPIC));
+                let body = message.get(BODY).cloned().ok_or_else(missing);
+                Ok(Self {
+                    topic: topic.map_err(|invalid| invalid.within(".topic"))?,
+                    body: body.map_err(|invalid| invalid.within(".body"))?,
+                })
+            }
+            other => Err(mismatch("M", other)),
+        }
+    }
+
+    fn json_schema() -> Json {
+        let properties = [(TOPIC, String::json_schema()), (BODY, Json::json_schema())];
+        Json::from_iter([
+            ("type", Json::from("object")),
+            ("properties", Json::from_iter(properties)),
+            ("required", Json::from_iter([TOPIC, BODY])),
+        ])
+    }
+}
+
+/// What is sent for the messages of the commit with this id; `None` if there are none.
+pub(crate) fn plan(
+    id: &str,
+    created: Timestamp,
+    messages: Vec<OutboxMessage>,
+) -> Result<Option<Plan>> {
+    if messages.is_empty() {
+        return Ok(None);
+    }
+    let record = OutboxRecord {
+        id: id.to_owned(),
+        created,
+        messages,
+    };
+    let key = record.key_of()?.encoded().clone();
+    Ok(Some(Plan::new_item(
+        OutboxRecord::SCHEMA,
+        key,
+        record.to_item()?,
+    )))
+}
+
+/// Refuses messages in a read-only transaction: they are written.
+pub(crate) fn refuse(messages: &[OutboxMessage]) -> Result<()> {
+    match messages.first() {
+        Some(message) => Err(Error::new(
+            ErrorKind::ReadOnly,
+            format!(
+                "a read-only transaction cannot write to the outbox: topic={}",
+                message.topic
+            ),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,190 @@
+//! The layer: a service around a service that runs it in a transaction.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use ::http::StatusCode;
+use ::http::request::Parts;
+use axum_core::extract::Request;
+use axum_core::response::{IntoResponse, Response};
+use floe_store::BoxFuture;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::replay::Replay;
+use crate::db::Db;
+use crate::error::Error;
+use crate::tx::{Tx, TxOptions};
+
+/// How many bytes the body of a request can have, unless the layer says otherwise: 2 MB, as in axum.
+pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Runs each request in a transaction: see the [module](super).
+#[derive(Clone)]
+pub struct TransactionLayer {
+    db: Db,
+    choose: Arc<Choose>,
+    body_bytes_max: usize,
+}
+
+type Choose = dyn for<'db> Fn(TxOptions<'db>, &Parts) -> TxOptions<'db> + Send + Sync;
+
+impl TransactionLayer {
+    /// A layer whose transactions are on this database.
+    pub fn new(db: Db) -> Self {
+        Self {
+            db,
+            choose: Arc::new(|options, _| options),
+            body_bytes_max: BODY_BYTES_MAX,
+        }
+    }
+
+    /// Chooses the options of each transaction, by the request if need be. For safe methods the transaction is
+    /// read-only already.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use floe::{Db, http::TransactionLayer};
+    /// # fn layer(db: Db) -> TransactionLayer {
+    /// TransactionLayer::new(db).options(|tx, request| {
+    ///     let tx = tx.retries(5).deadline(Duration::from_secs(2));
+    ///     match request.uri.path() {
+    ///         "/search" => tx.read_only().label("search"),
+    ///         _ => tx.label("api"),
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn options<F>(mut self, choose: F) -> Self
+    where
+        F: for<'db> Fn(TxOptions<'db>, &Parts) -> TxOptions<'db> + Send + Sync + 'static,
+    {
+        self.choose = Arc::new(choose);
+        self
+    }
+
+    /// The most bytes that the body of a request can have; a larger one is answered with 413. By default
+    /// [2 MB](BODY_BYTES_MAX).
+    #[must_use]
+    pub const fn body_bytes_max(mut self, bytes: usize) -> Self {
+        self.body_bytes_max = bytes;
+        self
+    }
+
+    fn transaction(&self, request: &Parts) -> TxOptions<'_> {
+        let options = match request.method.is_safe() {
+            true => self.db.tx().read_only(),
+            false => self.db.tx(),
+        };
+        (self.choose)(options, request)
+    }
+
+    async fn run<S>(&self, service: S, request: Request) -> Result<Response, S::Error>
+    where
+        S: Service<Request, Response = Response> + Clone + Send,
+        S::Future: Send,
+        S::Error: Send,
+    {
+        let replay = match Replay::read(request, self.body_bytes_max).await {
+            Ok(replay) => replay,
+            Err(refusal) => return Ok(*refusal),
+        };
+        // Not every service can be shared between threads; each can be cloned.
+        let service = Mutex::new(service);
+        let body = async |tx: &Tx| {
+            let service = service
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            answer(service, replay.request(tx)).await
+        };
+        match self.transaction(&replay.parts).run(body).await {
+            Ok(response) => Ok(response),
+            Err(Stop::Refused(response)) => Ok(*response),
+            Err(Stop::Failed(error)) => Ok(error.into_response()),
+            Err(Stop::Broken(error)) => Err(error),
+        }
+    }
+}
+
+/// Why a run does not commit, or could not.
+enum Stop<E> {
+    /// The handler has answered with a status of 400 or above.
+    Refused(Box<Response>),
+    /// The service itself failed.
+    Broken(E),
+    /// The transaction failed.
+    Failed(Error),
+}
+
+impl<E> From<Error> for Stop<E> {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Calls a service, once it is ready.
+async fn answer<S>(mut service: S, request: Request) -> Result<Response, Stop<S::Error>>
+where
+    S: Service<Request, Response = Response>,
+{
+    let ready = poll_fn(|context| service.poll_ready(context)).await;
+    ready.map_err(Stop::Broken)?;
+    let response = service.call(request).await.map_err(Stop::Broken)?;
+    match response.status() < StatusCode::BAD_REQUEST {
+        true => Ok(response),
+        false => Err(Stop::Refused(Box::new(response))),
+    }
+}
+
+impl<S> Layer<S> for TransactionLayer {
+    type Service = TransactionService<S>;
+
+    fn layer(&self, inner: S) -> TransactionService<S> {
+        TransactionService {
+            layer: self.clone(),
+            inner,
+        }
+    }
+}
+
+impl fmt::Debug for TransactionLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionLayer")
+            .field("body_bytes_max", &self.body_bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A service whose requests run in transactions. Made by a [`TransactionLayer`].
+///
+/// It is always ready: each run waits until a clone of the service inside is.
+#[derive(Clone, Debug)]
+pub struct TransactionService<S> {
+    layer: TransactionLayer,
+    inner: S,
+}
+
+impl<S> Service<Request> for TransactionService<S>
+where
+    S: Service<Request, Response = Response> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response, S::Error>>;
+
+    // A place that the service inside would keep for us could not be used: a run may need a second one.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let (layer, service) = (self.layer.clone(), self.inner.clone());
+        Box::pin(async move { layer.run(service, request).await })
+    }
+}

@@ -1,0 +1,173 @@
+//! What a client is told of an error: a status, and a small JSON document.
+//!
+//! ```text
+//! HTTP/1.1 422 Unprocessable Entity
+//! {"error":"invalid_field","field":"level","message":"the value is below the minimum: ..."}
+//! ```
+//!
+//! | kind | status | why |
+//! |---|---|---|
+//! | `AlreadyExists` | 409 | what is there contradicts the request |
+//! | `InvalidField` | 422 | the request is well-formed, what it says is not allowed |
+//! | `TooLarge` | 413 | it asks for more than one transaction holds |
+//! | `TransactionFailed` | 503, `Retry-After: 1` | nothing was done, and the same request may pass in a moment; a 409 would ask the client to change it |
+//! | `Store`, when it is busy | 503, `Retry-After: 1` | likewise |
+//! | `Deadline` | 504 | time ran out |
+//! | `OutcomeUnknown` | 500 | 502 to 504 are sent again by many a proxy and client, which must not happen here |
+//! | `ReadOnly`, `FetchedTwice`, `InvalidUse` and others | 500 | the program is wrong, not the request |
+//!
+//! Messages of 4xx are those of the error. Those of 5xx say nothing of what is inside: the error itself is
+//! in the [extensions](::http::Extensions) of the response, for a layer that logs it.
+
+use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use ::http::{HeaderValue, StatusCode};
+use axum_core::body::Body;
+use axum_core::response::{IntoResponse, Response};
+use floe_store::{Item, Value};
+
+use crate::error::{Error, ErrorKind};
+use crate::model::document::to_json_text;
+
+/// See the [module](self).
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let (status, code, plain) = told(&self);
+        let message = plain.map_or_else(|| self.to_string(), str::to_owned);
+        let field = self.field().filter(|_| plain.is_none());
+        let mut response = json(status, code, &message, field);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            let headers = response.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The status, the word for the kind, and what to say instead of the error's own message.
+fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
+    const FAILED: &str = "the server failed";
+    const AGAIN: &str = "the server is busy; nothing was done, send the request again later";
+    let failed = |code| (StatusCode::INTERNAL_SERVER_ERROR, code, Some(FAILED));
+    let busy = |code| (StatusCode::SERVICE_UNAVAILABLE, code, Some(AGAIN));
+    match error.kind() {
+        ErrorKind::AlreadyExists => (StatusCode::CONFLICT, "already_exists", None),
+        ErrorKind::InvalidField => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", None),
+        ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+        ErrorKind::TransactionFailed => busy("transaction_failed"),
+        ErrorKind::Store if is_busy(error) => busy("store"),
+        ErrorKind::Deadline => {
+            let message = "the server did not finish in time";
+            (StatusCode::GATEWAY_TIMEOUT, "deadline", Some(message))
+        }
+        ErrorKind::OutcomeUnknown => {
+            let message =
+                "nobody knows whether the request was carried out; look before sending it again";
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            (status, "outcome_unknown", Some(message))
+        }
+        ErrorKind::FetchedTwice => failed("fetched_twice"),
+        ErrorKind::ReadOnly => failed("read_only"),
+        ErrorKind::InvalidUse => failed("invalid_use"),
+        ErrorKind::Unsupported => failed("unsupported"),
+        ErrorKind::Table => failed("table"),
+        ErrorKind::Aborted => failed("aborted"),
+        ErrorKind::Store => failed("store"),
+    }
+}
+
+/// Whether the store has done nothing and may do it later.
+fn is_busy(error: &Error) -> bool {
+    let cause = error.store_error();
+    cause.is_some_and(|cause| cause.is_retryable() && !cause.may_have_applied())
+}
+
+/// The answer to a request whose body was not read.
+pub(super) fn unread_body(status: StatusCode, bytes_max: usize) -> Response {
+    match status {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let message = format!("the body of the request is too large: bytes_max={bytes_max}");
+            json(status, "body_too_large", &message, None)
+        }
+        _ => json(
+            status,
+            "body_unread",
+            "the body of the request could not be read",
+            None,
+        ),
+    }
+}
+
+/// A response with a JSON document.
+pub(super) fn json(status: StatusCode, code: &str, message: &str, field: Option<&str>) -> Response {
+    let mut told = Item::with_capacity(3)
+        .with("error", code)
+        .with("message", message);
+    if let Some(field) = field {
+        told.insert("field", field);
+    }
+    // Texts in a map always have a form in JSON.
+    let text = to_json_text(&Value::M(told)).unwrap_or_default();
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_store::Error as StoreError;
+
+    use super::*;
+
+    fn error(kind: ErrorKind) -> Error {
+        Error::new(kind, "secret: model=Player key=\"ada\"")
+    }
+
+    #[test]
+    fn each_kind_has_its_status_and_only_4xx_tell_the_message() {
+        use ErrorKind::*;
+        for (kind, status, code) in [
+            (AlreadyExists, 409, "already_exists"),
+            (InvalidField, 422, "invalid_field"),
+            (FetchedTwice, 500, "fetched_twice"),
+            (TransactionFailed, 503, "transaction_failed"),
+            (OutcomeUnknown, 500, "outcome_unknown"),
+            (ReadOnly, 500, "read_only"),
+            (TooLarge, 413, "too_large"),
+            (InvalidUse, 500, "invalid_use"),
+            (Unsupported, 500, "unsupported"),
+            (Table, 500, "table"),
+            (Aborted, 500, "aborted"),
+            (Deadline, 504, "deadline"),
+            (Store, 500, "store"),
+        ] {
+            let (told, word, plain) = told(&error(kind));
+            assert_eq!((told.as_u16(), word), (status, code));
+            assert_eq!(plain.is_none(), status < 500, "{kind:?}");
+            let response = error(kind).into_response();
+            assert_eq!(response.status().as_u16(), status);
+            let comes_back = response.headers().contains_key(RETRY_AFTER);
+            assert_eq!(comes_back, status == 503, "{kind:?}");
+            assert_eq!(response.extensions().get(), Some(&error(kind)));
+        }
+    }
+
+    #[test]
+    fn a_store_is_busy_only_where_nothing_was_done() {
+        let text = || "secret".to_owned();
+        for (cause, status) in [
+            (StoreError::Throttling(text()), 503),
+            (StoreError::ProvisionedThroughputExceeded(text()), 503),
+            (StoreError::TransactionConflict, 503),
+            (StoreError::OutcomeUnknown(text()), 500),
+            (StoreError::Internal(text()), 500),
+            (StoreError::Storage(text()), 500),
+            (StoreError::Validation(text()), 500),
+        ] {
+            let response = Error::from(cause.clone()).into_response();
+            assert_eq!(response.status().as_u16(), status, "{cause:?}");
+        }
+    }
+}
