@@ -332,8 +332,3 @@ impl std::fmt::Debug for LocalEngine {
             .finish_non_exhaustive()
     }
 }
-
-/// The program in the README compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct ReadmeExamples;

@@ -43,17 +43,87 @@
 //! is one read and one write: `SET quantity = 2` if the item exists, `product = "coffee"` and
 //! `quantity = 1`.
 //!
+//! # What a commit depends on
+//!
+//! | what the body does with a field | what is sent | the commit fails if |
+//! |---|---|---|
+//! | reads it: `*order.quantity`, `order.quantity > 1` | | it has changed |
+//! | changes it: `order.quantity += 1`, `set(3)?` | the new value | it has changed |
+//! | adds to it: `order.quantity.increment_by(1)?` | the sum, made by the store | |
+//! | `order.quantity.overwrite(3)?` | the new value | |
+//! | looks at it: `order.quantity.peek()` | | |
+//!
+//! An item that was got must still be there, and one that was not there must still be missing. If nothing is
+//! written, nothing is sent, unless [`verified`](tx::TxOptions::verified) asks that all that was read was true
+//! at one moment. One item goes out as one write, several as one transaction.
+//!
+//! # Errors
+//!
+//! An [`Error`] has a [kind](ErrorKind) that tells what to do: fix the value (`InvalidField`), choose another
+//! key (`AlreadyExists`), try later (`TransactionFailed`), look and decide (`OutcomeUnknown`). A body can
+//! return an error of its own, if that can be made from [`Error`]; then nothing is written.
+//!
+//! ```
+//! use floe::{Db, Error, Model};
+//!
+//! #[derive(Debug)]
+//! enum ShopError { SoldOut, Floe(Error) }
+//!
+//! impl From<Error> for ShopError {
+//!     fn from(error: Error) -> Self { Self::Floe(error) }
+//! }
+//!
+//! #[derive(Model)]
+//! struct Stock { #[model(key)] product: String, left: u32 }
+//!
+//! async fn sell(db: &Db, product: &str) -> Result<u32, ShopError> {
+//!     db.transact(async |tx| {
+//!         let mut stock = tx.get::<Stock>(product).await?.ok_or(ShopError::SoldOut)?;
+//!         if stock.left == 0 {
+//!             return Err(ShopError::SoldOut);
+//!         }
+//!         stock.left -= 1;
+//!         Ok(*stock.left)
+//!     })
+//!     .await
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let db = Db::memory()?;
+//! # db.ensure_tables(&[Stock::SCHEMA]).await?;
+//! # assert!(matches!(sell(&db, "tea").await, Err(ShopError::SoldOut)));
+//! # db.transact(async |tx| tx.create(Stock { product: "tea".to_owned(), left: 3 }).map(drop)).await?;
+//! # assert!(matches!(sell(&db, "tea").await, Ok(2)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # When the answer is lost
+//!
+//! Every commit has an id, which is stamped on each item that it writes (`_tx`). A transaction carries it as its
+//! token, so sending it again applies it once. A plain write to a store without tokens, as DynamoDB is, is
+//! settled by the stamp; where somebody else has written since, nobody can know, and the caller gets
+//! `OutcomeUnknown` instead of a second run. [`exactly_once`](tx::TxOptions::exactly_once) rules that out.
+//!
 //! # What is where
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`db`] | opening a database |
 //! | [`model`] | what a struct becomes: its key, its row, its fields, its tables |
+//! | [`model::query`] | finding items by key or index, and reading whole tables |
 //! | [`tx`] | what a body can do, and how it is committed |
 //! | [`cache`] | the read cache: eventual reads answered from memory |
 //! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `axum` | `floe::http`: a transaction for each request |
+//! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
 
 #![forbid(unsafe_code)]
 
@@ -67,8 +137,13 @@ pub mod model;
 pub mod tx;
 
 pub use db::Db;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorItem, ErrorKind, Result};
 pub use floe_derive::Model;
 pub use model::{Attribute, Field, Key, KeyField, Model};
 pub use tx::Tx;
 pub use tx::hooks::Outcome;
+
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

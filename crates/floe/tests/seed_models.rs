@@ -903,3 +903,35 @@ async fn dax() {
     db.transact(change).await.unwrap();
     assert_eq!(db.transact(read).await.unwrap(), 2);
 }
+
+/// Each request runs in a transaction: committed if the handler succeeds, not at all if it does not.
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn per_request_transaction() {
+    use axum::http::{Request, StatusCode};
+    use axum::{Router, body::Body, routing::post};
+    use floe::http::{RequestTx, TransactionLayer};
+    use tower::ServiceExt;
+
+    let db = db(&[Order::SCHEMA]).await;
+    let order = async |tx: RequestTx| {
+        tx.create(coffee(uuid(1)))?;
+        Ok::<_, Error>(StatusCode::CREATED)
+    };
+    let refuse = async |tx: RequestTx| {
+        tx.create(coffee(uuid(2)))?;
+        Ok::<_, Error>(StatusCode::PAYMENT_REQUIRED)
+    };
+    let app = Router::new()
+        .route("/order", post(order))
+        .route("/refuse", post(refuse))
+        .layer(TransactionLayer::new(db.clone()));
+    let send = async |path: &str| {
+        let request = Request::post(path).body(Body::empty()).unwrap();
+        app.clone().oneshot(request).await.unwrap().status()
+    };
+    assert_eq!(send("/order").await, StatusCode::CREATED);
+    assert_eq!(send("/order").await, StatusCode::CONFLICT);
+    assert_eq!(send("/refuse").await, StatusCode::PAYMENT_REQUIRED);
+    assert_eq!(db.scan::<Order>().all().await.unwrap().len(), 1);
+}
