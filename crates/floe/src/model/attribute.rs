@@ -90,6 +90,14 @@ pub trait Attribute: Sized {
     const KIND: FieldKind = FieldKind::Other;
 }
 
+/// Refuses a name in a map that the store would refuse.
+pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
+    match name {
+        "" => Err(Invalid::new("a name in a map cannot be empty")),
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn missing() -> Invalid {
     Invalid::new("the attribute is missing")
 }
@@ -254,6 +262,7 @@ macro_rules! maps {
             fn to_value(&self) -> Result<Option<Value>, Invalid> {
                 let mut map = Item::with_capacity(self.len());
                 for (name, value) in self {
+                    check_name(name)?;
                     let value = element(value).map_err(|e| e.within(&format!(".{name}")))?;
                     map.insert(name.as_str(), value);
                 }

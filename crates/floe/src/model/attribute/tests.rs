@@ -187,3 +187,16 @@ fn types_tell_their_json_schema() {
     assert_eq!(i128::json_schema(), json!({"type": "integer"}));
     assert_eq!(Document::json_schema(), json!({}));
 }
+
+#[test]
+fn names_in_maps_are_not_empty() {
+    let map = BTreeMap::from([(String::new(), 1_u8)]);
+    let invalid = BTreeMap::from([("a".to_owned(), map.clone())])
+        .to_value()
+        .unwrap_err();
+    assert_eq!(
+        (invalid.path(), invalid.reason()),
+        (".a", "a name in a map cannot be empty")
+    );
+    assert!(crate::model::document::to_value(&map).is_err());
+}

@@ -5,7 +5,7 @@ use std::fmt;
 use floe_store::{Item, Number, Value};
 use serde::ser::{self, Serialize, Serializer};
 
-use super::super::attribute::Invalid;
+use super::super::attribute::{Invalid, check_name};
 use super::map_key::KeyWriter;
 use super::{deeper, in_list, in_map, stored_number};
 
@@ -380,7 +380,7 @@ impl ser::SerializeMap for MapWriter {
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Invalid> {
         self.key = key.serialize(KeyWriter)?;
-        Ok(())
+        check_name(&self.key)
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Invalid> {
