@@ -1,8 +1,8 @@
-//! The life of an order in a directory: created, read, changed, refused, and still there after a restart.
+//! The life of an order in a directory: created, read, changed, refused, found, and still there after a
+//! restart.
 //!
 //! Every part of it is a transaction of its own. What a model does not allow never reaches the store, and
-//! what was committed is on disk. Finding orders by anything but their key is a query, which is not here
-//! yet.
+//! what was committed is on disk.
 //!
 //! `cargo run --bin orders`
 
@@ -16,10 +16,13 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run --bin orders
 
-The life of an order in a directory: created, read, changed, refused, and still there after a restart.";
+The life of an order in a directory: created, read, changed, refused, found, and still there after a restart.";
 
 #[derive(Clone, Debug, PartialEq, Model)]
-#[model(table = "Orders")]
+#[model(
+    table = "Orders",
+    index(name = "by_product", key(product), sort(quantity))
+)]
 struct Order {
     #[model(key)]
     id: String,
@@ -64,6 +67,7 @@ async fn main() -> Fallible {
     change(&db).await?;
     refuse(&db).await?;
     change_unread(&db).await?;
+    find(&db).await?;
     drop(db);
     find_again(folder.path()).await
 }
@@ -138,6 +142,37 @@ async fn change_unread(db: &Db) -> Fallible {
         ErrorKind::TransactionFailed,
         "fields=quantity",
     )
+}
+
+/// By something else than the key: an index, whose fields are columns that the compiler knows.
+async fn find(db: &Db) -> Fallible {
+    for (id, product, quantity) in [
+        ("o-2", "tea", 9),
+        ("o-3", "coffee", 1),
+        ("o-4", "coffee", 7),
+    ] {
+        let (id, product) = (id.to_owned(), product.to_owned());
+        let order = Order {
+            id,
+            product,
+            quantity,
+            ..coffee()
+        };
+        db.transact(async |tx| tx.create(order.clone()).map(drop))
+            .await?;
+    }
+    let large = db
+        .query::<Order>(|order| order.product.eq("coffee").and(order.quantity.ge(2)))
+        .index(Order::BY_PRODUCT)
+        .descending();
+    let ids: Vec<String> = large
+        .all()
+        .await?
+        .into_iter()
+        .map(|order| order.id)
+        .collect();
+    println!("\nOrders of 2 coffees or more, the largest first: {ids:?}");
+    claim(ids == ["o-4", "o-1"], "an index finds them in order")
 }
 
 async fn find_again(folder: &Path) -> Fallible {
