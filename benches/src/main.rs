@@ -1,8 +1,13 @@
 //! Benchmarks that print ratios measured side by side in one run, one line per case.
 //!
 //! A figure on its own says more about the machine than about the program, so every case runs against
-//! something else doing the same work at the same time: the raw key-value store, or another emulator.
-//! The exit code is non-zero when a floor is missed.
+//! something else doing the same work at the same time: the raw key-value store, another emulator, or the
+//! same work written by hand. The exit code is non-zero when a floor is missed.
+//!
+//! | benchmark | what stands beside what | where |
+//! |---|---|---|
+//! | `engine` | the embedded engine, the raw key-value store, another emulator | [`engine`] |
+//! | `models` | transactions of models, the same requests made by hand | [`models`] |
 
 #![expect(
     clippy::print_stdout,
@@ -10,77 +15,76 @@
     reason = "a program that prints figures"
 )]
 
+mod args;
 mod engine;
 mod measure;
+mod models;
 
+use std::error::Error;
 use std::process::ExitCode;
 
-const HELP: &str = "\
-Usage: floe-bench engine [--quick] [--case NAME] [--alone] [--items N] [--growth-to N]
+use args::Args;
 
-  engine            the embedded engine beside raw fjall and dynoxide-rs, all durable
+pub(crate) type Fallible<T> = Result<T, Box<dyn Error>>;
 
-Options
-  --quick           short rounds, 10,000 items, growth to 100,000: for a first look
-  --case NAME       only the cases whose name begins so (get, query, put, transact, growth)
-  --alone           only the engine, without floors: for a profiler
-  --items N         items in the table (default 100000)
-  --growth-to N     the largest table of the growth case, a power of ten (default 1000000)
+/// One of the benchmarks.
+struct Benchmark {
+    name: &'static str,
+    help: &'static str,
+    /// Takes its flags and makes of them the work to do, or tells what is wrong with them.
+    prepare: fn(&mut Args) -> Result<Work, String>,
+}
 
-Each case is one line of key=value. `vs_raw` and `vs_dynoxide` are ratios of throughput, measured in
-alternating rounds (the median over the rounds); `floor_…` is what the ratio must reach. The program
-exits with 1 when a floor is missed, with 2 on a wrong argument.";
+/// What a benchmark does; true if every floor was reached.
+type Work = Box<dyn FnOnce() -> Fallible<bool>>;
+
+const BENCHMARKS: [&Benchmark; 2] = [&engine::BENCHMARK, &models::BENCHMARK];
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|a| a == "--help" || a == "-h") {
-        println!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    let plan = match parse(&args) {
-        Ok(plan) => plan,
+    match dispatch(Args::new(std::env::args().skip(1))) {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(work)) => match work() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("floe-bench: {error}");
+                ExitCode::FAILURE
+            }
+        },
         Err(message) => {
             eprintln!("floe-bench: {message}; try --help");
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
+    }
+}
+
+/// The work that the arguments ask for; none if they ask for help, which is printed.
+fn dispatch(mut args: Args) -> Result<Option<Work>, String> {
+    let name = args.command();
+    let is_help = args.flag("--help") | args.flag("-h");
+    let Some(name) = name else {
+        if is_help {
+            println!("{}", help());
+            return Ok(None);
+        }
+        return Err("which benchmark?".to_owned());
     };
-    match engine::run(&plan) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("floe-bench: {error}");
-            ExitCode::FAILURE
-        }
+    let benchmark = BENCHMARKS.into_iter().find(|known| known.name == name);
+    let benchmark = benchmark.ok_or_else(|| format!("unknown benchmark: name={name}"))?;
+    if is_help {
+        println!("{}", benchmark.help);
+        return Ok(None);
     }
+    let work = (benchmark.prepare)(&mut args)?;
+    args.finish()?;
+    Ok(Some(work))
 }
 
-fn parse(args: &[String]) -> Result<engine::Plan, String> {
-    let mut args = args.iter();
-    match args.next().map(String::as_str) {
-        Some("engine") => {}
-        Some(other) => return Err(format!("unknown benchmark: name={other}")),
-        None => return Err("which benchmark?".to_owned()),
+fn help() -> String {
+    let mut text = String::from("Usage: floe-bench NAME [flags]\n\nBenchmarks\n");
+    for benchmark in BENCHMARKS {
+        let what = benchmark.help.lines().next().unwrap_or_default();
+        text += &format!("  {:<10} {what}\n", benchmark.name);
     }
-    let mut plan = engine::Plan::default();
-    while let Some(flag) = args.next() {
-        let mut value = || args.next().ok_or(format!("{flag} needs a value"));
-        match flag.as_str() {
-            "--quick" => plan.make_quick(),
-            "--case" => plan.case = Some(value()?.clone()),
-            "--alone" => plan.alone = true,
-            "--items" => plan.items = number(flag, value()?)?,
-            "--growth-to" => plan.growth_to = number(flag, value()?)?,
-            _ => return Err(format!("unknown flag: flag={flag}")),
-        }
-    }
-    Ok(plan)
-}
-
-fn number(flag: &str, text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(n) if n >= 1000 => Ok(n),
-        _ => Err(format!(
-            "{flag} needs a number of at least 1000: value={text}"
-        )),
-    }
+    text + "\nThe flags of a benchmark: floe-bench NAME --help"
 }

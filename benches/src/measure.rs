@@ -51,6 +51,16 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
+/// The median of the ratios of the rounds: what disturbs the machine disturbs both sides of a round.
+pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
+}
+
+/// A floor, if there is one.
+pub(crate) fn shown(floor: Option<f64>) -> String {
+    floor.map_or_else(|| "none".to_owned(), |floor| floor.to_string())
+}
+
 /// The resident memory of this process in MiB; 0 where the system does not tell.
 pub(crate) fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

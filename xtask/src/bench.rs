@@ -13,6 +13,7 @@ Usage: cargo xtask bench NAME [flags]
 
 Benchmarks:
   engine   the embedded engine against the raw key-value store and against dynoxide-rs
+  models   transactions of models against the same requests made by hand
 
 The flags of a benchmark: cargo xtask bench NAME --help";
 
@@ -28,7 +29,7 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
             ExitCode::from(2)
         });
     };
-    if name != "engine" {
+    if !["engine", "models"].contains(&name.as_str()) {
         let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
         return Err(Failure::Usage(message));
     }

@@ -84,6 +84,18 @@ fn model_finds_what_is_planted() {
 }
 
 #[test]
+fn contention_finds_what_is_planted() {
+    check(
+        "contention --seed 1 --seconds 2 --tasks 24",
+        &["dropped-condition", "false-conflict"],
+    );
+    check_planted(
+        "contention --seed 1 --seconds 2 --tasks 24 --stall 1",
+        &["no-answer"],
+    );
+}
+
+#[test]
 fn io_errors_finds_what_is_planted() {
     check(
         "io-errors --quick --seed 1 --points 2 --operations 40",
@@ -128,6 +140,7 @@ fn every_check_explains_itself() {
         "linear",
         "isolation",
         "model",
+        "contention",
         "io-errors",
         "power-cut",
         "infrastructure",

@@ -8,56 +8,25 @@
 mod data;
 mod dynoxide;
 mod floe;
+mod plan;
 mod raw;
 
-use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::measure::{Rate, median, resident_mib};
+use crate::measure::{Rate, median, ratio, resident_mib, shown};
+use crate::{Benchmark, Fallible};
 use data::Picker;
+use plan::Plan;
 
-pub(crate) type Fallible<T> = Result<T, Box<dyn Error>>;
-
-/// What to run.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) items: u64,
-    pub(crate) growth_to: u64,
-    pub(crate) case: Option<String>,
-    /// Only the engine itself, for a profiler to look at.
-    pub(crate) alone: bool,
-    rounds: usize,
-    round: Duration,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self {
-            items: 100_000,
-            growth_to: 1_000_000,
-            case: None,
-            alone: false,
-            rounds: 7,
-            round: Duration::from_millis(700),
-        }
-    }
-}
-
-impl Plan {
-    pub(crate) fn make_quick(&mut self) {
-        self.items = 10_000;
-        self.growth_to = 100_000;
-        self.rounds = 3;
-        self.round = Duration::from_millis(300);
-    }
-
-    fn wants(&self, case: &str) -> bool {
-        self.case
-            .as_deref()
-            .is_none_or(|wanted| case.starts_with(wanted))
-    }
-}
+pub(crate) const BENCHMARK: Benchmark = Benchmark {
+    name: "engine",
+    help: plan::HELP,
+    prepare: |flags| {
+        let plan = Plan::take(flags)?;
+        Ok(Box::new(move || run(&plan)))
+    },
+};
 
 /// What is done with the items that are read. Only the engine makes a difference: the raw store has
 /// no values, and `dynoxide-rs` makes them always.
@@ -148,7 +117,7 @@ const fn case(
 }
 
 /// Runs the plan; true if every floor was reached.
-pub(crate) fn run(plan: &Plan) -> Fallible<bool> {
+fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
     if CASES.iter().any(|case| plan.wants(case.name)) {
         ok &= run_cases(plan)?;
@@ -228,15 +197,6 @@ fn run_case(plan: &Plan, case: &Case, subjects: [&dyn Subject; 3]) -> Fallible<b
         shown(case.floor_dynoxide),
     );
     Ok(ok)
-}
-
-/// The median of the ratios of the rounds: what disturbs the machine disturbs both sides of a round.
-fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
-    median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
-}
-
-fn shown(floor: Option<f64>) -> String {
-    floor.map_or_else(|| "none".to_owned(), |floor| floor.to_string())
 }
 
 /// How much slower each kind of work becomes as the table grows, beside the raw store.

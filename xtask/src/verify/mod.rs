@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `io_errors`, `power_cut`, `infrastructure` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -16,6 +16,7 @@
 mod audit;
 mod child;
 mod client;
+mod contention;
 mod directory;
 mod figures;
 mod infrastructure;
@@ -43,11 +44,12 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 7] = [
+const CHECKS: [&Check; 8] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
     &model::CHECK,
+    &contention::CHECK,
     &io_errors::CHECK,
     &power_cut::CHECK,
     &infrastructure::CHECK,

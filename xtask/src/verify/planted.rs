@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_store::error::CancellationCode;
+use floe_store::expr::Condition;
 use floe_store::op::{
     BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
     DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
@@ -44,10 +45,16 @@ pub(super) enum Bug {
     Relaxed,
     /// A template names an attribute in a key that it does not define.
     UndefinedAttribute,
+    /// Some writes are applied without looking at their conditions.
+    DroppedCondition,
+    /// Some writes are refused though their conditions hold.
+    FalseConflict,
+    /// Some writes are never answered.
+    NoAnswer,
 }
 
 impl Bug {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -57,6 +64,9 @@ impl Bug {
         Self::WrongAnswer,
         Self::Relaxed,
         Self::UndefinedAttribute,
+        Self::DroppedCondition,
+        Self::FalseConflict,
+        Self::NoAnswer,
     ];
 
     /// The name on the command line.
@@ -71,6 +81,9 @@ impl Bug {
             Self::WrongAnswer => "wrong-answer",
             Self::Relaxed => "relaxed",
             Self::UndefinedAttribute => "undefined-attribute",
+            Self::DroppedCondition => "dropped-condition",
+            Self::FalseConflict => "false-conflict",
+            Self::NoAnswer => "no-answer",
         }
     }
 
@@ -86,6 +99,9 @@ impl Bug {
             Self::WrongAnswer => "some answers of the engine are changed",
             Self::Relaxed => "writes are acknowledged before they are synced",
             Self::UndefinedAttribute => "a template does not define an attribute of a key",
+            Self::DroppedCondition => "some writes are applied whatever their conditions say",
+            Self::FalseConflict => "some writes are refused though their conditions hold",
+            Self::NoAnswer => "some writes are never answered",
         }
     }
 }
@@ -142,6 +158,22 @@ impl Flawed {
         seen.insert(key, output.clone())
     }
 
+    /// Lets the bugs strike that are about conditions and answers of writes.
+    async fn hinder(&self, conditions: Vec<&mut Option<Condition>>, refusal: Error) -> Result<()> {
+        if self.strikes(Bug::DroppedCondition) {
+            conditions
+                .into_iter()
+                .for_each(|condition| *condition = None);
+        }
+        if self.strikes(Bug::NoAnswer) {
+            std::future::pending::<()>().await;
+        }
+        match self.strikes(Bug::FalseConflict) {
+            true => Err(refusal),
+            false => Ok(()),
+        }
+    }
+
     fn tamper(&self, is_index: bool, mut page: Page) -> Page {
         if is_index && self.bug == Bug::SkippedIndex {
             page.count -= usize::from(page.items.pop().is_some());
@@ -192,6 +224,14 @@ impl Engine for Flawed {
 
     fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         Box::pin(async move {
+            let mut input = input;
+            let condition = match &mut input {
+                WriteItem::Put(put) => &mut put.condition,
+                WriteItem::Update(update) => &mut update.condition,
+                WriteItem::Delete(delete) => &mut delete.condition,
+            };
+            let refusal = Error::ConditionalCheckFailed { item: None };
+            self.hinder(vec![condition], refusal).await?;
             match self.inner.write_item(input).await {
                 Err(Error::Storage(_) | Error::OutcomeUnknown(_)) if self.bug == Bug::AckFailed => {
                     Ok(WriteItemOutput::default())
@@ -212,10 +252,13 @@ impl Engine for Flawed {
         &self,
         input: TransactWriteItems,
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
-        if self.bug != Bug::SplitTransaction {
-            return self.inner.transact_write_items(input);
-        }
         Box::pin(async move {
+            let mut input = input;
+            let conditions = input.actions.iter_mut().filter_map(condition_mut);
+            self.hinder(conditions.collect(), canceled()).await?;
+            if self.bug != Bug::SplitTransaction {
+                return self.inner.transact_write_items(input).await;
+            }
             for action in input.actions {
                 let write = match action {
                     TransactWrite::Put(put) => WriteItem::Put(put),
@@ -305,6 +348,16 @@ impl Engine for Flawed {
 
     fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
         self.inner.hold_changes(input)
+    }
+}
+
+/// The condition of a write; a check is nothing but its condition.
+const fn condition_mut(action: &mut TransactWrite) -> Option<&mut Option<Condition>> {
+    match action {
+        TransactWrite::Put(put) => Some(&mut put.condition),
+        TransactWrite::Update(update) => Some(&mut update.condition),
+        TransactWrite::Delete(delete) => Some(&mut delete.condition),
+        TransactWrite::Check(_) => None,
     }
 }
 
