@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use floe_store::{Error, Result};
@@ -20,6 +20,7 @@ use crate::layout::{
 use crate::options::{Durability, Options};
 use crate::queue::Queue;
 use crate::streams::{OpenShard, Position, Streams};
+use crate::tokens::{self, RecentTokens};
 use crate::versions::check_versions;
 
 /// What the parts of an engine share.
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) changes: Space,
     /// The space of idempotency tokens.
     pub(crate) tokens: Space,
+    /// Which of them may have been used lately.
+    recent_tokens: Mutex<RecentTokens>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// The change streams.
@@ -58,6 +61,12 @@ impl Shared {
     pub(crate) fn background_error(&self) -> Option<Error> {
         let error = self.background_error.lock();
         error.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Which tokens may have been used lately. The committer alone asks, so nobody ever waits.
+    pub(crate) fn recent_tokens(&self) -> MutexGuard<'_, RecentTokens> {
+        let recent = self.recent_tokens.lock();
+        recent.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes how a round of background work ended.
@@ -92,7 +101,7 @@ impl Running {
     fn start(kv: Kv, options: Options, directory: Option<(Directory, bool)>) -> Result<Self> {
         let meta = kv.space(META_SPACE)?;
         let changes = kv.space(CHANGES_SPACE)?;
-        let tokens = kv.space(TOKENS_SPACE)?;
+        let tokens_space = kv.space(TOKENS_SPACE)?;
         let snapshot = kv.snapshot();
         let complete = directory.as_ref().is_some_and(|(_, complete)| *complete);
         let instance = match snapshot.get(&meta, record::INSTANCE_KEY)? {
@@ -112,12 +121,14 @@ impl Running {
         let catalog = load_catalog(&kv, &meta, &snapshot)?;
         let (streams, position) = load_streams(&meta, &snapshot)?;
         remove_unknown_spaces(&kv, &catalog)?;
+        let recent_tokens = tokens::load(&snapshot, &tokens_space, options.env.now())?;
         let state = CommitState { instance, position };
         let shared = Arc::new(Shared {
             kv,
             meta,
             changes,
-            tokens,
+            recent_tokens: Mutex::new(recent_tokens),
+            tokens: tokens_space,
             catalog,
             streams,
             instance: state.instance.number,

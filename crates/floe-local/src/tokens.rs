@@ -5,13 +5,16 @@
 //! into the few slots that can still be remembered, and expired ones are at the front of the space.
 //! Requests that fail are not remembered.
 
+mod recent;
+
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::{Error, Item, Result, Timestamp};
 
 use crate::commit::Group;
 use crate::engine::Shared;
-use crate::kv::Direction;
+use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::record::{TokenRecord, TokenScope, decode_token_expiry, token_key};
+pub(crate) use recent::RecentTokens;
 
 const SLOT_SECS: u64 = 300;
 
@@ -37,10 +40,15 @@ impl Token {
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
     pub(crate) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
         let now = group.now();
-        let slots_kept = TOKEN_RETENTION.as_secs().div_ceil(SLOT_SECS);
         // One slot ahead, for a clock that was set back a little.
-        let newest = slot(now).saturating_add(1);
-        for slot in (0..slots_kept + 2).filter_map(|back| newest.checked_sub(back as u32)) {
+        for slot in (oldest_slot(now)..=slot(now).saturating_add(1)).rev() {
+            let may_have = {
+                let recent = group.shared().recent_tokens();
+                recent.may_have(slot, self.scope, &self.text)
+            };
+            if !may_have {
+                continue;
+            }
             let key = token_key(slot, self.scope, &self.text);
             let Some(bytes) = group.get(&group.shared().tokens, &key)? else {
                 continue;
@@ -70,9 +78,28 @@ impl Token {
             sizes,
             returned,
         };
-        let key = token_key(slot(group.now()), self.scope, &self.text);
+        let (slot, oldest) = (slot(group.now()), oldest_slot(group.now()));
+        let mut recent = group.shared().recent_tokens();
+        recent.insert(slot, self.scope, &self.text, oldest);
+        drop(recent);
+        let key = token_key(slot, self.scope, &self.text);
         group.put(&group.shared().tokens, key, record.encode());
     }
+}
+
+/// The first slot whose tokens may still be remembered.
+fn oldest_slot(now: Timestamp) -> u32 {
+    let kept = TOKEN_RETENTION.as_secs().div_ceil(SLOT_SECS);
+    slot(now).saturating_sub(u32::try_from(kept).unwrap_or(u32::MAX))
+}
+
+/// What is known of the tokens that a store holds when it is opened.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when they cannot be read.
+pub(crate) fn load(snapshot: &Snapshot, tokens: &Space, now: Timestamp) -> Result<RecentTokens> {
+    RecentTokens::load(snapshot, tokens, oldest_slot(now), slot(now))
 }
 
 fn slot(moment: Timestamp) -> u32 {

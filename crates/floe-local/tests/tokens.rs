@@ -152,3 +152,45 @@ async fn failures_are_not_remembered() {
     store.engine.write_item(put()).await.unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 9)));
 }
+
+/// Sends writes with the tokens of these numbers, many at once.
+async fn write_all(store: &common::Owned, numbers: std::ops::Range<u32>) {
+    let numbers: Vec<u32> = numbers.collect();
+    for some in numbers.chunks(512) {
+        let writes = some.iter().map(|n| {
+            let write = add(1).token(format!("token-{n}"));
+            store.engine.write_item(write.into())
+        });
+        // Each is in the queue of the committer once it was polled.
+        let mut writes: Vec<_> = writes.collect();
+        std::future::poll_fn(|context| {
+            writes.retain_mut(|write| write.as_mut().poll(context).is_pending());
+            match writes.is_empty() {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.create(counters()).await;
+    write_all(&store, 0..12_000).await;
+    let clock = store.clock.clone();
+    drop(store);
+
+    let store = open_at(dir.path(), clock.clone());
+    // In this slot of time, in a later one, and new ones beside them.
+    write_all(&store, 11_990..12_010).await;
+    clock.advance(Duration::from_secs(400));
+    write_all(&store, 0..20).await;
+    write_all(&store, 12_000..12_010).await;
+    assert_eq!(
+        store.get("Counters", key()).await,
+        Some(key().with("n", 12_010))
+    );
+}

@@ -505,6 +505,23 @@ pub(crate) fn token_key(slot: u32, scope: TokenScope, token: &str) -> Vec<u8> {
     [&slot.to_be_bytes()[..], &[scope], token.as_bytes()].concat()
 }
 
+/// What the keys of all tokens of a slot begin with.
+pub(crate) fn token_slot_key(slot: u32) -> Vec<u8> {
+    slot.to_be_bytes().to_vec()
+}
+
+/// The slot of the key of a token, and what stands behind it.
+///
+/// # Errors
+///
+/// When the key is none of a token.
+pub(crate) fn token_slot(key: &[u8]) -> Result<(u32, &[u8])> {
+    let (slot, token) = key
+        .split_first_chunk()
+        .ok_or_else(|| damaged("key of a token"))?;
+    Ok((u32::from_be_bytes(*slot), token))
+}
+
 /// What is remembered of a request with a token, to answer it the same way again.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TokenRecord {

@@ -1,0 +1,186 @@
+//! Which tokens may have been used lately, without asking the store.
+//!
+//! Almost every token is new, and a new one would be looked for in each slot of time that is still
+//! remembered. A Bloom filter for each slot answers that without a read: what it has not seen was not used.
+//! What it may have seen is looked up in the store, which alone knows.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use floe_store::Result;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::kv::{Direction, Snapshot, Space};
+use crate::layout::record::{TokenScope, token_key, token_slot, token_slot_key};
+
+/// How many tokens are read when the store is opened. If there are more, they are looked up until their slots
+/// are forgotten.
+const LOADED_MAX: usize = 10_000;
+
+/// The tokens of the first layer of a filter; each further one holds twice as many.
+const FIRST_LAYER_TOKENS: usize = 4096;
+
+/// Bits for each token: with four of them set, one in 400 that was not used seems to have been.
+const TOKEN_BITS: usize = 16;
+
+/// Bits that a token sets.
+const PROBES: u64 = 4;
+
+/// The tokens of the slots that are still remembered.
+#[derive(Debug, Default)]
+pub(crate) struct RecentTokens {
+    filters: BTreeMap<u32, Filter>,
+    /// Tokens of slots before this one may be in the store without being here.
+    known_since: u32,
+}
+
+impl RecentTokens {
+    /// The tokens that a store holds from this slot on.
+    pub(crate) fn load(snapshot: &Snapshot, tokens: &Space, oldest: u32, now: u32) -> Result<Self> {
+        let mut recent = Self::default();
+        let from = Bound::Included(token_slot_key(oldest));
+        let walk = snapshot.range(tokens, (from, Bound::Unbounded), Direction::Forward);
+        for (loaded, entry) in walk.enumerate() {
+            let (key, _) = entry?;
+            let (slot, token) = token_slot(&key)?;
+            if loaded == LOADED_MAX {
+                // A clock that was set back may have left one slot ahead.
+                recent.known_since = slot.max(now).saturating_add(2);
+                break;
+            }
+            recent.filter(slot).insert(xxh3_64(token));
+        }
+        Ok(recent)
+    }
+
+    /// Whether a token may have been used in a slot.
+    pub(super) fn may_have(&self, slot: u32, scope: TokenScope, token: &str) -> bool {
+        let filter = self.filters.get(&slot);
+        slot < self.known_since || filter.is_some_and(|filter| filter.has(hash(scope, token)))
+    }
+
+    /// A token is used in a slot. Slots before the oldest are forgotten.
+    pub(super) fn insert(&mut self, slot: u32, scope: TokenScope, token: &str, oldest: u32) {
+        self.filter(slot).insert(hash(scope, token));
+        while let Some(first) = self
+            .filters
+            .first_entry()
+            .filter(|first| *first.key() < oldest)
+        {
+            // A clock that is set back may ask for it again.
+            self.known_since = self.known_since.max(first.key().saturating_add(1));
+            first.remove();
+        }
+    }
+
+    fn filter(&mut self, slot: u32) -> &mut Filter {
+        self.filters.entry(slot).or_default()
+    }
+}
+
+/// What stands behind the slot in the key of a token.
+fn hash(scope: TokenScope, token: &str) -> u64 {
+    let key = token_key(0, scope, token);
+    token_slot(&key).map_or(0, |(_, token)| xxh3_64(token))
+}
+
+/// A Bloom filter that grows by layers.
+#[derive(Debug, Default)]
+struct Filter {
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    words: Vec<u64>,
+    /// How many tokens it can still take.
+    room: usize,
+}
+
+impl Filter {
+    fn has(&self, hash: u64) -> bool {
+        self.layers.iter().any(|layer| layer.has(hash))
+    }
+
+    fn insert(&mut self, hash: u64) {
+        if self.layers.last().is_none_or(|layer| layer.room == 0) {
+            let tokens = FIRST_LAYER_TOKENS << self.layers.len().min(12);
+            self.layers.push(Layer {
+                words: vec![0; tokens * TOKEN_BITS / 64],
+                room: tokens,
+            });
+        }
+        if let Some(layer) = self.layers.last_mut() {
+            layer.insert(hash);
+        }
+    }
+}
+
+impl Layer {
+    /// The places of the bits of a token: all from one hash, by two numbers of it.
+    fn places(&self, hash: u64) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let bits = 64 * self.words.len() as u64;
+        let step = (hash >> 32) | 1;
+        (0..PROBES).map(move |n| {
+            let bit = hash.wrapping_add(n.wrapping_mul(step)) % bits;
+            ((bit / 64) as usize, 1 << (bit % 64))
+        })
+    }
+
+    fn has(&self, hash: u64) -> bool {
+        let mut places = self.places(hash);
+        places.all(|(word, bit)| self.words.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    fn insert(&mut self, hash: u64) {
+        for (word, bit) in self.places(hash) {
+            if let Some(word) = self.words.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        self.room = self.room.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(n: u64) -> String {
+        format!("{n:08}-0000-4000-8000-000000000000")
+    }
+
+    #[test]
+    fn what_was_used_is_always_found_and_what_was_not_hardly_ever() {
+        let mut recent = RecentTokens::default();
+        for n in 0..50_000 {
+            recent.insert(7, TokenScope::Write, &text(n), 5);
+        }
+        assert!((0..50_000).all(|n| recent.may_have(7, TokenScope::Write, &text(n))));
+        let strangers =
+            (50_000..150_000).filter(|n| recent.may_have(7, TokenScope::Write, &text(*n)));
+        assert!(strangers.count() < 2000);
+        assert!(!recent.may_have(6, TokenScope::Write, &text(1)));
+    }
+
+    #[test]
+    fn operations_have_tokens_of_their_own() {
+        let mut recent = RecentTokens::default();
+        recent.insert(7, TokenScope::Write, "token", 5);
+        assert!(!recent.may_have(7, TokenScope::Transact, "token"));
+    }
+
+    #[test]
+    fn old_slots_are_forgotten() {
+        let mut recent = RecentTokens::default();
+        for slot in 0..10 {
+            recent.insert(slot, TokenScope::Write, "token", slot.saturating_sub(3));
+        }
+        assert_eq!(recent.filters.len(), 4);
+        assert!(!recent.may_have(9, TokenScope::Write, "other"));
+        assert!(
+            recent.may_have(1, TokenScope::Write, "other"),
+            "the store is asked"
+        );
+    }
+}
