@@ -291,7 +291,10 @@ impl Tx {
 
     /// What was read, unless it has expired: then it is not there.
     fn unexpired(&self, schema: &Schema, item: Option<Item>) -> Option<Item> {
-        item.filter(|item| !schema.is_expired(item, self.db().engine().now()))
+        match schema.expires {
+            Some(_) => item.filter(|item| !schema.is_expired(item, self.db().engine().now())),
+            None => item,
+        }
     }
 
     fn row_of<M: Model>(&self, known: Known) -> Result<Option<M::Row<'_>>> {

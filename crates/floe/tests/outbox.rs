@@ -68,7 +68,7 @@ fn first_commit() -> String {
         env.clone(),
         Arc::new(NoTime),
     );
-    env.uuid()
+    env.ordered_uuid()
 }
 
 async fn world() -> World {

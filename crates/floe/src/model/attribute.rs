@@ -132,7 +132,7 @@ macro_rules! scalar {
     };
 }
 
-scalar!(String, Text, "S", json!({"type": "string"}), |own| Ok(Value::from(own.clone())),
+scalar!(String, Text, "S", json!({"type": "string"}), |own| Ok(Value::from(own.as_str())),
     Value::S(text) => Ok(text.to_string()));
 scalar!(Text, Text, "S", json!({"type": "string"}), |own| Ok(Value::S(own.clone())),
     Value::S(text) => Ok(text.clone()));

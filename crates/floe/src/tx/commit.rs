@@ -57,13 +57,12 @@ pub(crate) async fn commit(
     if !writes && (plans.is_empty() || !manner.verified) {
         return Ok(());
     }
-    let items = plans.len();
+    let mut commit = Commit::new(db, manner);
+    let outbox = outbox::plan(&commit.id, commit.now, messages);
+    plans.extend(outbox.map_err(Failure::Final)?);
+    plans.iter_mut().for_each(|plan| plan.stamp(&commit.stamp));
+    check_size(db, &plans).map_err(Failure::Final)?;
     loop {
-        // What is sent anew is another commit, with an id of its own.
-        let commit = Commit::new(db, manner);
-        let outbox = outbox::plan(&commit.id, commit.now, messages.clone());
-        plans.extend(outbox.map_err(Failure::Final)?);
-        check_size(db, &plans).map_err(Failure::Final)?;
         match commit.send(&plans).await {
             Ok(()) => return Ok(()),
             Err(Refusal::Failed(failure)) => return Err(with_missing_table(failure, &plans)),
@@ -71,7 +70,8 @@ pub(crate) async fn commit(
                 let over = plans.iter_mut().enumerate();
                 over.filter(|(at, _)| places.contains(at))
                     .for_each(|(_, plan)| plan.replace_expired());
-                plans.truncate(items);
+                // It is another request now, which needs a token of its own.
+                commit.token = db.env().ordered_uuid();
             }
         }
     }
@@ -129,6 +129,7 @@ struct Commit<'a> {
     db: &'a Db,
     manner: Manner,
     id: String,
+    token: String,
     stamp: Value,
     /// The moment by which items have expired: the same in every sending, which its token requires.
     now: Timestamp,
@@ -136,11 +137,12 @@ struct Commit<'a> {
 
 impl<'a> Commit<'a> {
     fn new(db: &'a Db, manner: Manner) -> Self {
-        let id = db.env().uuid();
+        let id = db.env().ordered_uuid();
         Self {
             db,
             manner,
             stamp: Value::from(id.as_str()),
+            token: id.clone(),
             id,
             now: db.engine().now(),
         }
@@ -210,7 +212,7 @@ impl<'a> Commit<'a> {
         loop {
             sent += 1;
             let actions = plans.iter().map(|plan| self.transact_write(plan));
-            let request = TransactWriteItems::new(actions).token(self.id.clone());
+            let request = TransactWriteItems::new(actions).token(self.token.clone());
             let error = match self.db.engine().transact_write_items(request).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
@@ -329,18 +331,15 @@ impl<'a> Commit<'a> {
             stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
         let condition = plan.condition(self.now).into_iter().chain(as_read);
         let condition = condition.reduce(Condition::and);
-        let token = has_token.then(|| self.id.clone());
+        let token = has_token.then(|| self.token.clone());
         match &plan.action {
             Action::Put(item) => {
-                let item = item.clone().with(STAMP_ATTRIBUTE, self.stamp.clone());
-                let mut put = PutItem::new(table, item).return_old_on_failure();
+                let mut put = PutItem::new(table, item.clone()).return_old_on_failure();
                 (put.condition, put.token) = (condition, token);
                 put.into()
             }
             Action::Update(update) => {
-                let stamp = Path::attribute(STAMP_ATTRIBUTE);
-                let update = update.clone().set(stamp, self.stamp.clone());
-                let mut write = UpdateItem::new(table, key, update).return_old_on_failure();
+                let mut write = UpdateItem::new(table, key, update.clone()).return_old_on_failure();
                 (write.condition, write.token) = (condition, token);
                 write.into()
             }
@@ -391,22 +390,17 @@ fn check_size(db: &Db, plans: &[Plan]) -> crate::Result<()> {
             ),
         ));
     }
-    if let Some(plan) = plans
-        .iter()
-        .find(|plan| plan.stamped_size() > ITEM_BYTES_MAX)
-    {
+    if let Some(plan) = plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {
         return Err(Error::new(
             ErrorKind::TooLarge,
             format!(
                 "the item is too large: model={} key={} bytes={} max={ITEM_BYTES_MAX}",
-                plan.schema.model,
-                plan.key,
-                plan.stamped_size()
+                plan.schema.model, plan.key, plan.size
             ),
         )
         .with_items(vec![plan.error_item(None)]));
     }
-    let bytes: usize = plans.iter().map(Plan::stamped_size).sum();
+    let bytes: usize = plans.iter().map(|plan| plan.size).sum();
     if bytes > TRANSACT_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::TooLarge,

@@ -5,7 +5,7 @@
 //! value was made from the old. Each is compared with the attribute as it was stored.
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
-use floe_store::size::item_size;
+use floe_store::size::{attribute_size, item_size};
 use floe_store::{Item, Name, Number, Timestamp, Value};
 
 use super::session::{Blind, Entry, Origin};
@@ -15,8 +15,8 @@ use crate::model::key::EncodedKey;
 use crate::model::row::FieldReport;
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
 
-/// The length of a stamp, which is a UUID.
-const STAMP_BYTES: usize = 36;
+/// The attribute of the stamp.
+const STAMP: Name = Name::new_static(STAMP_ATTRIBUTE);
 
 /// What is sent for one item.
 #[derive(Clone, Debug)]
@@ -90,12 +90,14 @@ impl Plan {
 
     /// The condition to send, if there is one.
     pub(crate) fn condition(&self, now: Timestamp) -> Option<Condition> {
-        let present = Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
-        let absent = Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
-        let expires = self.schema.expires.map(attribute);
-        let expired = expires.map(|path| Condition::le(path, Value::from(now.as_secs())));
+        let present = || Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
+        let absent = || Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
+        let expired = || {
+            let expires = self.schema.expires.map(attribute);
+            expires.map(|path| Condition::le(path, Value::from(now.as_secs())))
+        };
         let equal = self.expects.attributes.iter().map(|(name, value)| {
-            let path = Path::attribute(name.clone());
+            let path = attribute(name);
             match value {
                 Some(value) => Condition::eq(path, value.clone()),
                 None => Condition::attribute_not_exists(path),
@@ -103,18 +105,40 @@ impl Plan {
         });
         match self.expects.presence {
             Presence::Any => equal.reduce(Condition::and),
-            Presence::Present => Some(equal.fold(present, Condition::and)),
+            Presence::Present => Some(equal.fold(present(), Condition::and)),
             Presence::Alive => {
-                let alive = equal.chain(expired.map(Condition::not));
-                Some(alive.fold(present, Condition::and))
+                let alive = equal.chain(expired().map(Condition::not));
+                Some(alive.fold(present(), Condition::and))
             }
             Presence::Absent | Presence::New => {
-                Some(expired.into_iter().fold(absent, Condition::or))
+                Some(expired().into_iter().fold(absent(), Condition::or))
             }
             Presence::AbsentOrEqual => {
-                let alive = equal.chain(expired.map(Condition::not));
-                alive.reduce(Condition::and).map(|alive| absent.or(alive))
+                let alive = equal.chain(expired().map(Condition::not));
+                let alive = alive.reduce(Condition::and);
+                alive.map(|alive| absent().or(alive))
             }
+        }
+    }
+
+    /// Puts the stamp of a commit on what is written.
+    pub(crate) fn stamp(&mut self, stamp: &Value) {
+        match &mut self.action {
+            Action::Put(item) => {
+                item.insert(STAMP, stamp.clone());
+            }
+            Action::Update(update) => {
+                let path = Path::attribute(STAMP);
+                *update = std::mem::take(update).set(path, stamp.clone());
+            }
+            Action::Check | Action::Delete => return,
+        }
+        if let Some(whole) = &mut self.whole {
+            whole.insert(STAMP, stamp.clone());
+        }
+        // An item that was read with a stamp has the weight of one already.
+        if self.stamp.is_none() {
+            self.size += attribute_size(&STAMP, stamp);
         }
     }
 
@@ -145,16 +169,6 @@ impl Plan {
             model: self.schema.model,
             key: self.key.clone(),
             fields,
-        }
-    }
-
-    /// What the item weighs once it is written with the stamp of a commit.
-    pub(crate) fn stamped_size(&self) -> usize {
-        // An item that was read with a stamp has the weight of one already.
-        match (self.size, &self.stamp) {
-            (0, _) => 0,
-            (size, None) => size + STAMP_ATTRIBUTE.len() + STAMP_BYTES,
-            (size, Some(_)) => size,
         }
     }
 }
@@ -190,7 +204,7 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         Origin::Found(item) => {
             let (action, expects) = found(&entry, item)?;
             let size = match action {
-                Action::Update(_) => item_size(&entry.changed(item)?),
+                Action::Update(_) => changed_size(&entry, item),
                 _ => 0,
             };
             (action, expects, item.get(STAMP_ATTRIBUTE).cloned(), size)
@@ -229,13 +243,27 @@ impl Expects {
     }
 }
 
+/// What an item weighs with all that was done to its fields.
+fn changed_size(entry: &Entry, item: &Item) -> usize {
+    let changed = entry
+        .fields
+        .iter()
+        .filter(|field| field.change != Change::None);
+    changed.fold(item_size(item), |size, field| {
+        let weight = |value: &Value| attribute_size(field.attribute, value);
+        let new = field.value.as_ref().ok().and_then(Option::as_ref);
+        let old = item.get(field.attribute).map_or(0, weight);
+        (size + new.map_or(0, weight)).saturating_sub(old)
+    })
+}
+
 fn found(entry: &Entry, item: &Item) -> Result<(Action, Expects)> {
     let mut expects = Expects::presence(Presence::Present);
     let mut update = Update::new();
     for field in &entry.fields {
         let stored = item.get(field.attribute);
         if is_locked(field) {
-            let locked = (Name::from(field.attribute), stored.cloned());
+            let locked = (Name::new_static(field.attribute), stored.cloned());
             expects.attributes.push(locked);
         }
         update = change(update, field, stored)?;
@@ -262,7 +290,7 @@ fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result
         return Ok(update);
     }
     let new = field.value.clone()?;
-    let path = attribute(field.attribute);
+    let path = Path::attribute(Name::new_static(field.attribute));
     if let Change::Incremented(amount) = &field.change {
         return increment(update, field, path, *amount, stored, new.as_ref());
     }

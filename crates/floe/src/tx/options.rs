@@ -135,7 +135,9 @@ impl<'db> TxOptions<'db> {
         if INSIDE.get() && !self.detached {
             return Err(nested().into());
         }
-        let begun = self.db.engine().now();
+        let end = self
+            .deadline
+            .map(|deadline| self.db.engine().now().plus(deadline));
         let mut runs = 0;
         loop {
             runs += 1;
@@ -146,7 +148,7 @@ impl<'db> TxOptions<'db> {
             };
             let hooks = tx.take_hooks();
             let (own, cause) = match returned {
-                Ok(value) => match self.commit(&tx, begun).await {
+                Ok(value) => match self.commit(&tx, end).await {
                     Ok(()) => {
                         hooks::run(hooks, &Outcome::Committed).await;
                         return Ok(value);
@@ -161,13 +163,13 @@ impl<'db> TxOptions<'db> {
                     None => return Err(failed(hooks, aborted(), Some(error)).await),
                 },
             };
-            if let Err(error) = self.pause(runs, begun, cause).await {
+            if let Err(error) = self.pause(runs, end, cause).await {
                 return Err(failed(hooks, error, own).await);
             }
         }
     }
 
-    async fn commit(&self, tx: &Tx, begun: Timestamp) -> Result<(), Failure> {
+    async fn commit(&self, tx: &Tx, end: Option<Timestamp>) -> Result<(), Failure> {
         let entries = tx.session().finish().map_err(Failure::Final)?;
         let plans: Result<Vec<_>> = entries
             .into_iter()
@@ -179,15 +181,12 @@ impl<'db> TxOptions<'db> {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
             outbox::refuse(&messages).map_err(Failure::Final)?;
         }
-        let manner = Manner {
-            end: self.deadline.map(|deadline| begun.plus(deadline)),
-            ..self.manner
-        };
+        let manner = Manner { end, ..self.manner };
         commit::commit(self.db, plans, messages, manner).await
     }
 
     /// Waits before the next run, or tells why there is none.
-    async fn pause(&self, runs: u32, begun: Timestamp, cause: Error) -> Result<()> {
+    async fn pause(&self, runs: u32, end: Option<Timestamp>, cause: Error) -> Result<()> {
         if runs > self.backoff.retries {
             let what = match cause.store_error() {
                 None => "too much contention",
@@ -196,11 +195,8 @@ impl<'db> TxOptions<'db> {
             return Err(self.failed(ErrorKind::TransactionFailed, what, runs, cause));
         }
         let pause = self.backoff.pause(runs, self.db.env().next_u64());
-        if let Some(deadline) = self.deadline {
-            let end = begun.plus(deadline);
-            if self.db.engine().now().plus(pause) > end {
-                return Err(self.failed(ErrorKind::Deadline, "the deadline has come", runs, cause));
-            }
+        if end.is_some_and(|end| self.db.engine().now().plus(pause) > end) {
+            return Err(self.failed(ErrorKind::Deadline, "the deadline has come", runs, cause));
         }
         self.db.timer().sleep(pause).await;
         Ok(())

@@ -309,6 +309,10 @@ impl Session {
             entry.changes += 1;
         }
         entry.is_deleted |= report.is_deleted;
+        if entry.fields.is_empty() {
+            entry.fields = report.fields;
+            return;
+        }
         for field in report.fields {
             merge(&mut entry.fields, field);
         }
