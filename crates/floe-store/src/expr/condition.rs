@@ -1,6 +1,7 @@
 //! Conditions and filters: trees that are true or false of an item.
 
 use super::path::Path;
+use super::pending::Pending;
 use crate::value::{Value, ValueType};
 
 /// One side of a comparison.
@@ -208,7 +209,7 @@ impl Condition {
     /// The comparisons and functions of the tree, without the operators that join them, in the order
     /// in which they are written.
     pub(super) fn leaves(&self) -> impl Iterator<Item = &Self> {
-        let mut pending = vec![self];
+        let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
             loop {
                 match pending.pop()? {

@@ -40,6 +40,7 @@ pub mod key;
 mod lex;
 pub mod parse;
 pub mod path;
+mod pending;
 pub mod projection;
 pub mod render;
 pub mod reserved;

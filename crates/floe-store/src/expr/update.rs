@@ -1,6 +1,7 @@
 //! Updates: trees that change an item.
 
 use super::path::Path;
+use super::pending::Pending;
 use crate::value::Value;
 
 /// What `SET` and its companions do to an item. All values are computed from the item as it was; the
@@ -82,7 +83,7 @@ impl SetOperand {
 impl SetOperand {
     /// The operand and every operand inside it, each before what is inside it.
     pub(super) fn nested(&self) -> impl Iterator<Item = &Self> {
-        let mut pending = vec![self];
+        let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
             let operand = pending.pop()?;
             match operand {

@@ -171,11 +171,10 @@ impl<'db> TxOptions<'db> {
 
     async fn commit(&self, tx: &Tx, end: Option<Timestamp>) -> Result<(), Failure> {
         let entries = tx.session().finish().map_err(Failure::Final)?;
-        let plans: Result<Vec<_>> = entries
-            .into_iter()
-            .filter_map(|entry| lock::plan(entry).transpose())
-            .collect();
-        let plans = plans.map_err(Failure::Final)?;
+        let mut plans = Vec::with_capacity(entries.len());
+        for entry in entries {
+            plans.extend(lock::plan(entry).map_err(Failure::Final)?);
+        }
         let messages = tx.session().take_messages();
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
