@@ -7,24 +7,25 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "support/ledger.rs"]
+mod ledger;
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use floe::db::Timer;
+use floe::db::{Timer, TokioTimer};
 use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Capabilities, Engine, Env};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
+use ledger::{Ledger, Notes, Stamps};
 use support::{Player, player};
 
 const TASKS: i64 = 8;
-const INCREMENTS: i64 = 250;
 
-/// Lets others run instead of letting time pass.
+/// Lets others run instead of letting time pass, where several threads do.
 struct NoTime;
 
 impl Timer for NoTime {
@@ -35,12 +36,15 @@ impl Timer for NoTime {
 
 struct World {
     /// Loses a fifth of all answers.
-    db: Db,
+    losing: Arc<dyn Engine>,
+    timer: Arc<dyn Timer>,
+    /// What was applied below it.
+    applied: Arc<Ledger>,
     /// Loses none.
     honest: Db,
 }
 
-async fn world(capabilities: Option<Capabilities>) -> World {
+async fn world(capabilities: Capabilities, timer: Arc<dyn Timer>) -> World {
     let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory().unwrap());
     let honest = Db::with_engine(engine.clone());
     honest.ensure_tables(&[Player::SCHEMA]).await.unwrap();
@@ -48,12 +52,12 @@ async fn world(capabilities: Option<Capabilities>) -> World {
         let create = async |tx: &Tx| tx.create(player(id, 0)).map(drop);
         honest.transact(create).await.unwrap();
     }
-    let own = capabilities.unwrap_or_else(|| engine.capabilities());
-    let claiming = Arc::new(RecordingEngine::new(engine).claiming(own));
+    let applied = Arc::new(Ledger::new(engine, Notes::Applied).claiming(capabilities));
     let faults = Faults::seeded(7).lost_before(0.1).lost_after(0.1);
-    let losing = Arc::new(FaultEngine::new(claiming, faults));
     World {
-        db: Db::with_parts(losing, Env::system(), Arc::new(NoTime)),
+        losing: Arc::new(FaultEngine::new(applied.clone(), faults)),
+        timer,
+        applied,
         honest,
     }
 }
@@ -67,85 +71,162 @@ async fn levels(db: &Db) -> (i64, i64) {
     db.transact(body).await.unwrap()
 }
 
-/// How an increment is made: with a lock or without, on one item or on two.
-async fn increment(tx: &Tx, n: i64, both: bool) -> Result<(), Error> {
+/// How increments are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// By `+= 1`, which locks the field.
+    Locked,
+    /// By `increment_by`, which does not.
+    Added,
+}
+
+/// Which increments are made: how, on one item or on two, and how many by all tasks.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    way: Way,
+    both: bool,
+    exactly_once: bool,
+    count: i64,
+}
+
+async fn increment(tx: &Tx, way: Way, both: bool) -> Result<(), Error> {
     for id in ["a", "b"].into_iter().take(1 + usize::from(both)) {
         let mut player = tx.get::<Player>(id).await?.unwrap();
-        match n % 2 {
-            0 => player.level += 1,
-            _ => player.level.increment_by(1)?,
+        match way {
+            Way::Locked => player.level += 1,
+            Way::Added => player.level.increment_by(1)?,
         }
     }
     Ok(())
 }
 
-/// Makes all increments from all tasks. Tells how many succeeded and of how many the outcome is unknown.
-async fn make_all(world: &World, exactly_once: bool, both: bool) -> (i64, i64) {
-    let (done, unknown) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
-    let mut tasks = Vec::new();
-    for _ in 0..TASKS {
-        let (db, done, unknown) = (world.db.clone(), done.clone(), unknown.clone());
-        tasks.push(tokio::spawn(async move {
-            for n in 0..INCREMENTS {
-                let options = db.tx().retries(100_000);
-                let options = match exactly_once {
-                    true => options.exactly_once(),
-                    false => options,
-                };
-                match options.run(async |tx| increment(tx, n, both).await).await {
-                    Ok(()) => done.fetch_add(1, Ordering::Relaxed),
-                    Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-                        unknown.fetch_add(1, Ordering::Relaxed)
-                    }
-                    Err(error) => panic!("{error:?}"),
-                };
+/// A call as its caller saw it.
+struct Call {
+    is_unknown: bool,
+    /// The stamps of all commits that it has tried.
+    sent: Stamps,
+}
+
+/// Makes increments one after the other, and tells of each what became of it.
+async fn make(engine: Arc<dyn Engine>, timer: Arc<dyn Timer>, case: Case) -> Vec<Call> {
+    let sent = Arc::new(Ledger::new(engine, Notes::Sent));
+    let db = Db::with_parts(sent.clone(), Env::system(), timer);
+    let mut calls = Vec::new();
+    for _ in 0..case.count / TASKS {
+        let options = db.tx().retries(100_000);
+        let options = match case.exactly_once {
+            true => options.exactly_once(),
+            false => options,
+        };
+        let body = async |tx: &Tx| increment(tx, case.way, case.both).await;
+        let is_unknown = match options.run(body).await {
+            Ok(()) => false,
+            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => true,
+            Err(error) => panic!("{error:?}"),
+        };
+        calls.push(Call {
+            is_unknown,
+            sent: sent.take(),
+        });
+    }
+    calls
+}
+
+/// Makes all increments from all tasks.
+async fn make_all(world: &World, case: Case) -> Vec<Call> {
+    let World { losing, timer, .. } = world;
+    let tasks = (0..TASKS).map(|_| tokio::spawn(make(losing.clone(), timer.clone(), case)));
+    let mut calls = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        calls.extend(task.await.unwrap());
+    }
+    assert_eq!(calls.len(), usize::try_from(case.count).unwrap());
+    calls
+}
+
+/// Makes all increments and holds them against what was applied: of each call at most one commit, of each
+/// that succeeded exactly one, each once, and nothing else. Tells how many calls are unknown, and how many of
+/// those were applied.
+async fn check(world: World, case: Case) -> (i64, i64) {
+    let calls = make_all(&world, case).await;
+    let mut applied = world.applied.take();
+    if !case.exactly_once && !case.both && !world.losing.capabilities().write_tokens {
+        // Nothing below keeps a write that is sent again from being applied again.
+        let twice = applied.values().filter(|times| **times > 1).count();
+        assert_eq!(twice, 0, "{case:?}");
+    }
+    let (mut done, mut unknown, mut unknown_applied) = (0, 0, 0);
+    for call in &calls {
+        let of_call = call
+            .sent
+            .keys()
+            .filter(|stamp| applied.remove(*stamp).is_some());
+        match (call.is_unknown, of_call.count()) {
+            (false, 1) => done += 1,
+            (true, 0) => unknown += 1,
+            (true, 1) => {
+                unknown += 1;
+                unknown_applied += 1;
             }
-        }));
+            (is_unknown, times) => panic!("{case:?} is_unknown={is_unknown} applied={times}"),
+        }
     }
-    for task in tasks {
-        task.await.unwrap();
-    }
-    (
-        done.load(Ordering::Relaxed),
-        unknown.load(Ordering::Relaxed),
-    )
+    assert!(applied.is_empty(), "{case:?} of nobody: {applied:?}");
+    let expected = done + unknown_applied;
+    let expected = (expected, if case.both { expected } else { 0 });
+    assert_eq!(levels(&world.honest).await, expected, "{case:?}");
+    (unknown, unknown_applied)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exactly_once_is_never_unknown_on_an_engine_without_tokens() {
-    let world = world(Some(Capabilities::dynamodb())).await;
-    assert_eq!(make_all(&world, true, false).await, (TASKS * INCREMENTS, 0));
-    assert_eq!(levels(&world.honest).await, (TASKS * INCREMENTS, 0));
+/// The ways to make increments, with an equal share each.
+fn cases(exactly_once: bool, count: i64) -> impl Iterator<Item = Case> {
+    let ways = [
+        (Way::Locked, false),
+        (Way::Locked, true),
+        (Way::Added, false),
+        (Way::Added, true),
+    ];
+    ways.into_iter().map(move |(way, both)| Case {
+        way,
+        both,
+        exactly_once,
+        count: count / 4,
+    })
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_items_are_never_unknown_and_never_half_done() {
-    let world = world(Some(Capabilities::dynamodb())).await;
-    assert_eq!(make_all(&world, false, true).await, (TASKS * INCREMENTS, 0));
-    let all = TASKS * INCREMENTS;
-    assert_eq!(levels(&world.honest).await, (all, all));
+/// An engine as DynamoDB is. Time passes whenever all tasks wait, so that pauses cost none.
+async fn remote() -> World {
+    world(Capabilities::dynamodb(), Arc::new(TokioTimer)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn exactly_once_every_call_succeeds_and_is_applied_once() {
+    for case in cases(true, 100_000) {
+        let unknown = check(remote().await, case).await;
+        assert_eq!(unknown, (0, 0), "{case:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_exactly_once_nothing_is_applied_twice() {
+    for case in cases(false, 100_000) {
+        let (unknown, applied) = check(remote().await, case).await;
+        match case.both {
+            // Two items go as a transaction, whose token tells.
+            true => assert_eq!(unknown, 0, "{case:?}"),
+            // Else the run would show nothing: some were lost before they were applied and some after.
+            false => assert!(0 < applied && applied < unknown, "{case:?}"),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_embedded_engine_is_never_unknown() {
-    let world = world(None).await;
-    assert_eq!(
-        make_all(&world, false, false).await,
-        (TASKS * INCREMENTS, 0)
-    );
-    assert_eq!(levels(&world.honest).await, (TASKS * INCREMENTS, 0));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_exactly_once_nothing_is_applied_twice() {
-    let world = world(Some(Capabilities::dynamodb())).await;
-    let (done, unknown) = make_all(&world, false, false).await;
-    assert_eq!(done + unknown, TASKS * INCREMENTS);
-    let (level, _) = levels(&world.honest).await;
-    assert!(
-        (done..=done + unknown).contains(&level),
-        "done={done} unknown={unknown} level={level}"
-    );
+    for case in cases(false, 8_000) {
+        let embedded = world(Capabilities::all(), Arc::new(NoTime)).await;
+        let unknown = check(embedded, case).await;
+        assert_eq!(unknown, (0, 0), "{case:?}");
+    }
 }
 
 /// Somebody else who writes while the transaction waits to send again.
@@ -156,7 +237,7 @@ impl Timer for Meanwhile {
         Box::pin(async {
             let db = self.0.clone();
             let write = async move {
-                let body = async |tx: &Tx| increment(tx, 0, false).await;
+                let body = async |tx: &Tx| increment(tx, Way::Locked, false).await;
                 db.transact(body).await
             };
             tokio::spawn(write).await.unwrap().unwrap();
@@ -166,7 +247,7 @@ impl Timer for Meanwhile {
 
 #[tokio::test]
 async fn a_write_sent_again_after_somebody_else_is_unknown() {
-    let honest = world(None).await.honest;
+    let honest = remote().await.honest;
     let engine = honest.engine().clone();
     let claiming = RecordingEngine::new(engine).claiming(Capabilities::dynamodb());
     let losing = Arc::new(FaultEngine::new(Arc::new(claiming), Faults::seeded(1)));
@@ -177,7 +258,7 @@ async fn a_write_sent_again_after_somebody_else_is_unknown() {
     losing
         .script(Operation::WriteItem, FaultKind::LostBefore)
         .unwrap();
-    let add = async |tx: &Tx| increment(tx, 1, false).await;
+    let add = async |tx: &Tx| increment(tx, Way::Added, false).await;
     let error = db.transact(add).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     assert!(

@@ -1,0 +1,148 @@
+//! An engine around an engine that notes the stamps of the commits that pass: to know which of them were sent,
+//! and which were applied, whatever became of the answers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use floe::model::schema::STAMP_ATTRIBUTE;
+use floe_store::expr::{SetOperand, SetValue};
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateItem, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp, Value};
+
+/// Stamps, and how often each was noted.
+pub(crate) type Stamps = HashMap<String, u32>;
+
+/// Which commits are noted.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Notes {
+    /// All that are sent.
+    Sent,
+    /// Those that the engine below has answered with success: these are applied.
+    Applied,
+}
+
+/// An engine that notes stamps.
+pub(crate) struct Ledger {
+    inner: Arc<dyn Engine>,
+    capabilities: Capabilities,
+    notes: Notes,
+    stamps: Mutex<Stamps>,
+}
+
+impl Ledger {
+    pub(crate) fn new(inner: Arc<dyn Engine>, notes: Notes) -> Self {
+        Self {
+            capabilities: inner.capabilities(),
+            inner,
+            notes,
+            stamps: Mutex::default(),
+        }
+    }
+
+    /// Says of the engine that it can do this, whatever it can.
+    pub(crate) fn claiming(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// What was noted since the last time.
+    pub(crate) fn take(&self) -> Stamps {
+        std::mem::take(&mut *self.stamps.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn noting<T>(&self, stamp: String, answer: BoxFuture<'_, Result<T>>) -> Result<T> {
+        if self.notes == Notes::Sent {
+            self.note(stamp);
+            return answer.await;
+        }
+        let answer = answer.await;
+        if answer.is_ok() {
+            self.note(stamp);
+        }
+        answer
+    }
+
+    fn note(&self, stamp: String) {
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        *stamps.entry(stamp).or_default() += 1;
+    }
+}
+
+/// The stamp that an update leaves on its item.
+fn stamp(update: &UpdateItem) -> String {
+    let mut sets = update.update.set.iter();
+    let set = sets.find(|(path, _)| path.root().as_str() == STAMP_ATTRIBUTE);
+    match set {
+        Some((_, SetValue::Operand(SetOperand::Value(Value::S(stamp))))) => stamp.to_string(),
+        _ => panic!("an update without a stamp: {update:?}"),
+    }
+}
+
+macro_rules! forward {
+    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
+            self.inner.$operation(input)
+        }
+    )*};
+}
+
+impl Engine for Ledger {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
+        let WriteItem::Update(update) = &input else {
+            return self.inner.write_item(input);
+        };
+        let stamp = stamp(update);
+        Box::pin(self.noting(stamp, self.inner.write_item(input)))
+    }
+
+    fn transact_write_items(
+        &self,
+        input: TransactWriteItems,
+    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
+        let updates = input.actions.iter().map(|action| match action {
+            TransactWrite::Update(update) => stamp(update),
+            other => panic!("nothing but updates is expected: {other:?}"),
+        });
+        let mut stamps: Vec<String> = updates.collect();
+        stamps.dedup();
+        assert_eq!(stamps.len(), 1, "a commit has one stamp: {stamps:?}");
+        let stamp = stamps.remove(0);
+        Box::pin(self.noting(stamp, self.inner.transact_write_items(input)))
+    }
+
+    forward! {
+        get_item(GetItem) -> GetItemOutput;
+        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
+        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
+        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
+        query(Query) -> Page;
+        scan(Scan) -> Page;
+        create_table(CreateTable) -> TableDescription;
+        describe_table(String) -> TableDescription;
+        update_table(UpdateTable) -> TableDescription;
+        delete_table(String) -> TableDescription;
+        list_tables(ListTables) -> ListTablesOutput;
+        update_time_to_live(UpdateTimeToLive) -> TableDescription;
+        update_tags(UpdateTags) -> ();
+        list_streams(ListStreams) -> ListStreamsOutput;
+        describe_stream(DescribeStream) -> StreamDescription;
+        get_shard_iterator(GetShardIterator) -> String;
+        get_records(GetRecords) -> GetRecordsOutput;
+    }
+}
