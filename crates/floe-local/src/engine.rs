@@ -20,7 +20,7 @@ use crate::layout::{
 use crate::options::{Durability, Options};
 use crate::queue::Queue;
 use crate::streams::{OpenShard, Position, Streams};
-use crate::tokens::{self, RecentTokens};
+use crate::tokens::{self, RecentTokens, WriteTokens};
 use crate::versions::check_versions;
 
 /// What the parts of an engine share.
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: Space,
     /// Which of them may have been used lately.
     recent_tokens: Mutex<RecentTokens>,
+    /// The tokens of single writes.
+    write_tokens: Mutex<WriteTokens>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// The change streams.
@@ -67,6 +69,12 @@ impl Shared {
     pub(crate) fn recent_tokens(&self) -> MutexGuard<'_, RecentTokens> {
         let recent = self.recent_tokens.lock();
         recent.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tokens of single writes. The committer alone asks for them too.
+    pub(crate) fn write_tokens(&self) -> MutexGuard<'_, WriteTokens> {
+        let tokens = self.write_tokens.lock();
+        tokens.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes how a round of background work ended.
@@ -128,6 +136,7 @@ impl Running {
             meta,
             changes,
             recent_tokens: Mutex::new(recent_tokens),
+            write_tokens: Mutex::default(),
             tokens: tokens_space,
             catalog,
             streams,

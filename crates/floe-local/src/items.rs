@@ -24,8 +24,7 @@ use crate::engine::Shared;
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, item_key};
-use crate::layout::record::TokenScope;
-use crate::tokens::Token;
+use crate::tokens::WriteToken;
 use floe_store::size::item_size;
 
 impl Shared {
@@ -146,11 +145,8 @@ pub(crate) fn write_item(shared: &Shared, write: WriteItem) -> Result<Answer<Wri
     write.validate()?;
     let table = shared.table(write.table_name())?;
     write.check(table.definition())?;
-    let token = write.token().map(|text| Token {
-        scope: TokenScope::Write,
-        text: text.to_owned(),
-        fingerprint: write.fingerprint(),
-    });
+    let token = write.token();
+    let token = token.map(|text| WriteToken::new(text, write.fingerprint()));
     let write = Write {
         key: key_of(&table, write.key_item())?,
         encoded: match &write {
@@ -176,7 +172,7 @@ fn encode(item: &Item) -> (Bytes, usize) {
 
 struct WriteRequest {
     write: Write,
-    token: Option<Token>,
+    token: Option<WriteToken>,
     promise: Promise<WriteItemOutput>,
 }
 
@@ -197,7 +193,7 @@ impl SharedRequest for WriteRequest {
             promise,
         } = *self;
         let result = write.renew(group).and_then(|()| match token {
-            Some(token) => write.run_once(group, &token),
+            Some(token) => write.run_once(group, token),
             None => write.run(group).map(|done| done.output),
         });
         Pending::boxed(promise, result)
@@ -229,26 +225,21 @@ struct Written {
 
 impl Write {
     /// Applies the write once, however often it is sent.
-    fn run_once(self, group: &mut Group<'_>, token: &Token) -> Result<WriteItemOutput> {
+    fn run_once(self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
         let detail = self.write.return_capacity();
-        if let Some(record) = token.recall(group)? {
-            let name = self.write.table_name();
-            let cost = || {
-                read_cost(
-                    name,
-                    record.sizes.iter().copied(),
-                    Consistency::Strong,
-                    detail,
-                )
-            };
+        if let Some(written) = group.shared().write_tokens().recall(token, group.now())? {
+            let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
+            let cost = || read_cost(name, sizes, Consistency::Strong, detail);
             return Ok(WriteItemOutput {
                 consumed: detail.is_wanted().then(cost),
-                attributes: record.returned,
+                attributes: written.returned.as_deref().cloned(),
                 collection: None,
             });
         }
         let written = self.run(group)?;
-        token.remember(group, vec![written.size], written.output.attributes.clone());
+        let returned = written.output.attributes.clone();
+        let mut tokens = group.shared().write_tokens();
+        tokens.remember(token, group.now(), written.size, returned);
         Ok(written.output)
     }
 

@@ -1,31 +1,31 @@
-//! Idempotency tokens: a request that was answered with success is answered the same way again, and
-//! applied once, for ten minutes, also after a restart.
+//! Idempotency tokens: a transaction that was answered with success is answered the same way again, and
+//! applied once, for ten minutes, also after a restart. Those of single writes are in [`writes`].
 //!
 //! Tokens are filed by the slot of time in which they were used, so that a token is found by looking
 //! into the few slots that can still be remembered, and expired ones are at the front of the space.
 //! Requests that fail are not remembered.
 
 mod recent;
+mod writes;
 
 use floe_store::limits::TOKEN_RETENTION;
-use floe_store::{Error, Item, Result, Timestamp};
+use floe_store::{Error, Result, Timestamp};
 
 use crate::commit::Group;
 use crate::engine::Shared;
 use crate::kv::{Direction, Snapshot, Space};
-use crate::layout::record::{TokenRecord, TokenScope, decode_token_expiry, token_key};
+use crate::layout::record::{TokenRecord, decode_token_expiry, token_key};
 pub(crate) use recent::RecentTokens;
+pub(crate) use writes::{WriteToken, WriteTokens};
 
 const SLOT_SECS: u64 = 300;
 
 /// Tokens that one step removes.
 const EXPIRE_STEP: usize = 1000;
 
-/// What tells a request with a token from others.
+/// What tells a transaction with a token from others.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
-    /// The operation.
-    pub(crate) scope: TokenScope,
     /// The token.
     pub(crate) text: String,
     /// What the request does.
@@ -44,12 +44,12 @@ impl Token {
         for slot in (oldest_slot(now)..=slot(now).saturating_add(1)).rev() {
             let may_have = {
                 let recent = group.shared().recent_tokens();
-                recent.may_have(slot, self.scope, &self.text)
+                recent.may_have(slot, &self.text)
             };
             if !may_have {
                 continue;
             }
-            let key = token_key(slot, self.scope, &self.text);
+            let key = token_key(slot, &self.text);
             let Some(bytes) = group.get(&group.shared().tokens, &key)? else {
                 continue;
             };
@@ -66,23 +66,18 @@ impl Token {
     }
 
     /// Remembers that the request was applied.
-    pub(crate) fn remember(
-        &self,
-        group: &mut Group<'_>,
-        sizes: Vec<usize>,
-        returned: Option<Item>,
-    ) {
+    pub(crate) fn remember(&self, group: &mut Group<'_>, sizes: Vec<usize>) {
         let record = TokenRecord {
             expires: group.now().plus(TOKEN_RETENTION),
             fingerprint: self.fingerprint,
             sizes,
-            returned,
+            returned: None,
         };
         let (slot, oldest) = (slot(group.now()), oldest_slot(group.now()));
         let mut recent = group.shared().recent_tokens();
-        recent.insert(slot, self.scope, &self.text, oldest);
+        recent.insert(slot, &self.text, oldest);
         drop(recent);
-        let key = token_key(slot, self.scope, &self.text);
+        let key = token_key(slot, &self.text);
         group.put(&group.shared().tokens, key, record.encode());
     }
 }

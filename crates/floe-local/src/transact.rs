@@ -23,7 +23,6 @@ use crate::catalog::Table;
 use crate::commit::{Group, Pending, PendingAnswer, SharedRequest};
 use crate::engine::Shared;
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
-use crate::layout::record::TokenScope;
 use crate::tokens::Token;
 
 /// Reads many items as of one moment.
@@ -66,7 +65,6 @@ pub(crate) fn transact_write_items(
     let tables = tables_of(shared, &transaction);
     transaction.check(definitions(&tables))?;
     let token = transaction.token.as_ref().map(|text| Token {
-        scope: TokenScope::Transact,
         text: text.clone(),
         fingerprint: transaction.fingerprint(),
     });
@@ -167,7 +165,7 @@ fn run(
         change.write(group);
     }
     if let Some(token) = token {
-        token.remember(group, sizes, None);
+        token.remember(group, sizes);
     }
     Ok(TransactWriteItemsOutput {
         consumed: costs.finish(),

@@ -153,13 +153,14 @@ async fn failures_are_not_remembered() {
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 9)));
 }
 
-/// Sends writes with the tokens of these numbers, many at once.
-async fn write_all(store: &common::Owned, numbers: std::ops::Range<u32>) {
+/// Sends transactions with the tokens of these numbers, many at once.
+async fn send_all(store: &common::Owned, numbers: std::ops::Range<u32>) {
     let numbers: Vec<u32> = numbers.collect();
     for some in numbers.chunks(512) {
         let writes = some.iter().map(|n| {
-            let write = add(1).token(format!("token-{n}"));
-            store.engine.write_item(write.into())
+            store
+                .engine
+                .transact_write_items(transaction(&format!("token-{n}")))
         });
         // Each is in the queue of the committer once it was polled.
         let mut writes: Vec<_> = writes.collect();
@@ -179,16 +180,16 @@ async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(counters()).await;
-    write_all(&store, 0..12_000).await;
+    send_all(&store, 0..12_000).await;
     let clock = store.clock.clone();
     drop(store);
 
     let store = open_at(dir.path(), clock.clone());
     // In this slot of time, in a later one, and new ones beside them.
-    write_all(&store, 11_990..12_010).await;
+    send_all(&store, 11_990..12_010).await;
     clock.advance(Duration::from_secs(400));
-    write_all(&store, 0..20).await;
-    write_all(&store, 12_000..12_010).await;
+    send_all(&store, 0..20).await;
+    send_all(&store, 12_000..12_010).await;
     assert_eq!(
         store.get("Counters", key()).await,
         Some(key().with("n", 12_010))

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use crate::env::Timestamp;
 use crate::error::{Error, Result};
@@ -17,6 +18,10 @@ use crate::op::{
     WriteItemOutput,
 };
 use crate::table::TableDescription;
+
+/// How long an engine with [write tokens](Capabilities::write_tokens) remembers those of single writes, as
+/// long as it runs.
+pub const WRITE_TOKEN_RETENTION: Duration = Duration::from_secs(30);
 
 /// A future on the heap: what makes [`Engine`] usable as a trait object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -130,7 +135,8 @@ pub struct Capabilities {
     pub transactions: bool,
     /// The most items in one transaction.
     pub transact_items_max: usize,
-    /// A single write takes a token, so that sending it again applies it once.
+    /// A single write takes a token, so that sending it again to the same running engine
+    /// [soon](WRITE_TOKEN_RETENTION) applies it once.
     pub write_tokens: bool,
     /// Tables can have change streams.
     pub streams: bool,

@@ -486,23 +486,13 @@ impl ShardRecord {
     }
 }
 
-/// Which operation a token belongs to; each has tokens of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenScope {
-    /// A write of one item.
-    Write,
-    /// A transaction.
-    Transact,
-}
+/// The operation that a token belongs to: a transaction.
+const TRANSACT_TOKEN: u8 = 1;
 
 /// The key of a token: the slot of time in which it was used, the operation, and the token itself. Old
 /// ones are at the front, so that they can be removed without being looked for.
-pub(crate) fn token_key(slot: u32, scope: TokenScope, token: &str) -> Vec<u8> {
-    let scope = match scope {
-        TokenScope::Write => 0,
-        TokenScope::Transact => 1,
-    };
-    [&slot.to_be_bytes()[..], &[scope], token.as_bytes()].concat()
+pub(crate) fn token_key(slot: u32, token: &str) -> Vec<u8> {
+    [&slot.to_be_bytes()[..], &[TRANSACT_TOKEN], token.as_bytes()].concat()
 }
 
 /// What the keys of all tokens of a slot begin with.

@@ -11,7 +11,7 @@ use floe_store::Result;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::kv::{Direction, Snapshot, Space};
-use crate::layout::record::{TokenScope, token_key, token_slot, token_slot_key};
+use crate::layout::record::{token_key, token_slot, token_slot_key};
 
 /// How many tokens are read when the store is opened. If there are more, they are looked up until their slots
 /// are forgotten.
@@ -54,14 +54,14 @@ impl RecentTokens {
     }
 
     /// Whether a token may have been used in a slot.
-    pub(super) fn may_have(&self, slot: u32, scope: TokenScope, token: &str) -> bool {
+    pub(super) fn may_have(&self, slot: u32, token: &str) -> bool {
         let filter = self.filters.get(&slot);
-        slot < self.known_since || filter.is_some_and(|filter| filter.has(hash(scope, token)))
+        slot < self.known_since || filter.is_some_and(|filter| filter.has(hash(token)))
     }
 
     /// A token is used in a slot. Slots before the oldest are forgotten.
-    pub(super) fn insert(&mut self, slot: u32, scope: TokenScope, token: &str, oldest: u32) {
-        self.filter(slot).insert(hash(scope, token));
+    pub(super) fn insert(&mut self, slot: u32, token: &str, oldest: u32) {
+        self.filter(slot).insert(hash(token));
         while let Some(first) = self
             .filters
             .first_entry()
@@ -79,8 +79,8 @@ impl RecentTokens {
 }
 
 /// What stands behind the slot in the key of a token.
-fn hash(scope: TokenScope, token: &str) -> u64 {
-    let key = token_key(0, scope, token);
+fn hash(token: &str) -> u64 {
+    let key = token_key(0, token);
     token_slot(&key).map_or(0, |(_, token)| xxh3_64(token))
 }
 
@@ -154,33 +154,22 @@ mod tests {
     fn what_was_used_is_always_found_and_what_was_not_hardly_ever() {
         let mut recent = RecentTokens::default();
         for n in 0..50_000 {
-            recent.insert(7, TokenScope::Write, &text(n), 5);
+            recent.insert(7, &text(n), 5);
         }
-        assert!((0..50_000).all(|n| recent.may_have(7, TokenScope::Write, &text(n))));
-        let strangers =
-            (50_000..150_000).filter(|n| recent.may_have(7, TokenScope::Write, &text(*n)));
+        assert!((0..50_000).all(|n| recent.may_have(7, &text(n))));
+        let strangers = (50_000..150_000).filter(|n| recent.may_have(7, &text(*n)));
         assert!(strangers.count() < 2000);
-        assert!(!recent.may_have(6, TokenScope::Write, &text(1)));
-    }
-
-    #[test]
-    fn operations_have_tokens_of_their_own() {
-        let mut recent = RecentTokens::default();
-        recent.insert(7, TokenScope::Write, "token", 5);
-        assert!(!recent.may_have(7, TokenScope::Transact, "token"));
+        assert!(!recent.may_have(6, &text(1)));
     }
 
     #[test]
     fn old_slots_are_forgotten() {
         let mut recent = RecentTokens::default();
         for slot in 0..10 {
-            recent.insert(slot, TokenScope::Write, "token", slot.saturating_sub(3));
+            recent.insert(slot, "token", slot.saturating_sub(3));
         }
         assert_eq!(recent.filters.len(), 4);
-        assert!(!recent.may_have(9, TokenScope::Write, "other"));
-        assert!(
-            recent.may_have(1, TokenScope::Write, "other"),
-            "the store is asked"
-        );
+        assert!(!recent.may_have(9, "other"));
+        assert!(recent.may_have(1, "other"), "the store is asked");
     }
 }

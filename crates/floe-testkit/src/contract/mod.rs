@@ -337,7 +337,7 @@ suite! { $
         an_update_applies_once,
         a_delete_applies_once,
         a_write_is_answered_as_before,
-        tokens_of_writes_are_forgotten_after_ten_minutes,
+        tokens_of_writes_are_forgotten_after_half_a_minute,
         a_failed_write_does_not_use_up_its_token,
         a_transaction_applies_once,
         tokens_of_transactions_are_forgotten_after_ten_minutes,

@@ -1,7 +1,9 @@
 //! What the model remembers: items by table, streams with their records, tokens.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use floe_store::engine::WRITE_TOKEN_RETENTION;
 use floe_store::env::{Env, Timestamp};
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::op::{missing_table, missing_table_named};
@@ -40,6 +42,15 @@ pub(super) struct Table {
 pub(super) enum TokenOf {
     Write,
     Transaction,
+}
+
+impl TokenOf {
+    const fn retention(self) -> Duration {
+        match self {
+            Self::Write => WRITE_TOKEN_RETENTION,
+            Self::Transaction => TOKEN_RETENTION,
+        }
+    }
 }
 
 /// A request that was applied under a token.
@@ -81,7 +92,7 @@ impl State {
         self.tables.get(name).map(|table| &table.definition)
     }
 
-    /// The request that was applied under this token, if there was one within the last ten minutes.
+    /// The request that was applied under this token, if there was one that is still remembered.
     pub(super) fn replay(
         &self,
         of: TokenOf,
@@ -90,7 +101,7 @@ impl State {
     ) -> Result<Option<Remembered>> {
         let remembered = token.and_then(|token| self.tokens.get(&(of, token.to_owned())));
         match remembered {
-            Some(old) if self.env.now().since(old.at) >= TOKEN_RETENTION => Ok(None),
+            Some(old) if self.env.now().since(old.at) >= of.retention() => Ok(None),
             Some(old) if old.fingerprint != fingerprint => Err(Error::IdempotentParameterMismatch),
             other => Ok(other.cloned()),
         }

@@ -30,6 +30,7 @@ pub(super) fn generate(seed: u64, start: Timestamp, length: usize) -> Vec<Step> 
         tables: Vec::new(),
         transactions: Vec::new(),
         writes: Vec::new(),
+        reopens: 0,
     };
     (0..length).map(|_| generator.step()).collect()
 }
@@ -47,8 +48,10 @@ struct Generator {
     tables: Vec<TableDef>,
     /// Transactions with tokens that were sent, to be sent again.
     transactions: Vec<TransactWriteItems>,
-    /// Writes with tokens that were sent, to be sent again.
+    /// Writes with tokens that were sent since the engine was opened, to be sent again.
     writes: Vec<WriteItem>,
+    /// How often the engine was reopened. Their tokens may be forgotten then, so no other has one of them.
+    reopens: usize,
 }
 
 impl Generator {
@@ -81,7 +84,7 @@ impl Generator {
             760..840 => self.scan(),
             840..870 => self.advance(),
             870..890 => Step::Sweep,
-            890..905 => Step::Reopen,
+            890..905 => self.reopen(),
             905..925 => Step::ReadStreams(1 + self.dice.below(20)),
             925..940 => self.describe(),
             940..960 => self.change_table(),
@@ -92,6 +95,12 @@ impl Generator {
             986..993 => self.create_table(),
             _ => self.delete_table(),
         }
+    }
+
+    fn reopen(&mut self) -> Step {
+        self.writes.clear();
+        self.reopens += 1;
+        Step::Reopen
     }
 
     fn advance(&mut self) -> Step {

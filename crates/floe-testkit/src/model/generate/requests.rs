@@ -68,7 +68,10 @@ impl Generator {
         let return_old_on_failure = self.dice.chance(40);
         let return_capacity = self.capacity();
         let return_collection = self.dice.chance(20);
-        let token = self.token(8);
+        let token = self.token(8).map(|token| match token.len() {
+            ..30 => format!("{token}-{}", self.reopens),
+            _ => token,
+        });
         match self.dice.below(10) {
             0..5 => WriteItem::Put(PutItem {
                 table_name,
