@@ -61,6 +61,17 @@ pub(crate) fn shown(floor: Option<f64>) -> String {
     floor.map_or_else(|| "none".to_owned(), |floor| floor.to_string())
 }
 
+/// The time that all threads of this process have been on a core so far; 0 where the system does not tell.
+/// Threads that have ended are not in it.
+pub(crate) fn cpu_time() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let nanos = threads.filter_map(|thread| {
+        let told = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        told.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
 /// The resident memory of this process in MiB; 0 where the system does not tell.
 pub(crate) fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -20,7 +20,7 @@ use floe_local::LocalEngine;
 use floe_store::Engine;
 use tokio::runtime::Runtime;
 
-use crate::measure::{Rate, median, ratio, shown};
+use crate::measure::{Rate, cpu_time, median, ratio, shown};
 use crate::{Benchmark, Fallible};
 use data::ITEMS;
 use hand::Hand;
@@ -150,6 +150,48 @@ fn run(plan: &Plan) -> Fallible<bool> {
     Ok(ok)
 }
 
+/// What a side has done in one round.
+#[derive(Clone, Copy)]
+struct Round {
+    rate: Rate,
+    cpu: Duration,
+}
+
+/// What a side has done in all rounds.
+struct Sum {
+    side: Side,
+    rates: Vec<f64>,
+    operations: u64,
+    cpu: Duration,
+}
+
+impl Sum {
+    fn new(side: Side) -> Self {
+        Self {
+            side,
+            rates: Vec::new(),
+            operations: 0,
+            cpu: Duration::ZERO,
+        }
+    }
+
+    fn add(&mut self, round: Round) {
+        self.rates.push(round.rate.per_second());
+        self.operations += round.rate.operations;
+        self.cpu += round.cpu;
+    }
+
+    fn per_second(&self) -> f64 {
+        median(self.rates.clone())
+    }
+
+    /// The time on a core that each operation took, of the tasks and of the engine.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    fn cpu_micros(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.operations.max(1) as f64
+    }
+}
+
 /// Both sides on one engine.
 struct Stage {
     models: Arc<Models>,
@@ -178,50 +220,52 @@ impl Stage {
     }
 
     fn run_case(&self, plan: &Plan, case: &Case) -> Fallible<bool> {
-        let (mut model, mut hand) = (Vec::new(), Vec::new());
-        for round in 0..=plan.rounds {
-            let rates = (
-                self.round(plan, case, Side::Model)?,
-                self.round(plan, case, Side::Hand)?,
-            );
-            // The first round warms caches and is not counted.
-            if round > 0 {
-                model.push(rates.0.per_second());
-                hand.push(rates.1.per_second());
+        // The first round warms caches and is not counted.
+        let mut sums = [Side::Model, Side::Hand].map(Sum::new);
+        for sum in &sums {
+            self.round(plan, case, sum.side)?;
+        }
+        for _ in 0..plan.rounds {
+            for sum in &mut sums {
+                sum.add(self.round(plan, case, sum.side)?);
             }
         }
-        let times = ratio(&hand, &model);
+        let [model, hand] = sums;
+        let times = ratio(&hand.rates, &model.rates);
+        let times_cpu = model.cpu_micros() / hand.cpu_micros();
         let ok = case.floor_times.is_none_or(|floor| times <= floor);
         println!(
-            "bench=models case={} tasks={} model_per_s={:.0} hand_per_s={:.0} times={times:.2} \
-             floor_times={} ok={ok}",
+            "bench=models case={} tasks={} model_per_s={:.0} hand_per_s={:.0} model_cpu_us={:.1} \
+             hand_cpu_us={:.1} times_cpu={times_cpu:.2} times={times:.2} floor_times={} ok={ok}",
             case.name,
             case.tasks,
-            median(model),
-            median(hand),
+            model.per_second(),
+            hand.per_second(),
+            model.cpu_micros(),
+            hand.cpu_micros(),
             shown(case.floor_times),
         );
         Ok(ok)
     }
 
     fn run_alone(&self, plan: &Plan, case: &Case, side: Side) -> Fallible<bool> {
-        let mut rates = Vec::new();
-        let mut operations = 0;
+        let mut sum = Sum::new(side);
         for _ in 0..plan.rounds {
-            let rate = self.round(plan, case, side)?;
-            operations += rate.operations;
-            rates.push(rate.per_second());
+            sum.add(self.round(plan, case, side)?);
         }
         println!(
-            "bench=models case={} tasks={} side={side:?} operations={operations} per_s={:.0}",
+            "bench=models case={} tasks={} side={side:?} operations={} per_s={:.0} cpu_us={:.1}",
             case.name,
             case.tasks,
-            median(rates),
+            sum.operations,
+            sum.per_second(),
+            sum.cpu_micros(),
         );
         Ok(true)
     }
 
-    fn round(&self, plan: &Plan, case: &Case, side: Side) -> Fallible<Rate> {
+    fn round(&self, plan: &Plan, case: &Case, side: Side) -> Fallible<Round> {
+        let cpu_before = cpu_time();
         let rate = match side {
             Side::Model => self
                 .runtime
@@ -230,7 +274,10 @@ impl Stage {
                 .runtime
                 .block_on(play(&self.hand, case, side, plan.round)),
         };
-        Ok(rate.map_err(|e| e.0)?)
+        Ok(Round {
+            rate: rate.map_err(|e| e.0)?,
+            cpu: cpu_time().saturating_sub(cpu_before),
+        })
     }
 }
 
