@@ -138,6 +138,10 @@ pub struct Capabilities {
     /// A single write takes a token, so that sending it again to the same running engine
     /// [soon](WRITE_TOKEN_RETENTION) applies it once.
     pub write_tokens: bool,
+    /// The answer to a write can get lost on its way, while the engine goes on: there is a network between, or
+    /// something that plays one. In the process of the engine an answer is unknown only if the engine has
+    /// failed, and then it takes no further writes.
+    pub loses_answers: bool,
     /// Tables can have change streams.
     pub streams: bool,
     /// Consumers can hold change records back from trimming.
@@ -155,6 +159,7 @@ impl Capabilities {
             transactions: true,
             transact_items_max: crate::limits::TRANSACT_ITEMS_MAX,
             write_tokens: true,
+            loses_answers: false,
             streams: true,
             change_holds: true,
             expiry: true,
@@ -166,6 +171,7 @@ impl Capabilities {
     pub const fn dynamodb() -> Self {
         Self {
             write_tokens: false,
+            loses_answers: true,
             change_holds: false,
             ..Self::all()
         }

@@ -109,7 +109,7 @@ sends!(
     },
     [
         GET_A,
-        r#"UpdateItem Player {"_id": "a"} SET guild = "bears" IF attribute_exists(_id) AND level = 1 AND attribute_not_exists(guild)"#,
+        r#"UpdateItem Player {"_id": "a"} SET guild = "bears" IF level = 1 AND attribute_not_exists(guild)"#,
     ]
 );
 
@@ -121,7 +121,7 @@ sends!(
     },
     [
         GET_A,
-        r#"UpdateItem Player {"_id": "a"} SET level = 2 IF attribute_exists(_id) AND level = 1"#,
+        r#"UpdateItem Player {"_id": "a"} SET level = 2 IF level = 1"#,
     ]
 );
 
@@ -188,9 +188,9 @@ sends!(
         r#"GetItem Player {"_id": "missing"}"#,
         r#"GetItem Player {"_id": "b"}"#,
         concat!(
-            r#"TransactWriteItems [ConditionCheck Player {"_id": "a"} IF attribute_exists(_id) AND level = 1; "#,
+            r#"TransactWriteItems [ConditionCheck Player {"_id": "a"} IF level = 1; "#,
             r#"ConditionCheck Player {"_id": "missing"} IF attribute_not_exists(_id); "#,
-            r#"UpdateItem Player {"_id": "b"} SET level = 2 IF attribute_exists(_id) AND level = 1]"#,
+            r#"UpdateItem Player {"_id": "b"} SET level = 2 IF level = 1]"#,
         ),
     ]
 );
@@ -206,7 +206,7 @@ sends!(
         r#"BatchGetItem Player {"_id": "a"}, Player {"_id": "b"}"#,
         concat!(
             r#"TransactWriteItems [ConditionCheck Player {"_id": "a"} IF attribute_exists(_id); "#,
-            r#"UpdateItem Player {"_id": "b"} SET level = 2 IF attribute_exists(_id) AND level = 1]"#,
+            r#"UpdateItem Player {"_id": "b"} SET level = 2 IF level = 1]"#,
         ),
     ]
 );
@@ -248,7 +248,7 @@ sends!(
         )?;
     },
     [
-        r#"UpdateItem Player {"_id": "a"} SET level = 2 IF attribute_exists(_id) AND level = 1 AND attribute_not_exists(guild)"#,
+        r#"UpdateItem Player {"_id": "a"} SET level = 2 IF level = 1 AND attribute_not_exists(guild)"#,
     ]
 );
 
@@ -281,10 +281,7 @@ sends!(
         assert_eq!(a.level, 1);
         tx.delete(a);
     },
-    [
-        GET_A,
-        r#"DeleteItem Player {"_id": "a"} IF attribute_exists(_id) AND level = 1"#,
-    ]
+    [GET_A, r#"DeleteItem Player {"_id": "a"} IF level = 1"#,]
 );
 
 #[tokio::test]

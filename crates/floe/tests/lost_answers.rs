@@ -273,3 +273,35 @@ async fn a_write_sent_again_after_somebody_else_is_unknown() {
     db.transact(add).await.unwrap();
     assert_eq!(levels(&honest).await, (2, 0));
 }
+
+/// After an answer was lost, a store that is busy says nothing of the lost write: running the body again
+/// could apply it twice.
+#[tokio::test(start_paused = true)]
+async fn a_busy_store_after_a_lost_answer_does_not_make_the_body_run_again() {
+    for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
+        for (both, operation) in [
+            (false, Operation::WriteItem),
+            (true, Operation::TransactWriteItems),
+        ] {
+            for lost in [FaultKind::LostBefore, FaultKind::LostAfter] {
+                let honest = remote().await.honest;
+                let engine = honest.engine().clone();
+                let claiming = RecordingEngine::new(engine).claiming(capabilities.clone());
+                let losing = Arc::new(FaultEngine::new(Arc::new(claiming), Faults::seeded(1)));
+                let db = Db::with_engine(losing.clone());
+                for fault in [lost, FaultKind::Throttle, FaultKind::Conflict] {
+                    losing.script(operation, fault).unwrap();
+                }
+                let runs = std::sync::atomic::AtomicU32::new(0);
+                let body = async |tx: &Tx| {
+                    runs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    increment(tx, Way::Added, both).await
+                };
+                db.transact(body).await.unwrap();
+                let expected = (1, i64::from(both));
+                assert_eq!(levels(&honest).await, expected, "{lost:?} both={both}");
+                assert_eq!(runs.into_inner(), 1, "{lost:?} both={both}");
+            }
+        }
+    }
+}

@@ -395,6 +395,6 @@ async fn a_row_gives_its_plain_value() {
     assert_eq!(world.db.transact(body).await.unwrap(), player("a", 1));
     // All of it was read, so all of it is checked.
     let sent = world.recording.take();
-    let check = "IF attribute_exists(_id) AND level = 1 AND attribute_not_exists(guild)";
+    let check = "IF level = 1 AND attribute_not_exists(guild)";
     assert!(sent.get(1).unwrap().contains(check), "{sent:?}");
 }

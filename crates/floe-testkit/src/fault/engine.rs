@@ -30,7 +30,9 @@ macro_rules! pass_if_wrong {
 
 impl Engine for FaultEngine {
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        let mut capabilities = self.inner.capabilities();
+        capabilities.loses_answers = true;
+        capabilities
     }
 
     fn now(&self) -> Timestamp {

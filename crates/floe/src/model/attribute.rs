@@ -133,7 +133,7 @@ macro_rules! scalar {
 }
 
 scalar!(String, Text, "S", json!({"type": "string"}), |own| Ok(Value::from(own.as_str())),
-    Value::S(text) => Ok(text.to_string()));
+    Value::S(text) => Ok(text.as_str().to_owned()));
 scalar!(Text, Text, "S", json!({"type": "string"}), |own| Ok(Value::S(own.clone())),
     Value::S(text) => Ok(text.clone()));
 scalar!(bool, Other, "BOOL", json!({"type": "boolean"}), |own| Ok(Value::Bool(*own)),
@@ -274,7 +274,7 @@ macro_rules! maps {
                         .iter()
                         .map(|(name, value)| {
                             let value = read_element(value).map_err(|e| e.within(&format!(".{name}")))?;
-                            Ok((name.to_string(), value))
+                            Ok((name.as_str().to_owned(), value))
                         })
                         .collect(),
                     other => Err(mismatch("M", other)),
@@ -319,7 +319,7 @@ impl Element for String {
     }
     fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
         match value {
-            Value::Ss(set) => Ok(set.iter().map(Text::to_string).collect()),
+            Value::Ss(set) => Ok(set.iter().map(|text| text.as_str().to_owned()).collect()),
             other => Err(mismatch("SS", other)),
         }
     }

@@ -341,7 +341,7 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
             // Where a component can be text or something else, text that looks like the other is quoted.
             match field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
                 true => to_json_text(value),
-                false => Ok(text.to_string()),
+                false => Ok(text.as_str().to_owned()),
             }
         }
         Value::N(number) if ordered => Ok(ordered_number(number)),

@@ -163,52 +163,44 @@ impl<'a> Commit<'a> {
     }
 
     async fn send_one(&self, plan: &Plan) -> Result<(), Refusal> {
-        let has_token = self.db.engine().capabilities().write_tokens;
-        let mut sent = 0;
+        let can = self.db.engine().capabilities();
+        let has_token = can.write_tokens && can.loses_answers;
+        let (mut sent, mut in_doubt) = (0, false);
         loop {
             sent += 1;
             // Settled as not applied, it may yet come late: then this one must not be applied besides it.
-            let only_as_read = sent > 1 && !has_token;
+            let only_as_read = in_doubt && !has_token;
             let write = self.write_item(plan, has_token, only_as_read);
             let error = match self.db.engine().write_item(write).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
             };
-            match &error {
-                StoreError::ConditionalCheckFailed { item } => {
-                    let item = item.as_deref();
-                    return match self.judge(plan, item) {
-                        Settled::Applied => Ok(()),
-                        // An earlier sending may have come late, and somebody else has written since.
-                        Settled::Unknown if only_as_read => {
-                            Err(unknown(plan, error.clone()).into())
-                        }
-                        _ if plan.meets_expired(item, self.now) => {
-                            Err(Refusal::OverExpired(vec![0]))
-                        }
-                        _ => Err(lost_race(plan, item).into()),
-                    };
+            if let StoreError::ConditionalCheckFailed { item } = &error {
+                let item = item.as_deref();
+                return match self.judge(plan, item) {
+                    Settled::Applied => Ok(()),
+                    // An earlier sending may have come late, and somebody else has written since.
+                    Settled::Unknown if only_as_read => Err(unknown(plan, error.clone()).into()),
+                    _ if plan.meets_expired(item, self.now) => Err(Refusal::OverExpired(vec![0])),
+                    _ => Err(lost_race(plan, item).into()),
+                };
+            }
+            if !self.sends_again(&error, sent, &mut in_doubt) {
+                return Err(self.gives_up(plan, error, in_doubt).into());
+            }
+            if error.may_have_applied() && !has_token {
+                match self.settle(plan).await {
+                    Settled::Applied => return Ok(()),
+                    Settled::NotApplied => {}
+                    Settled::Unknown => return Err(unknown(plan, error).into()),
                 }
-                error if error.may_have_applied() && self.can_repeat(sent) => {
-                    if !has_token {
-                        match self.settle(plan).await {
-                            Settled::Applied => return Ok(()),
-                            Settled::NotApplied => {}
-                            Settled::Unknown => return Err(unknown(plan, error.clone()).into()),
-                        }
-                    }
-                }
-                error if error.may_have_applied() => {
-                    return Err(unknown(plan, error.clone()).into());
-                }
-                error => return Err(store_failure(error.clone()).into()),
             }
             self.pause(sent).await;
         }
     }
 
     async fn send_all(&self, plans: &[Plan]) -> Result<(), Refusal> {
-        let mut sent = 0;
+        let (mut sent, mut in_doubt) = (0, false);
         loop {
             sent += 1;
             let actions = plans.iter().map(|plan| self.transact_write(plan));
@@ -217,25 +209,38 @@ impl<'a> Commit<'a> {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
             };
-            match &error {
-                StoreError::TransactionCanceled { reasons } => {
+            in_doubt |= error == StoreError::TransactionInProgress;
+            if !self.sends_again(&error, sent, &mut in_doubt) {
+                if let StoreError::TransactionCanceled { reasons } = &error {
                     return Err(self.canceled(plans, reasons, &error));
                 }
-                error
-                    if (error.may_have_applied()
-                        || *error == StoreError::TransactionInProgress)
-                        && self.can_repeat(sent) => {}
-                error if error.may_have_applied() => {
-                    let plan = plans.iter().find(|plan| plan.is_write());
-                    return Err(match plan.or(plans.first()) {
-                        Some(plan) => unknown(plan, error.clone()),
-                        None => store_failure(error.clone()),
-                    }
-                    .into());
+                let written = plans.iter().find(|plan| plan.is_write());
+                return Err(match written.or(plans.first()) {
+                    Some(plan) => self.gives_up(plan, error, in_doubt),
+                    None => store_failure(error),
                 }
-                error => return Err(store_failure(error.clone()).into()),
+                .into());
             }
             self.pause(sent).await;
+        }
+    }
+
+    /// Whether to send the same once more. Once the answer to a sending was lost, everything that may pass is
+    /// waited for: to run the body again could apply twice what it has done.
+    fn sends_again(&self, error: &StoreError, sent: u32, in_doubt: &mut bool) -> bool {
+        if error.may_have_applied() {
+            *in_doubt = true;
+            // An engine that loses no answers has failed, and will not tell.
+            return self.db.engine().capabilities().loses_answers && self.can_repeat(sent);
+        }
+        *in_doubt && error.is_retryable() && self.can_repeat(sent)
+    }
+
+    /// What the caller is told of a commit that is not sent again.
+    fn gives_up(&self, plan: &Plan, error: StoreError, in_doubt: bool) -> Failure {
+        match in_doubt {
+            true => unknown(plan, error),
+            false => store_failure(error),
         }
     }
 

@@ -105,10 +105,21 @@ impl Plan {
         });
         match self.expects.presence {
             Presence::Any => equal.reduce(Condition::and),
-            Presence::Present => Some(equal.fold(present(), Condition::and)),
-            Presence::Alive => {
-                let alive = equal.chain(expired().map(Condition::not));
-                Some(alive.fold(present(), Condition::and))
+            Presence::Present | Presence::Alive => {
+                let is_alive = self.expects.presence == Presence::Alive;
+                let alive = is_alive.then(expired).flatten().map(Condition::not);
+                // What is equal to something is there.
+                let has_value = self
+                    .expects
+                    .attributes
+                    .iter()
+                    .any(|(_, value)| value.is_some());
+                let present = (!has_value).then(present);
+                present
+                    .into_iter()
+                    .chain(equal)
+                    .chain(alive)
+                    .reduce(Condition::and)
             }
             Presence::Absent | Presence::New => {
                 Some(expired().into_iter().fold(absent(), Condition::or))
