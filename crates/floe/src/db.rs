@@ -116,7 +116,7 @@ impl Db {
     /// assert_eq!(db.transact(price).await?, Some(3));
     /// assert_eq!(db.transact(price).await?, Some(3));
     /// let stats = db.read_cache().expect("there is one");
-    /// assert_eq!((stats.misses, stats.hits), (1, 1));
+    /// assert_eq!((stats.misses, stats.hits), (0, 2));
     /// # Ok(())
     /// # }
     /// ```

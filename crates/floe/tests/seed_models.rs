@@ -894,7 +894,7 @@ async fn dax() {
     };
     assert_eq!(db.transact(read).await.unwrap(), 1);
     assert_eq!(db.transact(read).await.unwrap(), 1);
-    assert_eq!(db.read_cache().unwrap().hits, 1);
+    assert_eq!(db.read_cache().unwrap().hits, 2);
     // What this process writes, it sees.
     let change = async |tx: &Tx| {
         tx.get::<Order>(uuid(1)).await?.unwrap().quantity += 1;

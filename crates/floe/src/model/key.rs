@@ -65,7 +65,8 @@ impl EncodedKey {
 
     /// The attributes of the key.
     pub fn to_item(&self) -> Item {
-        let mut item = Item::new().with(PARTITION_ATTRIBUTE, self.id.clone());
+        let mut item = Item::with_capacity(1 + usize::from(self.sort.is_some()));
+        item.insert(PARTITION_ATTRIBUTE, self.id.clone());
         if let Some(sort) = &self.sort {
             item.insert(SORT_ATTRIBUTE, sort.clone());
         }

@@ -63,7 +63,7 @@ pub(crate) async fn commit(
     plans.iter_mut().for_each(|plan| plan.stamp(&commit.stamp));
     check_size(db, &plans).map_err(Failure::Final)?;
     loop {
-        match commit.send(&plans).await {
+        match commit.send(&mut plans).await {
             Ok(()) => return Ok(()),
             Err(Refusal::Failed(failure)) => return Err(with_missing_table(failure, &plans)),
             Err(Refusal::OverExpired(places)) => {
@@ -148,7 +148,7 @@ impl<'a> Commit<'a> {
         }
     }
 
-    async fn send(&self, plans: &[Plan]) -> Result<(), Refusal> {
+    async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
         match plans {
             [only] if only.is_write() && !self.needs_transaction(only) => self.send_one(only).await,
             plans if self.db.engine().capabilities().transactions => self.send_all(plans).await,
@@ -162,15 +162,22 @@ impl<'a> Commit<'a> {
         (self.manner.exactly_once || plan.schema.exactly_once) && !tokens
     }
 
-    async fn send_one(&self, plan: &Plan) -> Result<(), Refusal> {
+    async fn send_one(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let can = self.db.engine().capabilities();
         let has_token = can.write_tokens && can.loses_answers;
+        // What is never sent again need not be kept.
+        let is_once = !can.loses_answers && plan.whole.is_none();
+        let mut once = is_once.then(|| std::mem::replace(&mut plan.action, Action::Check));
         let (mut sent, mut in_doubt) = (0, false);
         loop {
             sent += 1;
             // Settled as not applied, it may yet come late: then this one must not be applied besides it.
             let only_as_read = in_doubt && !has_token;
-            let write = self.write_item(plan, has_token, only_as_read);
+            let action = match once.take() {
+                Some(action) => action,
+                None => plan.action.clone(),
+            };
+            let write = self.write_item(plan, action, has_token, only_as_read);
             let error = match self.db.engine().write_item(write).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
@@ -185,7 +192,7 @@ impl<'a> Commit<'a> {
                     _ => Err(lost_race(plan, item).into()),
                 };
             }
-            if !self.sends_again(&error, sent, &mut in_doubt) {
+            if !self.sends_again(&error, sent, &mut in_doubt) || is_once {
                 return Err(self.gives_up(plan, error, in_doubt).into());
             }
             if error.may_have_applied() && !has_token {
@@ -329,26 +336,34 @@ impl<'a> Commit<'a> {
     }
 
     /// The request of a plan; if asked, only for an item whose stamp is the one that was read.
-    fn write_item(&self, plan: &Plan, has_token: bool, only_as_read: bool) -> WriteItem {
-        let (table, key) = (plan.schema.table, plan.key.to_item());
+    fn write_item(
+        &self,
+        plan: &Plan,
+        action: Action,
+        has_token: bool,
+        only_as_read: bool,
+    ) -> WriteItem {
         let stamp = plan.stamp.as_ref().filter(|_| only_as_read);
         let as_read =
             stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
         let condition = plan.condition(self.now).into_iter().chain(as_read);
         let condition = condition.reduce(Condition::and);
         let token = has_token.then(|| self.token.clone());
-        match &plan.action {
+        let table = plan.schema.table;
+        match action {
             Action::Put(item) => {
-                let mut put = PutItem::new(table, item.clone()).return_old_on_failure();
+                let mut put = PutItem::new(table, item).return_old_on_failure();
                 (put.condition, put.token) = (condition, token);
                 put.into()
             }
             Action::Update(update) => {
-                let mut write = UpdateItem::new(table, key, update.clone()).return_old_on_failure();
+                let key = plan.key.to_item();
+                let mut write = UpdateItem::new(table, key, update).return_old_on_failure();
                 (write.condition, write.token) = (condition, token);
                 write.into()
             }
             Action::Delete | Action::Check => {
+                let key = plan.key.to_item();
                 let mut delete = DeleteItem::new(table, key).return_old_on_failure();
                 (delete.condition, delete.token) = (condition, token);
                 delete.into()
@@ -358,7 +373,7 @@ impl<'a> Commit<'a> {
 
     fn transact_write(&self, plan: &Plan) -> TransactWrite {
         if plan.is_write() {
-            return match self.write_item(plan, false, false) {
+            return match self.write_item(plan, plan.action.clone(), false, false) {
                 WriteItem::Put(put) => put.into(),
                 WriteItem::Update(update) => update.into(),
                 WriteItem::Delete(delete) => delete.into(),
