@@ -61,9 +61,12 @@ pub enum ErrorKind {
     /// More items or bytes than the store takes in one transaction, or one item too large. Nothing was
     /// sent. Do it in smaller steps.
     TooLarge,
-    /// The call itself is wrong: a transaction inside a transaction, a cursor of another query. Fix the
-    /// call.
+    /// The call itself is wrong: a transaction inside a transaction, a condition that no key can answer. Fix
+    /// the call.
     InvalidUse,
+    /// The cursor is not one that this database has made for this query. Begin again without one; if it came
+    /// from a client, tell the client so.
+    InvalidCursor,
     /// The engine cannot do this, as its capabilities say.
     Unsupported,
     /// A table is missing or differs from the model. Call `ensure_tables`, or read what differs.

@@ -12,12 +12,14 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "support/no_time.rs"]
+mod no_time;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use floe::db::Timer;
 use floe::model::Expiry;
 use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_local::{LocalEngine, Options};
@@ -26,6 +28,7 @@ use floe_store::op::{GetItem, UpdateItem};
 use floe_store::{BoxFuture, Capabilities, Engine, Env, Item};
 use floe_testkit::record::RecordingEngine;
 use floe_testkit::time::TestEnv;
+use no_time::NoTime;
 
 // The model: a field of each kind that a row of the table speaks of.
 
@@ -173,15 +176,6 @@ impl Race {
 }
 
 // The world.
-
-/// Waits for nothing.
-struct NoTime;
-
-impl Timer for NoTime {
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::task::yield_now())
-    }
-}
 
 struct World {
     db: Db,

@@ -8,6 +8,9 @@
 
 mod support;
 
+#[path = "support/no_time.rs"]
+mod no_time;
+
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -24,24 +27,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Json, Router};
 use floe::changes::outbox::OutboxRecord;
-use floe::db::Timer;
 use floe::http::{BODY_BYTES_MAX, RequestTx, TransactionLayer};
 use floe::{Db, Error, ErrorKind, Model, Outcome, Tx};
 use floe_local::LocalEngine;
 use floe_store::{BoxFuture, Capabilities, Engine, Env};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
+use no_time::NoTime;
 use support::{Player, player};
 use tower::{Layer, Service, ServiceExt};
-
-/// Lets others run instead of letting time pass.
-struct NoTime;
-
-impl Timer for NoTime {
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::task::yield_now())
-    }
-}
 
 struct World {
     /// What the requests use.

@@ -11,6 +11,9 @@
 mod ledger;
 mod support;
 
+#[path = "support/no_time.rs"]
+mod no_time;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,18 +24,10 @@ use floe_store::{BoxFuture, Capabilities, Engine, Env};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
 use ledger::{Ledger, Notes, Stamps};
+use no_time::NoTime;
 use support::{Player, player};
 
 const TASKS: i64 = 8;
-
-/// Lets others run instead of letting time pass, where several threads do.
-struct NoTime;
-
-impl Timer for NoTime {
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::task::yield_now())
-    }
-}
 
 struct World {
     /// Loses a fifth of all answers.

@@ -9,12 +9,13 @@
 
 mod support;
 
+#[path = "support/no_time.rs"]
+mod no_time;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use floe::changes::outbox::{OutboxMessage, OutboxRecord, TOPIC_BYTES_MAX};
-use floe::db::Timer;
 use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_local::{LocalEngine, Options};
 use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_ITEMS_MAX};
@@ -22,10 +23,11 @@ use floe_store::op::{
     ChangeKind, DescribeStream, GetRecords, GetShardIterator, IteratorKind, ListStreams, Scan,
 };
 use floe_store::size::item_size;
-use floe_store::{BoxFuture, Capabilities, Engine, Item, Value};
+use floe_store::{Capabilities, Engine, Item, Value};
 use floe_testkit::fault::{FaultEngine, Faults};
 use floe_testkit::record::RecordingEngine;
 use floe_testkit::time::TestEnv;
+use no_time::NoTime;
 use serde::{Deserialize, Serialize};
 use support::{Player, player};
 
@@ -39,15 +41,6 @@ fn joined(name: &str) -> Joined {
     Joined {
         name: name.to_owned(),
         guild: None,
-    }
-}
-
-/// Lets others run instead of letting time pass.
-struct NoTime;
-
-impl Timer for NoTime {
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::task::yield_now())
     }
 }
 

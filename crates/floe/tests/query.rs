@@ -423,7 +423,7 @@ async fn a_cursor_is_good_for_its_own_query_alone() {
             .page()
             .await
             .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidUse, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidCursor, "{error}");
     };
     refused(db, |b| b.row.eq(1).and(b.shelf.eq("b")), cursor.as_str()).await;
     refused(db, |b| shelf(b).and(b.height.gt(0)), cursor.as_str()).await;
@@ -434,9 +434,9 @@ async fn a_cursor_is_good_for_its_own_query_alone() {
         .page()
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    assert_eq!(error.kind(), ErrorKind::InvalidCursor);
     let error = db.scan::<Block>().after(&cursor).page().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    assert_eq!(error.kind(), ErrorKind::InvalidCursor);
     for broken in [
         "",
         "0",

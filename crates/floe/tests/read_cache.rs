@@ -15,6 +15,8 @@ mod fixture;
 mod gate;
 #[path = "read_cache/models.rs"]
 mod models;
+#[path = "support/no_time.rs"]
+mod no_time;
 #[path = "read_cache/races.rs"]
 mod races;
 #[path = "read_cache/random.rs"]

@@ -3,16 +3,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[expect(
+    dead_code,
+    clippy::indexing_slicing,
+    reason = "the tests of the cache use the rest"
+)]
+#[path = "read_cache/gate.rs"]
+mod gate;
 mod support;
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
 use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_local::LocalEngine;
 use floe_store::{Capabilities, Engine};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
+use gate::{Gate, Side};
 use support::{Player, player};
 
 struct World {
@@ -397,4 +407,44 @@ async fn a_row_gives_its_plain_value() {
     let sent = world.recording.take();
     let check = "IF level = 1 AND attribute_not_exists(guild)";
     assert!(sent.get(1).unwrap().contains(check), "{sent:?}");
+}
+
+#[tokio::test]
+async fn who_reads_for_all_can_be_given_up() {
+    let world = world(Capabilities::all()).await;
+    let gate = Arc::new(Gate::new(world.db.engine().clone()));
+    let db = Db::with_engine(gate.clone());
+    let body = async |tx: &Tx| {
+        let mut held = gate.hold("batch_get_item", Side::Before);
+        let mut first = Box::pin(tx.get::<Player>("a"));
+        let mut second = Box::pin(tx.get::<Player>("b"));
+        let mut third = Box::pin(tx.get::<Player>("missing"));
+        // All three have queued; then the first reads for all, and is held.
+        for _ in 0..2 {
+            poll_fn(|context| {
+                let pending = [
+                    first.as_mut().poll(context).is_pending(),
+                    second.as_mut().poll(context).is_pending(),
+                    third.as_mut().poll(context).is_pending(),
+                ];
+                assert_eq!(pending, [true; 3]);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        held.arrived().await;
+        drop(first);
+        let (second, third) = tokio::try_join!(second, third)?;
+        assert!(third.is_none());
+        let again = tx.get::<Player>("a").await?.unwrap();
+        Ok::<_, Error>(*second.unwrap().level + *again.level)
+    };
+    assert_eq!(db.transact(body).await.unwrap(), 2);
+    let sent = world.recording.take();
+    let expected = [
+        r#"BatchGetItem Player {"_id": "a"}, Player {"_id": "b"}, Player {"_id": "missing"}"#,
+        r#"BatchGetItem Player {"_id": "b"}, Player {"_id": "missing"}"#,
+        r#"GetItem Player {"_id": "a"}"#,
+    ];
+    assert_eq!(sent, expected);
 }

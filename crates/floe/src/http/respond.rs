@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `AlreadyExists` | 409 | what is there contradicts the request |
 //! | `InvalidField` | 422 | the request is well-formed, what it says is not allowed |
+//! | `InvalidCursor` | 400 | the client brought it |
 //! | `TooLarge` | 413 | it asks for more than one transaction holds |
 //! | `TransactionFailed` | 503, `Retry-After: 1` | nothing was done, and the same request may pass in a moment; a 409 would ask the client to change it |
 //! | `Store`, when it is busy | 503, `Retry-After: 1` | likewise |
@@ -53,6 +54,7 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
     match error.kind() {
         ErrorKind::AlreadyExists => (StatusCode::CONFLICT, "already_exists", None),
         ErrorKind::InvalidField => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", None),
+        ErrorKind::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor", None),
         ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
         ErrorKind::TransactionFailed => busy("transaction_failed"),
         ErrorKind::Store if is_busy(error) => busy("store"),
@@ -131,6 +133,7 @@ mod tests {
         for (kind, status, code) in [
             (AlreadyExists, 409, "already_exists"),
             (InvalidField, 422, "invalid_field"),
+            (InvalidCursor, 400, "invalid_cursor"),
             (FetchedTwice, 500, "fetched_twice"),
             (TransactionFailed, 503, "transaction_failed"),
             (OutcomeUnknown, 500, "outcome_unknown"),

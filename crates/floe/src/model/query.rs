@@ -266,9 +266,9 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the key condition does not fit the key, a filter names a
-    /// field that cannot be filtered by, or the cursor is not one of this query;
-    /// [`InvalidField`](ErrorKind::InvalidField) when a value has no form in the store.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the key condition does not fit the key or a filter names a
+    /// field that cannot be filtered by; [`InvalidCursor`](ErrorKind::InvalidCursor) when the cursor is not
+    /// one of this query; [`InvalidField`](ErrorKind::InvalidField) when a value has no form in the store.
     pub fn stream(self) -> Result<Rows<S, M>> {
         let (limit, after) = (self.limit, self.after.clone());
         let (source, plan) = self.plan()?;

@@ -1,26 +1,16 @@
 //! The cache under transactions on models.
 
+use crate::no_time::NoTime;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use floe::cache::CacheOptions;
-use floe::db::Timer;
 use floe::{Db, Error, Model, Tx};
 use floe_local::LocalEngine;
-use floe_store::{BoxFuture, Capabilities, Engine, Env};
+use floe_store::{Capabilities, Engine, Env};
 use floe_testkit::record::RecordingEngine;
 
 use crate::support::{Player, player};
-
-/// Lets others run instead of letting time pass.
-struct NoTime;
-
-impl Timer for NoTime {
-    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::task::yield_now())
-    }
-}
 
 struct World {
     /// With a cache.

@@ -72,7 +72,7 @@ impl CursorKey {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) for every other text.
+    /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
     pub(super) fn open(&self, plan: &Plan, cursor: &str) -> Result<Item> {
         let bytes = hex::decode(cursor).ok_or_else(foreign)?;
         let split = bytes.len().checked_sub(SIGNATURE_BYTES);
@@ -100,7 +100,7 @@ impl CursorKey {
 
 fn foreign() -> Error {
     Error::new(
-        ErrorKind::InvalidUse,
+        ErrorKind::InvalidCursor,
         "the cursor is not one that this database has made for this query; begin again without one",
     )
 }
