@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::text::Text;
+
 /// A moment, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Timestamp(u64);
@@ -102,6 +104,8 @@ impl Env {
     /// ```
     pub fn uuid(&self) -> String {
         uuid_text(4, self.next_u64(), self.next_u64())
+            .as_str()
+            .to_owned()
     }
 
     /// A UUID (version 7) whose order is that of time, to the millisecond: what is filed under such ids lies
@@ -113,27 +117,27 @@ impl Env {
     /// assert_eq!(&id[14..15], "7");
     /// assert!(id[..8] <= env.ordered_uuid()[..8]);
     /// ```
-    pub fn ordered_uuid(&self) -> String {
+    pub fn ordered_uuid(&self) -> Text {
         let high = self.now().as_millis() << 16 | self.next_u64() & 0xffff;
         uuid_text(7, high, self.next_u64())
     }
 }
 
 /// The text of a UUID: five groups of hexadecimal digits.
-fn uuid_text(version: u64, high: u64, low: u64) -> String {
+fn uuid_text(version: u64, high: u64, low: u64) -> Text {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let high = high & !0xf000 | version << 12;
     let low = low & (u64::MAX >> 2) | 1 << 63;
-    let bits = u128::from(high) << 64 | u128::from(low);
-    let mut text = String::with_capacity(36);
-    for at in 0..32 {
-        if matches!(at, 8 | 12 | 16 | 20) {
-            text.push('-');
+    let mut bits = u128::from(high) << 64 | u128::from(low);
+    let mut text = [b'-'; 36];
+    for (at, letter) in text.iter_mut().enumerate() {
+        if !matches!(at, 8 | 13 | 18 | 23) {
+            let digit = (bits >> 124) as usize;
+            *letter = DIGITS.get(digit).copied().unwrap_or_default();
+            bits <<= 4;
         }
-        let digit = (bits >> (124 - 4 * at)) & 0xf;
-        text.extend(DIGITS.get(digit as usize).copied().map(char::from));
     }
-    text
+    Text::from(str::from_utf8(&text).unwrap_or_default())
 }
 
 impl Default for Env {
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn ids_have_the_bits_of_their_version() {
         assert_eq!(
-            uuid_text(4, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210),
+            uuid_text(4, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210).as_str(),
             "01234567-89ab-4def-bedc-ba9876543210"
         );
         let clock = ManualClock::at(Timestamp::from_millis(0x0123_4567_89ab));

@@ -61,7 +61,7 @@ fn first_commit() -> String {
         env.clone(),
         Arc::new(NoTime),
     );
-    env.ordered_uuid()
+    env.ordered_uuid().as_str().to_owned()
 }
 
 async fn world() -> World {

@@ -305,7 +305,7 @@ pub trait Element: Attribute + Ord + Clone {
     /// # Errors
     ///
     /// When the value is another kind of set, or none.
-    fn elements(value: &Value) -> Result<Vec<Self>, Invalid>;
+    fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid>;
 }
 
 fn twice<E>(_: E) -> Invalid {
@@ -317,7 +317,7 @@ impl Element for String {
         let texts = elements.map(|text| Text::from(text.as_str()));
         Set::new(texts).map(Value::Ss).map_err(twice)
     }
-    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+    fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid> {
         match value {
             Value::Ss(set) => Ok(set.iter().map(|text| text.as_str().to_owned()).collect()),
             other => Err(mismatch("SS", other)),
@@ -330,7 +330,7 @@ impl Element for Uuid {
         let texts = elements.map(|id| Text::from(id.hyphenated().to_string()));
         Set::new(texts).map(Value::Ss).map_err(twice)
     }
-    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+    fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid> {
         match value {
             Value::Ss(set) => set.iter().map(|text| read_uuid(text)).collect(),
             other => Err(mismatch("SS", other)),
@@ -343,7 +343,7 @@ impl Element for Bytes {
         let bytes = elements.map(|bytes| bytes.0.clone());
         Set::new(bytes).map(Value::Bs).map_err(twice)
     }
-    fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+    fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid> {
         match value {
             Value::Bs(set) => Ok(set.iter().cloned().map(Self).collect()),
             other => Err(mismatch("BS", other)),
@@ -358,7 +358,7 @@ macro_rules! number_elements {
                 let numbers = elements.map(|number| Number::from(*number));
                 Set::new(numbers).map(Value::Ns).map_err(twice)
             }
-            fn elements(value: &Value) -> Result<Vec<Self>, Invalid> {
+            fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid> {
                 match value {
                     Value::Ns(set) => set
                         .iter()
@@ -387,7 +387,7 @@ macro_rules! sets {
             }
             fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
                 match value {
-                    Some(value) => Ok(T::elements(value)?.into_iter().collect()),
+                    Some(value) => T::elements(value),
                     None => Ok(Self::new()),
                 }
             }

@@ -14,7 +14,7 @@ use floe_store::op::{
     ConditionCheck, DeleteItem, GetItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem,
     WriteItem,
 };
-use floe_store::{Error as StoreError, Item, Timestamp, Value};
+use floe_store::{Error as StoreError, Item, Text, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
 use crate::changes::outbox::{self, OutboxMessage};
@@ -128,8 +128,8 @@ fn without_transactions(plans: &[Plan]) -> Error {
 struct Commit<'a> {
     db: &'a Db,
     manner: Manner,
-    id: String,
-    token: String,
+    id: Text,
+    token: Text,
     stamp: Value,
     /// The moment by which items have expired: the same in every sending, which its token requires.
     now: Timestamp,
@@ -141,7 +141,7 @@ impl<'a> Commit<'a> {
         Self {
             db,
             manner,
-            stamp: Value::from(id.as_str()),
+            stamp: Value::S(id.clone()),
             token: id.clone(),
             id,
             now: db.engine().now(),
@@ -211,7 +211,7 @@ impl<'a> Commit<'a> {
         loop {
             sent += 1;
             let actions = plans.iter().map(|plan| self.transact_write(plan));
-            let request = TransactWriteItems::new(actions).token(self.token.clone());
+            let request = TransactWriteItems::new(actions).token(self.token.as_str());
             let error = match self.db.engine().transact_write_items(request).await {
                 Ok(_) => return Ok(()),
                 Err(error) => error,
@@ -348,7 +348,7 @@ impl<'a> Commit<'a> {
             stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
         let condition = plan.condition(self.now).into_iter().chain(as_read);
         let condition = condition.reduce(Condition::and);
-        let token = has_token.then(|| self.token.clone());
+        let token = has_token.then(|| self.token.as_str().to_owned());
         let table = plan.schema.table;
         match action {
             Action::Put(item) => {
