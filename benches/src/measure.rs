@@ -61,21 +61,26 @@ pub(crate) fn shown(floor: Option<f64>) -> String {
     floor.map_or_else(|| "none".to_owned(), |floor| floor.to_string())
 }
 
-/// The time that all threads of this process have been on a core so far; 0 where the system does not tell.
-/// Threads that have ended are not in it.
-pub(crate) fn cpu_time() -> Duration {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
-    let nanos = threads.filter_map(|thread| {
+/// The time that all threads of a process have been on a core so far; 0 where the system does not tell.
+/// Threads that have ended are not in it. `/proc/PID/stat` has them too, but counts in hundredths of a second.
+pub(crate) fn cpu_time(process: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    let nanos = threads.into_iter().flatten().filter_map(|thread| {
         let told = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
         told.split_whitespace().next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(nanos.sum())
 }
 
-/// The resident memory of this process in MiB; 0 where the system does not tell.
-pub(crate) fn resident_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+/// The resident memory of a process in bytes; 0 where the system does not tell.
+pub(crate) fn resident_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
+    kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// The resident memory of this process in MiB; 0 where the system does not tell.
+pub(crate) fn resident_mib() -> u64 {
+    resident_bytes(std::process::id()) / (1024 * 1024)
 }

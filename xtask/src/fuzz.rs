@@ -22,6 +22,7 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     ("key", "stored keys from bytes"),
     ("recovery", "opening a directory with damaged files"),
+    ("wire", "calls of DynamoDB's protocol from JSON"),
 ];
 
 /// What the compiler must add so that libFuzzer sees which code ran.

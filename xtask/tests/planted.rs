@@ -112,6 +112,18 @@ fn power_cut_finds_what_is_planted() {
 }
 
 #[test]
+fn hostile_finds_what_is_planted() {
+    // Not how fast it is, which a debug build among other tests cannot tell.
+    let inside = "hostile --inside --p99-ms 10000";
+    let bodies = "--kind huge_bodies --connections 200 --seconds 2 --memory-mb 250";
+    check(&format!("{inside} {bodies}"), &["no-limits"]);
+    check_planted(
+        &format!("{inside} --kind idle --connections 20 --seconds 1"),
+        &["no-answer"],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -144,6 +156,8 @@ fn every_check_explains_itself() {
         "io-errors",
         "power-cut",
         "infrastructure",
+        "clients",
+        "hostile",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

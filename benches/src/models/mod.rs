@@ -265,7 +265,8 @@ impl Stage {
     }
 
     fn round(&self, plan: &Plan, case: &Case, side: Side) -> Fallible<Round> {
-        let cpu_before = cpu_time();
+        let own = std::process::id();
+        let cpu_before = cpu_time(own);
         let rate = match side {
             Side::Model => self
                 .runtime
@@ -276,7 +277,7 @@ impl Stage {
         };
         Ok(Round {
             rate: rate.map_err(|e| e.0)?,
-            cpu: cpu_time().saturating_sub(cpu_before),
+            cpu: cpu_time(own).saturating_sub(cpu_before),
         })
     }
 }

@@ -145,6 +145,7 @@ impl Table {
                 arn: stream_arn(options, stream),
                 label: stream_label(stream.created),
             }),
+            history: self.record.history,
             arn,
         }
     }

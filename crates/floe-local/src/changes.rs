@@ -70,14 +70,9 @@ pub(crate) fn describe_stream(
     input.validate()?;
     let stream = find_stream(shared, &input.stream_arn)?;
     let snapshot = shared.kv.snapshot();
-    let after = match &input.start_after {
-        Some(id) => {
-            Some(change::parse_shard_id(id).ok_or_else(|| missing_shard(&input.stream_arn, id))?)
-        }
-        None => None,
-    };
     let limit = input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX);
-    let mut records = shards(shared, &snapshot, stream.id, after, limit + 1)?;
+    let after = input.start_after.as_deref();
+    let mut records = shards_after(shared, &snapshot, stream.id, after, limit + 1)?;
     let more = records.len() > limit;
     records.truncate(limit);
     let mut described = Vec::with_capacity(records.len());
@@ -92,7 +87,7 @@ pub(crate) fn describe_stream(
         arn: input.stream_arn.clone(),
         label: stream_label(stream.created),
         table_name: stream.table_name.clone(),
-        key: stream.key.clone(),
+        key_schema: stream.key.elements(),
         view: stream.view,
         status: match stream.disabled {
             None => StreamStatus::Enabled,
@@ -241,9 +236,6 @@ fn read_records(
 }
 
 fn find_stream(shared: &Shared, arn: &str) -> Result<Arc<StreamRecord>> {
-    if !arn.starts_with("arn:") {
-        return Err(Error::validation("Invalid StreamArn"));
-    }
     let stream = shared.streams.by_arn(&shared.options, arn);
     stream.ok_or_else(|| missing_stream(arn))
 }
@@ -258,6 +250,25 @@ fn find_shard(
         Some(bytes) => ShardRecord::decode(&bytes).map(Some),
         None => Ok(None),
     }
+}
+
+/// The shards of a stream, oldest first: those behind the one of this id, or those whose ids come after it if there is
+/// no such shard.
+fn shards_after(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    stream: u32,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<ShardRecord>> {
+    let start = after.map(change::parse_shard_id);
+    let (Some(after), Some(None)) = (after, start) else {
+        return shards(shared, snapshot, stream, start.flatten(), limit);
+    };
+    let mut shards = shards(shared, snapshot, stream, None, usize::MAX)?;
+    shards.retain(|shard| *change::shard_id(shard.created, shard.start) > *after);
+    shards.truncate(limit);
+    Ok(shards)
 }
 
 /// The shards of a stream, oldest first: those behind the one that begins with `after`.

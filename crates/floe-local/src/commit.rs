@@ -1,4 +1,4 @@
-//! The commit path: one thread that takes all waiting writes, applies them in order and makes them
+//! The commit path: one committer that takes all waiting writes, applies them in order and makes them
 //! durable together.
 //!
 //! Writers put a [`Request`] into the [`Queue`] and wait for its answer. The committer takes what has
@@ -11,6 +11,10 @@
 //! went on with the first of them would sync for one and let all others wait for the next sync, every
 //! other time. So it waits until as many are there as the last time, for at most an eighth of the time
 //! that a commit takes, and not at all if it was one.
+//!
+//! The committer is whoever holds the [`Seat`]. On disk that is always a thread of its own, which may wait for
+//! syncs. In memory a commit waits for nothing and takes less time than waking a thread, so a writer that finds
+//! the seat free runs its own request at once, and with it what others have put into the queue meanwhile.
 //!
 //! A request that fails writes nothing: everything that can fail comes before its first write. When
 //! the commit itself fails, nobody knows whether the group is in the journal, so the requests in it
@@ -44,6 +48,9 @@ const GROUP_REQUESTS_MAX: usize = 1024;
 
 /// A group takes no further request once it writes so many bytes.
 const GROUP_BYTES_MAX: usize = 8 << 20;
+
+/// How often a writer takes what waits in memory before it leaves the rest to the thread.
+const TURNS_MAX: usize = 16;
 
 /// The share of a commit's time that the next one may wait for writers to come back.
 const PATIENCE_SHARE: u32 = 8;
@@ -143,12 +150,36 @@ impl Request {
 }
 
 impl Shared {
-    /// Puts a write of items into the queue.
+    /// Puts a write of items into the queue. In memory it is run at once if nobody else is at it.
     pub(crate) fn submit(&self, request: impl SharedRequest + 'static) {
-        self.queue.push(Request::Shared(Box::new(request)));
+        let request = Request::Shared(Box::new(request));
+        if self.kv.is_memory() {
+            self.queue.add(request);
+            self.commit_here();
+        } else {
+            self.queue.push(request);
+        }
     }
 
-    /// Runs a closure on the committer, in a group of its own: it sees all earlier writes, what it
+    /// Runs what waits on this thread, unless somebody else is at it. Who is looks again after leaving the seat, so
+    /// no request stays behind.
+    fn commit_here(&self) {
+        for _ in 0..TURNS_MAX {
+            // What is exclusive may take long, and has its thread on the way.
+            if !self.queue.has_only_shared() {
+                return;
+            }
+            let Ok(mut seat) = self.seat.try_lock() else {
+                return;
+            };
+            let closes = CloseOnExit(self);
+            seat.run(self);
+            closes.forget();
+        }
+        self.queue.wake();
+    }
+
+    /// Runs a closure on the thread of the committer, in a group of its own: it sees all earlier writes, what it
     /// writes is committed as a whole, and its answer arrives when that is durable. If it fails,
     /// nothing that it wrote is kept.
     pub(crate) fn run<T: Send + 'static>(
@@ -163,6 +194,13 @@ impl Shared {
         })));
         answer
     }
+}
+
+/// The seat of the committer: who holds it is the one.
+pub(crate) struct Seat {
+    state: CommitState,
+    /// What was taken from the queue; kept for its memory.
+    requests: Vec<Request>,
 }
 
 /// What the committer alone knows and changes.
@@ -383,22 +421,45 @@ impl Shared {
 }
 
 /// Runs until the queue is closed and empty. To be called on a thread of its own.
-pub(crate) fn run_committer(shared: &Shared, mut state: CommitState) {
+pub(crate) fn run_committer(shared: &Shared) {
     // If a request panics, those who wait are told, and nobody waits in vain from then on.
     let _closes = CloseOnExit(shared);
-    let mut requests = Vec::new();
     let mut pace = Pace::default();
-    while shared.queue.take(&mut requests, pace) {
+    while shared.queue.await_requests(pace) {
+        // A writer that panicked in it has closed the queue.
+        let Ok(mut seat) = shared.seat.lock() else {
+            return;
+        };
+        pace = seat.run(shared);
+    }
+}
+
+impl Seat {
+    /// The seat of a committer that begins with this.
+    pub(crate) const fn new(state: CommitState) -> Self {
+        Self {
+            state,
+            requests: Vec::new(),
+        }
+    }
+
+    /// Takes all that waits and runs it. Tells what to wait for then.
+    fn run(&mut self, shared: &Shared) -> Pace {
+        let Self { state, requests } = self;
+        shared.queue.take(requests);
         if requests.is_empty() {
             shared.kv.refresh();
         }
-        pace.expected = requests.len();
+        let mut pace = Pace {
+            expected: requests.len(),
+            ..Pace::default()
+        };
         let mut waiting = requests.drain(..).peekable();
         while let Some(request) = waiting.next() {
             shared.kv.maintain();
             match (request, shared.poisoned()) {
                 (request, Some(error)) => request.refuse(error),
-                (Request::Exclusive(request), None) => run_exclusive(shared, &mut state, request),
+                (Request::Exclusive(request), None) => run_exclusive(shared, state, request),
                 (Request::Shared(first), None) => {
                     let more = std::iter::from_fn(|| {
                         match waiting.next_if(|next| matches!(next, Request::Shared(_)))? {
@@ -406,14 +467,22 @@ pub(crate) fn run_committer(shared: &Shared, mut state: CommitState) {
                             Request::Exclusive(_) => None,
                         }
                     });
-                    pace.patience = run_group(shared, &mut state, first, more) / PATIENCE_SHARE;
+                    pace.patience = run_group(shared, state, first, more) / PATIENCE_SHARE;
                 }
             }
         }
+        pace
     }
 }
 
 struct CloseOnExit<'a>(&'a Shared);
+
+impl CloseOnExit<'_> {
+    /// Leaves the queue open after all.
+    const fn forget(self) {
+        std::mem::forget(self);
+    }
+}
 
 impl Drop for CloseOnExit<'_> {
     fn drop(&mut self) {

@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 use floe_store::{Error, Result};
 
 use crate::catalog::{Catalog, Table};
-use crate::commit::{CommitState, run_committer};
+use crate::commit::{CommitState, Seat, run_committer};
 use crate::dir::Directory;
+use crate::fresh;
 use crate::journal::{Tail, trim_torn_tail};
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) instance: u64,
     /// The writes that wait.
     pub(crate) queue: Queue,
+    /// Who holds it commits them.
+    pub(crate) seat: Mutex<Seat>,
     /// Whether a commit has failed.
     pub(crate) poisoned: AtomicBool,
     /// Why.
@@ -96,6 +99,9 @@ impl Running {
     pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
         let directory = Directory::open(path)?;
         let complete = directory.is_complete()?;
+        if !complete {
+            fresh::make(&directory.data(), &kv_options(&options))?;
+        }
         let kv = open_kv(&directory, &options)?;
         directory.set_relaxed(options.durability == Durability::Relaxed)?;
         Self::start(kv, options, Some((directory, complete)))
@@ -142,6 +148,7 @@ impl Running {
             streams,
             instance: state.instance.number,
             queue: Queue::default(),
+            seat: Mutex::new(Seat::new(state)),
             poisoned: AtomicBool::new(false),
             poison_reason: OnceLock::new(),
             background: Alarm::default(),
@@ -153,7 +160,7 @@ impl Running {
             shared,
             threads: Mutex::default(),
         };
-        running.spawn("floe-commit", |shared| run_committer(shared, state))?;
+        running.spawn("floe-commit", run_committer)?;
         if running.shared.options.background {
             running.spawn("floe-background", crate::background::run)?;
         }
@@ -185,6 +192,9 @@ impl Running {
                 ));
             }
         }
+        if self.shared.seat.is_poisoned() {
+            return Err(Error::Internal("a request panicked".to_owned()));
+        }
         match self.shared.poisoned() {
             Some(error) => Err(error),
             None if stopped_here => self.shared.kv.persist(),
@@ -203,20 +213,23 @@ impl Drop for Running {
 /// Opens the key-value store of a directory, after looking for damage that it would not notice and cutting a
 /// torn tail off its journal.
 pub(crate) fn open_kv(directory: &Directory, options: &Options) -> Result<Kv> {
-    let kv_options = KvOptions {
-        cache_bytes: options.cache_bytes,
-        write_buffer_bytes: options.write_buffer_bytes,
-    };
     let tail = match directory.is_relaxed() {
         true => Tail::Unsynced,
         false => Tail::LastBatch,
     };
     check_versions(&directory.data())?;
     trim_torn_tail(&directory.data(), tail)?;
-    let kv = Kv::open(&directory.data(), &kv_options)?;
+    let kv = Kv::open(&directory.data(), &kv_options(options))?;
     // What could be read is on the disk before the next write says how it will be written.
     kv.persist()?;
     Ok(kv)
+}
+
+const fn kv_options(options: &Options) -> KvOptions {
+    KvOptions {
+        cache_bytes: options.cache_bytes,
+        write_buffer_bytes: options.write_buffer_bytes,
+    }
 }
 
 fn make_instance(kv: &Kv, meta: &Space, options: &Options) -> Result<Instance> {

@@ -43,6 +43,9 @@ pub(crate) fn entry(
     item_key: &[u8],
     version: Version<'_>,
 ) -> Option<IndexEntry> {
+    if !index.holds(version.item) {
+        return None;
+    }
     let key = index_key(id, &index.key, version.item, item_key)?;
     let (value, size) = match index.projection {
         Projection::All => (version.bytes.clone(), version.size),

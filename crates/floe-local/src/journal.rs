@@ -22,12 +22,16 @@
 //!
 //! All numbers are little-endian; the rest of a preallocated journal is zero.
 
+mod ahead;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::Read;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
+
+pub(crate) use ahead::Ahead;
 
 /// What may be lost when the tail is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +51,7 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<()> {
     let Some(path) = newest_journal(folder)? else {
         return Ok(());
     };
-    let mut bytes = Vec::new();
-    File::open(&path)
-        .and_then(|mut file| file.read_to_end(&mut bytes))
-        .map_err(|e| failed("read", &path, &e))?;
+    let bytes = read_data(&path).map_err(|e| failed("read", &path, &e))?;
     let whole = whole_batches(&bytes);
     let rest = bytes.get(whole..).unwrap_or_default();
     if rest.iter().all(|byte| *byte == 0) {
@@ -64,6 +65,40 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<()> {
         )));
     }
     cut(&path, whole as u64).map_err(|e| failed("cut", &path, &e))
+}
+
+/// What is in a file up to the last place where something was ever written. A journal is made long and filled later,
+/// and the zeros behind are neither read nor kept in memory.
+pub(crate) fn read_data(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = data_length(&file)?;
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Where the last written part of a file ends.
+#[cfg(target_os = "linux")]
+fn data_length(file: &File) -> io::Result<u64> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+
+    let mut end = 0;
+    loop {
+        match seek(file, SeekFrom::Data(end)) {
+            Ok(start) => end = seek(file, SeekFrom::Hole(start))?,
+            Err(Errno::NXIO) => return Ok(end),
+            // A file system that does not tell has nothing to leave out.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(file.metadata()?.len()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn data_length(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
 }
 
 /// The journal with the highest number: the only one that was open when the process ended.
@@ -88,7 +123,7 @@ fn newest_journal(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(newest.map(|(_, path)| path))
 }
 
-fn cut(path: &Path, length: u64) -> std::io::Result<()> {
+fn cut(path: &Path, length: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(length)?;
     file.sync_all()
@@ -193,6 +228,8 @@ impl<'a> Cursor<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     /// A batch as the store below writes it.
@@ -230,6 +267,25 @@ mod tests {
         let used = left.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
         left.truncate(used);
         Ok(left)
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.jnl");
+        let mut file = File::create_new(&path).unwrap();
+        file.set_len(64 << 20).unwrap();
+        assert!(read_data(&path).unwrap().iter().all(|byte| *byte == 0));
+        file.write_all(&[7; 10_000]).unwrap();
+        file.seek(io::SeekFrom::Start(1 << 20)).unwrap();
+        file.write_all(&[9; 100]).unwrap();
+        let bytes = read_data(&path).unwrap();
+        assert_eq!(bytes[9999..10_001], [7, 0]);
+        assert_eq!(bytes[1 << 20..][..100], [9; 100]);
+        assert!(bytes.len() > 1 << 20);
+        if cfg!(target_os = "linux") {
+            assert!(bytes.len() < 2 << 20, "{}", bytes.len());
+        }
     }
 
     #[test]

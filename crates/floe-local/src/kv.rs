@@ -5,7 +5,7 @@
 //!
 //! # Who may do what
 //!
-//! One thread, the committer, calls [`Kv::commit`], [`Kv::get_latest`], [`Kv::refresh`] and the
+//! One thread at a time, the committer, calls [`Kv::commit`], [`Kv::get_latest`], [`Kv::refresh`] and the
 //! functions that make and drop spaces. Everybody reads through [`Kv::snapshot`], which never waits
 //! for a write: the committer publishes a snapshot after each batch, and readers share it. Snapshots
 //! are taken between batches only, because the store below moves its visible sequence number from
@@ -41,6 +41,7 @@ use fjall::{
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::journal::Ahead;
 pub(crate) use salvage::{Gap, Salvage};
 
 /// Bytes that are cheap to clone: a view of a block of the store, or an allocation of their own.
@@ -151,6 +152,7 @@ struct Disk {
     write_buffer_bytes: u64,
     /// Bytes committed since the write buffers were last looked at.
     unchecked_bytes: AtomicU64,
+    ahead: Mutex<Ahead>,
 }
 
 /// One moment of all spaces. Cheap to clone; as long as one is held, what it sees is kept.
@@ -200,6 +202,7 @@ impl Kv {
                 db,
                 write_buffer_bytes: options.write_buffer_bytes,
                 unchecked_bytes: AtomicU64::new(0),
+                ahead: Mutex::new(Ahead::new(dir)),
             }),
         };
         for name in kv.stored_names() {
@@ -218,6 +221,11 @@ impl Kv {
             #[cfg(test)]
             next_failure: Mutex::default(),
         }
+    }
+
+    /// Whether nothing is kept on a disk.
+    pub(crate) const fn is_memory(&self) -> bool {
+        matches!(self.backing, Backing::Memory)
     }
 
     /// The space of that name; made if it is not there.
@@ -360,11 +368,12 @@ impl Kv {
         Ok(())
     }
 
-    /// Keeps the write buffers within their bound. Called by the committer when it has answered, so that
+    /// Keeps the write buffers within their bound, and zeros ahead of the journal. Called by the committer when it has answered, so that
     /// nobody waits for it whose write is done.
     pub(crate) fn maintain(&self) {
         if let Backing::Disk(disk) = &self.backing {
             disk.bound_write_buffers(|| lock(&self.spaces).values().cloned().collect());
+            lock(&disk.ahead).keep_up();
         }
     }
 
@@ -457,6 +466,9 @@ impl Disk {
         }
         self.unchecked_bytes
             .fetch_add(batch.bytes as u64, Ordering::Relaxed);
+        if sync == Sync::Data {
+            lock(&self.ahead).note(batch.bytes as u64);
+        }
         writes.commit().map_err(|e| match e {
             // An earlier failure, found before anything of this batch was written.
             fjall::Error::Poisoned => failed_before(),

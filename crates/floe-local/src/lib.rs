@@ -53,12 +53,13 @@
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
-//! | `kv` `journal` `dir` | the key-value store below, its recovery and its directory |
+//! | `kv` `journal` `dir` `fresh` | the key-value store below, its recovery and its directory |
 //!
 //! Writes queue to one committer, which checks each condition against the state that all earlier
 //! writes left and makes a whole group durable with one sync. So the cost of a sync is shared by all
-//! who wait for it, and throughput grows with concurrency. Reads take the last published snapshot and
-//! run on the caller's thread.
+//! who wait for it, and throughput grows with concurrency. In memory, where there is no sync, whoever
+//! writes first is the committer. Reads take the last published snapshot and run on the caller's
+//! thread.
 //!
 //! # What it promises
 //!
@@ -85,6 +86,7 @@ pub mod doctor;
 mod engine;
 mod expire;
 mod export;
+mod fresh;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -229,6 +231,10 @@ impl Engine for LocalEngine {
 
     fn now(&self) -> Timestamp {
         self.running.shared.options.env.now()
+    }
+
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        Some(self.running.shared.options.table_arn(table_name))
     }
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {

@@ -115,21 +115,11 @@ fn read_page(
             ..Page::default()
         },
     };
-    let mut last: Option<Bytes> = None;
     for entry in snapshot.range(&table.space, bounds, direction) {
-        let value = entry?.1;
-        let size = decode_size(&value)?;
-        if !reader.meter.fits(size) {
-            // Full by size: the page before ended with the entry before.
-            let last = last.ok_or_else(|| damaged("page without entries"))?;
-            reader.page.last_key = Some(plan.last_key(&decode(&last)?));
-            break;
-        }
-        reader.read(&value, size)?;
+        reader.read(&entry?.1)?;
         if reader.page.last_key.is_some() {
             break;
         }
-        last = Some(value);
     }
     let mut page = reader.page;
     page.scanned_count = reader.meter.entries();
@@ -148,8 +138,8 @@ struct PageReader<'a> {
 impl PageReader<'_> {
     /// Takes an entry on. If that is the last that the page may hold, the page ends with it, whether
     /// or not there are more.
-    fn read(&mut self, value: &Bytes, size: usize) -> Result<()> {
-        self.meter.add(size);
+    fn read(&mut self, value: &Bytes) -> Result<()> {
+        self.meter.add(decode_size(value)?);
         let full = self.meter.is_full();
         let counts_only = self.plan.filter.is_none() && self.plan.returned == Returned::Count;
         if counts_only && !full && !self.plan.fetches {

@@ -1,4 +1,7 @@
 //! The writes that wait for the committer.
+//!
+//! It may be a thread that sleeps until there is something to do, or whoever has just put a write here and finds
+//! nobody else at it; see [`commit`](crate::commit).
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,14 +38,24 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Waiting {
     requests: Vec<Request>,
+    /// How many of them are exclusive.
+    exclusive: usize,
     /// With how many requests the committer wants to be woken.
     wanted: usize,
     closed: bool,
 }
 
 impl Queue {
-    /// Adds a request, or answers it at once if it cannot wait.
+    /// Adds a request for the thread of the committer, or answers it at once if it cannot wait.
     pub(crate) fn push(&self, request: Request) {
+        if self.add(request) {
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Adds a request for whoever is the committer then, or answers it at once if it cannot wait. Tells whether the
+    /// thread of the committer waits for it.
+    pub(crate) fn add(&self, request: Request) -> bool {
         let mut waiting = self.lock();
         let error = if waiting.closed {
             Error::Storage("the engine is closed".to_owned())
@@ -51,16 +64,20 @@ impl Queue {
                 "too many writes are waiting: waiting={WAITING_MAX}"
             ))
         } else {
+            let is_exclusive = matches!(request, Request::Exclusive(_));
+            waiting.exclusive += usize::from(is_exclusive);
             waiting.requests.push(request);
-            let enough = waiting.requests.len() == waiting.wanted;
-            drop(waiting);
-            if enough {
-                self.arrived.notify_one();
-            }
-            return;
+            // Nobody but the thread runs what is exclusive, however many came before it.
+            return is_exclusive || waiting.requests.len() == waiting.wanted;
         };
         drop(waiting);
         request.refuse(error);
+        false
+    }
+
+    /// Wakes the thread of the committer.
+    pub(crate) fn wake(&self) {
+        self.arrived.notify_one();
     }
 
     /// Takes no further requests. Those that wait are still run.
@@ -74,20 +91,32 @@ impl Queue {
     pub(crate) fn abandon(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
+        waiting.exclusive = 0;
         waiting.requests.clear();
     }
 
-    /// Exchanges what waits for an empty list. Sleeps for a while if there is nothing, and then for as
-    /// long as the pace allows if there is less than expected. `false` when the queue is closed and
-    /// empty.
-    pub(crate) fn take(&self, into: &mut Vec<Request>, pace: Pace) -> bool {
+    /// Sleeps for a while if nothing waits, and then for as long as the pace allows if there is less than expected.
+    /// `false` when the queue is closed and empty.
+    pub(crate) fn await_requests(&self, pace: Pace) -> bool {
         let mut waiting = self.wait(self.lock(), 1, IDLE);
         if !waiting.requests.is_empty() && pace.patience >= PATIENCE_MIN {
             waiting = self.wait(waiting, pace.expected, pace.patience);
         }
         waiting.wanted = 0;
+        !(waiting.requests.is_empty() && waiting.closed)
+    }
+
+    /// Exchanges what waits for an empty list.
+    pub(crate) fn take(&self, into: &mut Vec<Request>) {
+        let mut waiting = self.lock();
+        waiting.exclusive = 0;
         std::mem::swap(&mut waiting.requests, into);
-        !(into.is_empty() && waiting.closed)
+    }
+
+    /// Whether writes of items wait and nothing else does.
+    pub(crate) fn has_only_shared(&self) -> bool {
+        let waiting = self.lock();
+        !waiting.requests.is_empty() && waiting.exclusive == 0
     }
 
     fn wait<'a>(

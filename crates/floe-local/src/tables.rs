@@ -10,7 +10,7 @@ use floe_store::op::{
     CreateTable, ListTables, ListTablesOutput, UpdateTable, UpdateTags, UpdateTimeToLive,
     missing_table_named,
 };
-use floe_store::table::{TableDescription, TableStatus};
+use floe_store::table::{TableDescription, TableHistory, TableStatus};
 use floe_store::{Error, Result, TableDef};
 
 use crate::answer::Answer;
@@ -135,6 +135,7 @@ impl Group<'_> {
             removing: Vec::new(),
             expiry: definition.ttl_attribute.as_ref().map(|_| self.new_id()),
             latest_stream: None,
+            history: TableHistory::of_new(&definition, self.now()),
             definition,
         };
         let stream = self.switch_stream(None, &mut record);
@@ -146,7 +147,9 @@ impl Group<'_> {
     /// Brings a table to another definition: streams, indexes and expiry follow.
     fn change_table(&mut self, table: &Table, definition: TableDef) -> Result<TableDescription> {
         let before = table.record.clone();
+        let history = before.history;
         let mut record = TableRecord {
+            history: history.after(&before.definition, &definition, self.now()),
             definition,
             ..before.clone()
         };
@@ -282,11 +285,18 @@ impl Group<'_> {
     }
 
     fn delete_table(&mut self, name: &str) -> Result<TableDescription> {
-        let table = self.idle_table(name)?;
+        let table = self.shared().named_table(name)?;
         if table.definition().deletion_protection {
             return Err(Error::validation(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable \
                  deletion protection first.",
+            ));
+        }
+        if table.is_updating() {
+            return Err(Error::ResourceInUse(
+                "Attempt to change a resource which is still in use: Cannot delete table while \
+                 indexes are being created, updated, or deleted."
+                    .to_owned(),
             ));
         }
         let shared = self.shared();

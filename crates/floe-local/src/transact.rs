@@ -47,7 +47,7 @@ pub(crate) fn transact_get_items(
         costs.add(&get.table_name, || {
             read_cost(&get.table_name, [size], Consistency::Transactional, detail)
         });
-        items.push(found.map(|(_, item)| get.answer(item)));
+        items.push(found.and_then(|(_, item)| get.answer(item)));
     }
     TransactGetItems::check_bytes(bytes)?;
     Ok(TransactGetItemsOutput {
@@ -149,8 +149,6 @@ fn run(
         }
     }
     cancel_if_faulty(&mut reasons)?;
-    let bytes = actions.iter().map(|action| action.new_size()).sum();
-    TransactWriteItems::check_bytes(bytes)?;
     let sizes = actions.iter().map(Action::size).collect();
     let mut changes = Vec::with_capacity(actions.len());
     for action in actions {
@@ -221,16 +219,13 @@ enum Outcome {
 }
 
 impl Action {
-    /// Checks the action and applies it to the item as it stands.
+    /// Applies the action, which has been checked, to the item as it stands.
     fn evaluate(
         group: &Group<'_>,
         table: &Arc<Table>,
         action: TransactWrite,
     ) -> Result<Result<Self, CancellationReason>> {
         let definition = table.definition();
-        if let Err(reason) = action.check(definition) {
-            return Ok(Err(reason));
-        }
         let key = key_of(table, action.key_item())?;
         let old = group.get(&table.space, &key)?;
         let old = old.map(StoredItem::decode).transpose()?;

@@ -242,6 +242,16 @@ async fn what_is_not_there_is_not_found() {
     };
     let error = owned.engine.describe_stream(describe).await.unwrap_err();
     assert_eq!(error, Error::validation("Invalid StreamArn"));
+    // A page may go on after a shard that is not there.
+    for (after, expected) in [("z".repeat(40), 0), ("a".repeat(40), 1)] {
+        let describe = DescribeStream {
+            stream_arn: arn.clone(),
+            start_after: Some(after),
+            limit: None,
+        };
+        let described = owned.engine.describe_stream(describe).await.unwrap();
+        assert_eq!(described.shards.len(), expected);
+    }
     for shard_id in [
         "shardId-00000001414576573621-f55eea83",
         &format!("{}0", shard.id),

@@ -9,7 +9,7 @@ use floe_store::expr::{KeyCondition, Update};
 use floe_store::op::{
     CreateIndex, IndexUpdate, KeyRole, KeySchemaElement, Query, UpdateItem, UpdateTable,
 };
-use floe_store::table::{IndexKind, KeyKind, Projection, TableDescription, TableStatus};
+use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, TableDescription, TableStatus};
 use floe_store::{Engine, Error, Item, TableDef};
 
 fn orders() -> TableDef {
@@ -43,6 +43,7 @@ fn add_index(projection: Projection) -> UpdateTable {
             ],
             projection,
             throughput: None,
+            scaling: Scaling::default(),
         })],
         ..UpdateTable::new("Orders")
     }
@@ -194,7 +195,8 @@ async fn a_table_whose_index_is_being_filled_is_not_removed() {
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "Attempt to change a resource which is still in use: Table is being updated: Orders"
+        "Attempt to change a resource which is still in use: Cannot delete table while indexes are \
+         being created, updated, or deleted."
     );
     store.settle();
     store.engine.delete_table("Orders".into()).await.unwrap();

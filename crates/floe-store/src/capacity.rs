@@ -363,8 +363,8 @@ impl ConsumedCapacity {
 /// let plan = scan.plan(&table)?;
 /// let mut meter = Meter::new(&plan);
 /// for item_bytes in [3000, 3000] {
-///     assert!(meter.fits(item_bytes));
 ///     meter.add(item_bytes);
+///     assert!(!meter.is_full());
 /// }
 /// let cost = meter.cost(ReturnConsumedCapacity::Total);
 /// assert_eq!(cost.total().as_f64(), 2.0);
@@ -389,16 +389,10 @@ impl<'p> Meter<'p> {
         }
     }
 
-    /// Whether an entry of this size may still be read: a page holds at most 1 MB and as many entries as
-    /// the request allows, but at least one.
-    pub fn fits(&self, entry_bytes: usize) -> bool {
-        !self.is_full()
-            && (self.entries == 0 || self.bytes.saturating_add(entry_bytes) <= PAGE_BYTES_MAX)
-    }
-
-    /// Whether as many entries have been read as the request allows.
+    /// Whether the page ends with what has been read: as many entries as the request allows, or 1 MB. The entry that
+    /// reaches the megabyte is still on the page, whatever its size.
     pub fn is_full(&self) -> bool {
-        self.plan.limit.is_some_and(|limit| self.entries >= limit)
+        self.bytes >= PAGE_BYTES_MAX || self.plan.limit.is_some_and(|limit| self.entries >= limit)
     }
 
     /// Counts an entry of this size, of the table or of the index.

@@ -46,6 +46,12 @@ pub trait Engine: Send + Sync {
     /// The engine's present moment.
     fn now(&self) -> Timestamp;
 
+    /// The resource name that a table of this name has or would have here, where the engine knows it.
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        let _ = table_name;
+        None
+    }
+
     /// Reads one item by its key.
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>>;
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::engine::BoxFuture;
 use crate::text::Text;
 
 /// A moment, in milliseconds since 1970-01-01T00:00:00Z.
@@ -55,6 +56,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
 pub trait Random: Send + Sync + fmt::Debug {
     /// The next number.
     fn next_u64(&self) -> u64;
+}
+
+/// Lets time pass. A test brings its own, so that no test sleeps.
+pub trait Timer: Send + Sync {
+    /// Comes back after so long.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 }
 
 /// Where an engine takes time and ids from.

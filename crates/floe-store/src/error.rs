@@ -1,8 +1,8 @@
 //! Errors, shaped as DynamoDB's.
 //!
 //! Every variant that DynamoDB knows carries its code and its message; the few that it does not know
-//! ([`OutcomeUnknown`](Error::OutcomeUnknown), [`Unsupported`](Error::Unsupported),
-//! [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
+//! ([`OutcomeUnknown`](Error::OutcomeUnknown), [`Unreachable`](Error::Unreachable),
+//! [`Unsupported`](Error::Unsupported), [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
 
 use std::fmt;
 
@@ -46,12 +46,18 @@ pub enum Error {
     ProvisionedThroughputExceeded(String),
     /// The request rate is too high for the account. Send it again after a pause.
     Throttling(String),
+    /// The store does not know who asks, or does not let them do this. Fix the credentials or the
+    /// permissions; nothing was done.
+    AccessDenied(String),
     /// The wanted change records are no longer kept.
     TrimmedDataAccess(String),
     /// The shard iterator is too old. Get a new one.
     ExpiredIterator(String),
     /// The service failed in itself. Sending the request again may help.
     Internal(String),
+    /// The store could not be reached, or did not answer a read: nothing was written. Send the request
+    /// again when the network is back.
+    Unreachable(String),
     /// The request was sent and its answer lost: it may or may not have been applied. Sending a write
     /// again is safe only with a token or a condition that settles it.
     OutcomeUnknown(String),
@@ -83,9 +89,13 @@ impl Error {
             Self::ItemCollectionSizeLimitExceeded => "ItemCollectionSizeLimitExceededException",
             Self::ProvisionedThroughputExceeded(_) => "ProvisionedThroughputExceededException",
             Self::Throttling(_) => "ThrottlingException",
+            Self::AccessDenied(_) => "AccessDeniedException",
             Self::TrimmedDataAccess(_) => "TrimmedDataAccessException",
             Self::ExpiredIterator(_) => "ExpiredIteratorException",
-            Self::Internal(_) | Self::OutcomeUnknown(_) | Self::Storage(_) => "InternalServerError",
+            Self::Internal(_)
+            | Self::Unreachable(_)
+            | Self::OutcomeUnknown(_)
+            | Self::Storage(_) => "InternalServerError",
         }
     }
 
@@ -97,6 +107,7 @@ impl Error {
             | Self::ProvisionedThroughputExceeded(_)
             | Self::Throttling(_)
             | Self::Internal(_)
+            | Self::Unreachable(_)
             | Self::OutcomeUnknown(_) => true,
             Self::TransactionCanceled { reasons } => {
                 let mut faults = reasons
@@ -124,9 +135,11 @@ impl fmt::Display for Error {
             | Self::LimitExceeded(message)
             | Self::ProvisionedThroughputExceeded(message)
             | Self::Throttling(message)
+            | Self::AccessDenied(message)
             | Self::TrimmedDataAccess(message)
             | Self::ExpiredIterator(message)
             | Self::Internal(message)
+            | Self::Unreachable(message)
             | Self::OutcomeUnknown(message)
             | Self::Unsupported(message)
             | Self::Storage(message) => f.write_str(message),

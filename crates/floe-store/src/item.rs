@@ -8,6 +8,7 @@
 //! for its attributes. Much of what is read is only passed on, counted, or asked for one attribute.
 
 mod packed;
+mod visit;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 use crate::text::Name;
 use crate::value::Value;
 use packed::Packed;
+
+pub use visit::{Container, ItemVisitor, Scalar};
 
 /// A set of named values: a row of a table, a key, or the inside of a map value.
 ///
@@ -82,6 +85,15 @@ impl Item {
         match &self.form {
             Form::Open(attributes) => packed::pack(out, attributes),
             Form::Packed(packed) => out.extend_from_slice(packed.bytes()),
+        }
+    }
+
+    /// The bytes that [`pack_into`](Self::pack_into) appends, if that is known without packing: for an item that was
+    /// packed and not changed since.
+    pub fn packed_bytes(&self) -> Option<usize> {
+        match &self.form {
+            Form::Open(_) => None,
+            Form::Packed(packed) => Some(packed.bytes().len()),
         }
     }
 
@@ -256,6 +268,19 @@ impl<N: Into<Name>, V: Into<Value>, const LEN: usize> From<[(N, V); LEN]> for It
     }
 }
 
+impl From<Vec<(Name, Value)>> for Item {
+    /// Of attributes in any order. Of several with the same name the last one counts.
+    fn from(mut attributes: Vec<(Name, Value)>) -> Self {
+        if !attributes.is_sorted_by(|(one, _), (next, _)| one < next) {
+            // What comes last of a name stands first, where it is kept.
+            attributes.reverse();
+            attributes.sort_by(|(one, _), (other, _)| one.cmp(other));
+            attributes.dedup_by(|(later, _), (kept, _)| later == kept);
+        }
+        Self::of_sorted(attributes)
+    }
+}
+
 impl IntoIterator for Item {
     type Item = (Name, Value);
     type IntoIter = std::vec::IntoIter<(Name, Value)>;
@@ -273,6 +298,15 @@ impl fmt::Debug for Item {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_attributes_in_any_order_the_last_of_a_name_counts() {
+        let attributes = [("b", 1), ("a", 2), ("b", 3), ("c", 4), ("a", 5), ("b", 6)];
+        let item = Item::from(Vec::from(
+            attributes.map(|(name, n)| (Name::from(name), Value::from(n))),
+        ));
+        assert_eq!(item, Item::new().with("a", 5).with("b", 6).with("c", 4));
+    }
 
     #[test]
     fn attributes_keep_the_order_of_names_whatever_the_order_of_insertion() {

@@ -6,6 +6,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::table::Throughput;
+
 // Items and values.
 
 /// An item weighs at most 400 KB, names and values together.
@@ -76,7 +78,7 @@ pub const LIST_INDEX_MAX: usize = 2_147_483_647;
 
 // Requests for items.
 
-/// A page of a query or scan reads at most 1 MB of items, or one item, before the filter and the
+/// A page of a query or scan ends with the item that reaches 1 MB, before the filter and the
 /// projection.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
@@ -151,6 +153,12 @@ pub const INDEX_CHANGES_MAX: usize = 1;
 
 /// Provisioned capacity is at least one unit and at most this.
 pub const THROUGHPUT_UNITS: RangeInclusive<u64> = 1..=1_000_000_000_000;
+
+/// A table or an index that is paid for by the request takes this much at once when it is new.
+pub const WARM_THROUGHPUT: Throughput = Throughput {
+    read: 12_000,
+    write: 4_000,
+};
 
 /// A table has at most 50 tags.
 pub const TAGS_MAX: usize = 50;

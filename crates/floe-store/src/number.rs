@@ -250,6 +250,20 @@ impl Number {
         }
     }
 
+    /// The number as a coefficient, which is below zero if the flag is set, and a power of ten to multiply it with.
+    /// The coefficient ends in no zero unless it is one.
+    ///
+    /// ```
+    /// use floe_store::Number;
+    ///
+    /// assert_eq!("-12.50".parse::<Number>()?.to_parts(), (true, 125, -1));
+    /// assert_eq!(Number::from(300).to_parts(), (false, 3, 2));
+    /// # Ok::<(), floe_store::NumberError>(())
+    /// ```
+    pub fn to_parts(&self) -> (bool, u128, i32) {
+        (self.negative, self.coefficient(), i32::from(self.exponent))
+    }
+
     const fn coefficient(&self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
     }

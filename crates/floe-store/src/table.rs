@@ -4,16 +4,23 @@
 //! [`CreateTable::definition`](crate::op::CreateTable::definition) or the [builder](TableDef::builder),
 //! so engines rely on it without looking again.
 
+mod settings;
+
 use std::collections::BTreeMap;
 
 use crate::env::Timestamp;
 use crate::error::Result;
 use crate::item::Item;
-use crate::limits::TTL_AGE_MAX;
-use crate::op::CreateTable;
+use crate::key_length::key_bytes;
+use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, TTL_AGE_MAX};
+use crate::op::{CreateTable, KeyRole, KeySchemaElement};
 use crate::size::attribute_size;
 use crate::text::Name;
 use crate::value::{Value, ValueType};
+
+pub use settings::{
+    Billing, Encryption, OnDemandThroughput, Scaling, TableClass, TableHistory, Throughput,
+};
 
 /// The types that a key attribute can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,6 +89,17 @@ impl KeySchema {
         self.partition.iter().chain(&self.sort)
     }
 
+    /// The attributes with their roles, as requests and descriptions list them.
+    pub fn elements(&self) -> Vec<KeySchemaElement> {
+        let element = |attribute: &KeyAttribute, role| KeySchemaElement {
+            name: attribute.name.clone(),
+            role,
+        };
+        let partition = self.partition.iter().map(|a| element(a, KeyRole::Hash));
+        let sort = self.sort.iter().map(|a| element(a, KeyRole::Range));
+        partition.chain(sort).collect()
+    }
+
     /// Whether the attribute is part of the key.
     pub fn contains(&self, name: &str) -> bool {
         self.attributes().any(|a| a.name == *name)
@@ -131,14 +149,33 @@ pub struct IndexDef {
     pub projection: Projection,
     /// Its own throughput, for a global index of a provisioned table.
     pub throughput: Option<Throughput>,
+    /// How far it scales, for a global index.
+    pub scaling: Scaling,
 }
 
 impl IndexDef {
-    /// Whether the index holds this item: every key attribute is there with the right type.
+    /// How it is paid for: as its table is.
+    pub fn billing(&self) -> Billing {
+        self.throughput
+            .map_or(Billing::OnDemand, Billing::Provisioned)
+    }
+
+    /// Whether the index holds this item: every key attribute is there with the right type, none is empty, and
+    /// they are not too long together. An item that was there before the index may have such values.
     pub fn holds(&self, item: &Item) -> bool {
-        self.key
-            .attributes()
-            .all(|a| item.get(&a.name).is_some_and(|v| a.kind.matches(v)))
+        let fits = |attributes: &[KeyAttribute], bytes_max| {
+            let mut total = 0;
+            attributes.iter().all(|a| {
+                let Some(value) = item.get(&a.name).filter(|v| a.kind.matches(v)) else {
+                    return false;
+                };
+                let bytes = key_bytes(value);
+                total += bytes;
+                (bytes > 0 || a.kind == KeyKind::N) && total <= bytes_max
+            })
+        };
+        fits(&self.key.partition, PARTITION_KEY_BYTES_MAX)
+            && fits(&self.key.sort, SORT_KEY_BYTES_MAX)
     }
 
     /// Whether the index copies the attribute.
@@ -230,35 +267,6 @@ impl StreamView {
     }
 }
 
-/// Provisioned capacity, in units per second. The embedded engine keeps it for the record and limits
-/// nothing by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Throughput {
-    /// Units of reading per second.
-    pub read: u64,
-    /// Units of writing per second.
-    pub write: u64,
-}
-
-/// How the use of a table is paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Billing {
-    /// By the request.
-    OnDemand,
-    /// By reserved throughput.
-    Provisioned(Throughput),
-}
-
-/// The storage class of a table, kept for the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum TableClass {
-    /// For data that is used.
-    #[default]
-    Standard,
-    /// For data that is seldom used.
-    StandardInfrequentAccess,
-}
-
 /// A checked definition of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDef {
@@ -278,8 +286,12 @@ pub struct TableDef {
     pub tags: BTreeMap<String, String>,
     /// Whether the table refuses to be deleted.
     pub deletion_protection: bool,
-    /// The storage class.
-    pub class: TableClass,
+    /// The storage class, if one was chosen.
+    pub class: Option<TableClass>,
+    /// How far it scales.
+    pub scaling: Scaling,
+    /// The key that it is encrypted with, if it is not the store's own.
+    pub encryption: Option<Encryption>,
 }
 
 impl TableDef {
@@ -315,7 +327,9 @@ impl TableDef {
                 ttl_attribute: None,
                 tags: BTreeMap::new(),
                 deletion_protection: false,
-                class: TableClass::Standard,
+                class: None,
+                scaling: Scaling::default(),
+                encryption: None,
             },
         }
     }
@@ -473,6 +487,7 @@ impl TableBuilder {
             key,
             projection,
             throughput: None,
+            scaling: Scaling::default(),
         });
         self
     }
@@ -534,6 +549,8 @@ pub struct TableDescription {
     pub indexes: Vec<IndexDescription>,
     /// The newest change stream, even if it has been switched off.
     pub latest_stream: Option<StreamHandle>,
+    /// When its settings changed.
+    pub history: TableHistory,
 }
 
 /// An index as it stands.

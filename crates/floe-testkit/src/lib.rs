@@ -22,7 +22,9 @@
 //! | [`contract`] | the contract suite: one named case for each rule that every engine keeps |
 //! | [`model`] | an engine that is slow and obviously right, and random operations compared with it |
 //! | [`fault`] | an engine around an engine that lies like the cloud, seeded and replayable |
+//! | [`proxy`] | a proxy between client and server that cuts connections, seeded |
 //! | [`history`] | checkers of what many clients saw: linearizability, isolation |
+//! | [`meter`] | an engine around an engine that adds up what it is charged |
 //! | [`record`] | an engine around an engine that remembers what it was asked |
 //! | [`time`] | time that belongs to the test |
 //! | [`harness`] | what a test needs of an engine besides its operations |
@@ -42,7 +44,9 @@ pub mod contract;
 pub mod fault;
 pub mod harness;
 pub mod history;
+pub mod meter;
 pub mod model;
+pub mod proxy;
 pub mod record;
 pub mod time;
 

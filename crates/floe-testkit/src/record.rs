@@ -152,6 +152,10 @@ impl Engine for RecordingEngine {
         self.inner.now()
     }
 
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        self.inner.table_arn(table_name)
+    }
+
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         self.note(format!("GetItem {} {:?}", input.table_name, input.key));
         self.inner.get_item(input)

@@ -228,6 +228,10 @@ impl Engine for CacheEngine {
         self.inner.now()
     }
 
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        self.inner.table_arn(table_name)
+    }
+
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(self.get(input))
     }

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "aws")]
+pub use floe_aws::ConnectOptions;
 use floe_local::LocalEngine;
+pub use floe_store::env::Timer;
 use floe_store::{BoxFuture, Engine, Env};
 
 use crate::cache::{CacheEngine, CacheOptions, CacheStats};
@@ -32,12 +35,6 @@ struct Inner {
     /// The engine once more, if it is a cache around the engine that was given.
     cache: Option<Arc<CacheEngine>>,
     cursor_key: CursorKey,
-}
-
-/// Lets time pass. A test brings its own, so that no test sleeps.
-pub trait Timer: Send + Sync {
-    /// Comes back after so long.
-    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 }
 
 /// The timer of the tokio runtime.
@@ -67,6 +64,47 @@ impl Db {
     /// [`Store`](crate::ErrorKind::Store) when its threads cannot be started.
     pub fn memory() -> Result<Self> {
         Ok(Self::with_engine(Arc::new(LocalEngine::memory()?)))
+    }
+
+    /// Connects to Amazon DynamoDB, or to anything that speaks its protocol: a Floe server, DynamoDB Local,
+    /// ScyllaDB's Alternator. Region and credentials come from where the AWS tools take them, unless the options
+    /// say otherwise. Needs the feature `aws`.
+    ///
+    /// ```no_run
+    /// use floe::db::ConnectOptions;
+    /// use floe::{Db, Error, Model};
+    ///
+    /// #[derive(Model)]
+    /// struct Product {
+    ///     #[model(key)]
+    ///     name: String,
+    ///     price: u32,
+    /// }
+    ///
+    /// # async fn example() -> Result<(), Error> {
+    /// let options = ConnectOptions::new()
+    ///     .region("eu-central-1")
+    ///     .profile("shop")
+    ///     .table_prefix("shop-prod-");
+    /// let db = Db::connect(options).await?;
+    /// db.ensure_tables(&[Product::SCHEMA]).await?;
+    /// db.transact(async |tx| tx.create(Product { name: "tea".to_owned(), price: 3 }).map(drop))
+    ///     .await?;
+    ///
+    /// // The same program, on a laptop: `floe serve --memory`.
+    /// let db = Db::connect(ConnectOptions::local("http://127.0.0.1:8000")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](crate::ErrorKind::Store) when no region is known, or when the prefix is none that a table's name can
+    /// begin with. Whether the store can be reached shows with the first request.
+    #[cfg(feature = "aws")]
+    pub async fn connect(options: ConnectOptions) -> Result<Self> {
+        let engine = floe_aws::AwsEngine::connect(options).await?;
+        Ok(Self::with_engine(Arc::new(engine)))
     }
 
     /// A database on any engine.

@@ -5,20 +5,23 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
 //! | `directory`, `child`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
+//! | `tool` | programs of others |
 //! | `figures` | the line, the verdict, the progress |
 
 mod audit;
 mod child;
 mod client;
+mod clients;
 mod contention;
 mod directory;
 mod figures;
+mod hostile;
 mod infrastructure;
 mod io_errors;
 mod isolation;
@@ -32,6 +35,7 @@ mod preload;
 mod record;
 mod replay;
 mod stage;
+pub(crate) mod tool;
 mod writer;
 
 use std::process::ExitCode;
@@ -44,7 +48,7 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 8] = [
+const CHECKS: [&Check; 10] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -53,6 +57,8 @@ const CHECKS: [&Check; 8] = [
     &io_errors::CHECK,
     &power_cut::CHECK,
     &infrastructure::CHECK,
+    &clients::CHECK,
+    &hostile::CHECK,
 ];
 
 /// A check.
@@ -234,6 +240,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
     match role.as_str() {
         writer::ROLE => writer::run(args),
         io_errors::ROLE => io_errors::run_child(args),
+        hostile::ROLE => hostile::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

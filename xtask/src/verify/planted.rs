@@ -39,7 +39,7 @@ pub(super) enum Bug {
     StaleRead,
     /// Writes that the storage failed are acknowledged.
     AckFailed,
-    /// An answer of the engine is wrong.
+    /// An answer is wrong.
     WrongAnswer,
     /// Writes are acknowledged before they are synced.
     Relaxed,
@@ -51,10 +51,16 @@ pub(super) enum Bug {
     FalseConflict,
     /// Some writes are never answered.
     NoAnswer,
+    /// A server keeps nothing of what it acknowledged when it is killed.
+    ForgetfulServer,
+    /// The checksum of an answer is wrong.
+    WrongChecksum,
+    /// The server has no limits and no deadlines.
+    NoLimits,
 }
 
 impl Bug {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 15] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -67,6 +73,9 @@ impl Bug {
         Self::DroppedCondition,
         Self::FalseConflict,
         Self::NoAnswer,
+        Self::ForgetfulServer,
+        Self::WrongChecksum,
+        Self::NoLimits,
     ];
 
     /// The name on the command line.
@@ -84,6 +93,9 @@ impl Bug {
             Self::DroppedCondition => "dropped-condition",
             Self::FalseConflict => "false-conflict",
             Self::NoAnswer => "no-answer",
+            Self::ForgetfulServer => "forgetful-server",
+            Self::WrongChecksum => "wrong-checksum",
+            Self::NoLimits => "no-limits",
         }
     }
 
@@ -96,12 +108,15 @@ impl Bug {
             Self::LogGap => "the change log lacks a record",
             Self::StaleRead => "some reads show an item as it was before",
             Self::AckFailed => "writes that the storage failed are acknowledged",
-            Self::WrongAnswer => "some answers of the engine are changed",
+            Self::WrongAnswer => "some answers are changed",
             Self::Relaxed => "writes are acknowledged before they are synced",
             Self::UndefinedAttribute => "a template does not define an attribute of a key",
             Self::DroppedCondition => "some writes are applied whatever their conditions say",
             Self::FalseConflict => "some writes are refused though their conditions hold",
             Self::NoAnswer => "some writes are never answered",
+            Self::ForgetfulServer => "a server that is killed keeps nothing",
+            Self::WrongChecksum => "the checksums of answers are wrong",
+            Self::NoLimits => "the server has no limits and no deadlines",
         }
     }
 }

@@ -10,7 +10,7 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::commit::Group;
+use crate::commit::{Group, PendingAnswer, SharedRequest};
 use crate::engine::Running;
 use crate::kv::{CommitError, Direction};
 use crate::layout::change;
@@ -205,6 +205,70 @@ fn nobody_waits_in_vain_for_a_committer_that_panicked() {
     assert!(matches!(waiting.wait(), Err(Error::OutcomeUnknown(_))));
     assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
     assert!(matches!(fixture.put(2, 2).wait(), Err(Error::Storage(_))));
+}
+
+#[test]
+fn in_memory_a_write_is_done_before_its_answer_is_waited_for() {
+    let fixture = Fixture::new();
+    // The thread is in the seat until it has answered everybody, and looks around once a second.
+    let is_done_at_once = |id| {
+        drop(fixture.running.shared.seat.lock().unwrap());
+        let answer = fixture.put(id, 1);
+        let found = fixture.get(id);
+        answer.wait().unwrap();
+        found == Some(item(id, 1))
+    };
+    assert!((0..10).any(is_done_at_once));
+}
+
+#[test]
+fn writers_that_meet_in_memory_leave_no_write_behind() {
+    const WRITERS: i64 = 8;
+    const WRITES: i64 = 500;
+    let fixture = Fixture::new();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let fixture = &fixture;
+            scope.spawn(move || {
+                for n in 0..WRITES {
+                    fixture.add(0, 1).wait().unwrap();
+                    if n % 50 == writer {
+                        fixture.running.shared.run(|_| Ok(())).wait().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(fixture.get(0), Some(item(0, WRITERS * WRITES)));
+}
+
+#[test]
+fn a_writer_that_panics_in_the_seat_ends_all_writing() {
+    struct Panics;
+    impl SharedRequest for Panics {
+        fn run(self: Box<Self>, _: &mut Group<'_>) -> Box<dyn PendingAnswer> {
+            panic!("a bug")
+        }
+        fn refuse(self: Box<Self>, _: Error) {}
+    }
+    let fixture = Fixture::new();
+    let release = fixture.hold();
+    let waiting = fixture.put(1, 1);
+    let shared = &fixture.running.shared;
+    shared.submit(Panics);
+    release.send(()).unwrap();
+    assert!(matches!(waiting.wait(), Err(Error::OutcomeUnknown(_))));
+    assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
+
+    let fixture = Fixture::new();
+    let shared = &fixture.running.shared;
+    drop(shared.seat.lock().unwrap());
+    std::thread::scope(|scope| {
+        // Whether it is the writer or the thread that panics depends on who is in the seat.
+        drop(scope.spawn(|| shared.submit(Panics)).join());
+    });
+    fixture.put(1, 1).wait().unwrap_err();
+    assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
 }
 
 #[test]

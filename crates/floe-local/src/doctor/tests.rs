@@ -9,7 +9,7 @@ use floe_store::op::{
     CreateIndex, CreateTable, HoldChanges, IndexUpdate, KeyRole, KeySchemaElement, PutItem, Scan,
     UpdateTable,
 };
-use floe_store::table::{IndexKind, KeyKind, Projection, StreamView};
+use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, StreamView};
 use floe_store::{Engine, Env, Item, TableDef};
 
 use super::{Finding, FindingKind, Report, Stage};
@@ -664,6 +664,7 @@ fn by_note() -> UpdateTable {
             ],
             projection: Projection::All,
             throughput: None,
+            scaling: Scaling::default(),
         })],
         ..UpdateTable::new("Orders")
     }

@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
 use floe_store::table::{
-    Billing, IndexKind, KeyKind, Projection, StreamView, TableClass, Throughput,
+    Billing, Encryption, IndexKind, KeyKind, OnDemandThroughput, Projection, Scaling, StreamView,
+    TableClass, Throughput,
 };
 use floe_store::{Name, TableDef};
 use serde_json::{Map, Value as Json, json};
 
 use super::json::{Fault, wrong};
-
-const INFREQUENT_ACCESS: &str = "STANDARD_INFREQUENT_ACCESS";
 
 /// The JSON of a definition.
 pub(super) fn write(table: &TableDef) -> Json {
@@ -28,10 +27,6 @@ pub(super) fn write(table: &TableDef) -> Json {
         "KeySchema": list(&table.key_schema, write_element),
         "BillingMode": "PAY_PER_REQUEST",
         "DeletionProtectionEnabled": table.deletion_protection,
-        "TableClass": match table.class {
-            TableClass::Standard => "STANDARD",
-            TableClass::StandardInfrequentAccess => INFREQUENT_ACCESS,
-        },
     });
     let mut set = |name: &str, value: Json| {
         if let Some(fields) = fields.as_object_mut() {
@@ -59,6 +54,17 @@ pub(super) fn write(table: &TableDef) -> Json {
     if let Some(attribute) = &table.ttl_attribute {
         let expiry = json!({"Enabled": true, "AttributeName": attribute.as_str()});
         set("TimeToLiveSpecification", expiry);
+    }
+    if let Some(class) = table.class {
+        set("TableClass", json!(class.as_str()));
+    }
+    write_scaling(&table.scaling, &mut set);
+    if let Some(encryption) = &table.encryption {
+        let key = &encryption.key;
+        set(
+            "SSESpecification",
+            json!({"Enabled": true, "SSEType": "KMS", "KMSMasterKeyId": key}),
+        );
     }
     if !table.tags.is_empty() {
         set("Tags", table.tags.iter().map(tag).collect());
@@ -88,7 +94,25 @@ fn write_index(index: &CreateIndex) -> Json {
             write_throughput(throughput),
         );
     }
+    write_scaling(&index.scaling, &mut |name, value| {
+        fields.insert(name.to_owned(), value);
+    });
     Json::Object(fields)
+}
+
+fn write_scaling(scaling: &Scaling, set: &mut impl FnMut(&str, Json)) {
+    let OnDemandThroughput {
+        read_max,
+        write_max,
+    } = scaling.on_demand;
+    if scaling.on_demand != OnDemandThroughput::default() {
+        let limits = json!({"MaxReadRequestUnits": read_max, "MaxWriteRequestUnits": write_max});
+        set("OnDemandThroughput", limits);
+    }
+    if let Some(Throughput { read, write }) = scaling.warm {
+        let warm = json!({"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write});
+        set("WarmThroughput", warm);
+    }
 }
 
 fn write_element(element: &KeySchemaElement) -> Json {
@@ -144,11 +168,52 @@ pub(super) fn read(json: &Json) -> Result<CreateTable, Fault> {
         tags: tags.into_iter().collect::<BTreeMap<_, _>>(),
         deletion_protection: fields.flag("DeletionProtectionEnabled")?,
         class: match fields.either("TableClass", "TableClassSummary")? {
-            None | Some("STANDARD") => TableClass::Standard,
-            Some(INFREQUENT_ACCESS) => TableClass::StandardInfrequentAccess,
+            None => None,
+            Some("STANDARD") => Some(TableClass::Standard),
+            Some("STANDARD_INFREQUENT_ACCESS") => Some(TableClass::StandardInfrequentAccess),
             Some(_) => return Err(unknown("TableClass")),
         },
+        scaling: read_scaling(fields, billing)?,
+        encryption: read_encryption(fields)?,
     })
+}
+
+/// DescribeTable tells warm throughput also of a table that has what every table has.
+fn read_scaling(fields: Fields<'_>, billing: Billing) -> Result<Scaling, Fault> {
+    let on_demand = fields.object("OnDemandThroughput", |f| {
+        Ok(OnDemandThroughput {
+            read_max: f.optional_number("MaxReadRequestUnits")?,
+            write_max: f.optional_number("MaxWriteRequestUnits")?,
+        })
+    })?;
+    let base = Scaling::default().warm_throughput(billing);
+    let warm = fields.object("WarmThroughput", |f| {
+        Ok(Throughput {
+            read: f
+                .optional_number("ReadUnitsPerSecond")?
+                .unwrap_or(base.read),
+            write: f
+                .optional_number("WriteUnitsPerSecond")?
+                .unwrap_or(base.write),
+        })
+    })?;
+    Ok(Scaling {
+        on_demand: on_demand.unwrap_or_default(),
+        warm: warm.filter(|warm| *warm != base),
+    })
+}
+
+/// The `SSESpecification` of CreateTable, or the `SSEDescription` of DescribeTable.
+fn read_encryption(fields: Fields<'_>) -> Result<Option<Encryption>, Fault> {
+    let specified = fields.object("SSESpecification", |f| {
+        let key = f.optional_text("KMSMasterKeyId")?.map(str::to_owned);
+        Ok(f.flag("Enabled")?.then_some(Encryption { key }))
+    })?;
+    let described = fields.object("SSEDescription", |f| {
+        let key = f.optional_text("KMSMasterKeyArn")?.map(str::to_owned);
+        Ok(f.get("SSEType").map(|_| Encryption { key }))
+    })?;
+    Ok(specified.or(described).flatten())
 }
 
 fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<CreateIndex, Fault> {
@@ -164,6 +229,13 @@ fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<Cr
         kind,
         key_schema: fields.list("KeySchema", read_element)?,
         projection: projection.ok_or_else(|| missing("Projection"))?,
+        scaling: read_scaling(
+            fields,
+            match throughput {
+                Some(throughput) if !on_demand => Billing::Provisioned(throughput),
+                _ => Billing::OnDemand,
+            },
+        )?,
         // DescribeTable tells zeros for what is paid by the request.
         throughput: throughput.filter(|_| !on_demand),
     })
@@ -254,10 +326,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    fn optional_text(self, name: &str) -> Result<Option<&'a str>, Fault> {
+        self.get(name).map(|_| self.text(name)).transpose()
+    }
+
     fn number(self, name: &str) -> Result<u64, Fault> {
         let json = self.get(name).ok_or_else(|| missing(name))?;
         json.as_u64()
             .ok_or_else(|| wrong("a whole number", json).under(name))
+    }
+
+    fn optional_number(self, name: &str) -> Result<Option<u64>, Fault> {
+        self.get(name).map(|_| self.number(name)).transpose()
     }
 
     /// True or false; absent is false.
@@ -368,7 +448,9 @@ mod tests {
         table.billing = Billing::Provisioned(Throughput { read: 1, write: 2 });
         table.indexes[0].throughput = Some(Throughput { read: 3, write: 4 });
         table.deletion_protection = true;
-        table.class = TableClass::StandardInfrequentAccess;
+        table.class = Some(TableClass::StandardInfrequentAccess);
+        table.scaling.warm = Some(Throughput { read: 9, write: 9 });
+        table.encryption = Some(Encryption::default());
         check(&table);
     }
 
@@ -400,7 +482,7 @@ mod tests {
         });
         let table = read(&described).unwrap().definition().unwrap();
         assert_eq!(table.billing, Billing::OnDemand);
-        assert_eq!(table.class, TableClass::StandardInfrequentAccess);
+        assert_eq!(table.class, Some(TableClass::StandardInfrequentAccess));
         assert_eq!(table.indexes[0].throughput, None);
     }
 

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use floe_store::table::{
-    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, StreamView,
-    TableClass, Throughput,
+    Billing, Encryption, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, OnDemandThroughput,
+    Projection, Scaling, StreamView, TableClass, Throughput,
 };
 use floe_store::{Item, Name, Result, TableDef, Timestamp, Value};
 
@@ -129,8 +129,19 @@ pub(super) fn definition_fields(table: &TableDef) -> Item {
         .with("deletion_protection", table.deletion_protection)
         .with(
             "infrequent",
-            table.class == TableClass::StandardInfrequentAccess,
+            table.class == Some(TableClass::StandardInfrequentAccess),
         );
+    if table.class.is_some() {
+        fields.insert("class_chosen", true);
+    }
+    if table.scaling != Scaling::default() {
+        fields.insert("scaling", scaling_fields(&table.scaling));
+    }
+    if let Some(encryption) = &table.encryption {
+        let mut key = Item::new();
+        insert_some(&mut key, "key", encryption.key.as_deref());
+        fields.insert("encryption", key);
+    }
     if let Billing::Provisioned(throughput) = table.billing {
         fields.insert("throughput", throughput_fields(throughput));
     }
@@ -159,12 +170,48 @@ pub(super) fn read_definition(fields: &Fields<'_>) -> Result<TableDef> {
         ttl_attribute: fields.optional("ttl", |f, name| f.text(name).map(Name::from))?,
         tags,
         deletion_protection: fields.flag("deletion_protection")?,
-        class: if fields.flag("infrequent")? {
-            TableClass::StandardInfrequentAccess
-        } else {
-            TableClass::Standard
-        },
+        class: read_class(fields)?,
+        scaling: read_scaling(fields)?,
+        encryption: fields.optional("encryption", |f, name| {
+            let key = f
+                .map(name)?
+                .optional("key", |f, name| f.text(name).map(str::to_owned))?;
+            Ok(Encryption { key })
+        })?,
     })
+}
+
+/// Which classes were chosen was not stored at first; the infrequent one always is.
+fn read_class(fields: &Fields<'_>) -> Result<Option<TableClass>> {
+    let infrequent = fields.flag("infrequent")?;
+    let chosen = fields.optional("class_chosen", Fields::flag)?;
+    Ok(match (infrequent, chosen) {
+        (true, _) => Some(TableClass::StandardInfrequentAccess),
+        (false, Some(true)) => Some(TableClass::Standard),
+        (false, _) => None,
+    })
+}
+
+fn scaling_fields(scaling: &Scaling) -> Item {
+    let mut fields = Item::new();
+    insert_some(&mut fields, "read_max", scaling.on_demand.read_max);
+    insert_some(&mut fields, "write_max", scaling.on_demand.write_max);
+    insert_some(&mut fields, "warm", scaling.warm.map(throughput_fields));
+    fields
+}
+
+fn read_scaling(fields: &Fields<'_>) -> Result<Scaling> {
+    let scaling = fields.optional("scaling", |f, name| {
+        let fields = f.map(name)?;
+        Ok(Scaling {
+            on_demand: OnDemandThroughput {
+                read_max: fields.optional("read_max", Fields::number)?,
+                write_max: fields.optional("write_max", Fields::number)?,
+            },
+            warm: fields.optional("warm", |f, name| read_throughput(&f.map(name)?))?,
+        })
+    })?;
+    Ok(scaling.unwrap_or_default())
 }
 
 pub(super) fn index_fields(index: &IndexDef) -> Item {
@@ -184,6 +231,9 @@ pub(super) fn index_fields(index: &IndexDef) -> Item {
         "throughput",
         index.throughput.map(throughput_fields),
     );
+    if index.scaling != Scaling::default() {
+        fields.insert("scaling", scaling_fields(&index.scaling));
+    }
     fields
 }
 
@@ -209,6 +259,7 @@ pub(super) fn read_index(fields: &Fields<'_>) -> Result<IndexDef> {
             Some(names) => Projection::Include(names),
         },
         throughput: fields.optional("throughput", |f, name| read_throughput(&f.map(name)?))?,
+        scaling: read_scaling(fields)?,
     })
 }
 

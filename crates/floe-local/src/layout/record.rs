@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::table::{IndexDef, KeySchema, StreamView};
+use floe_store::table::{IndexDef, KeySchema, StreamView, TableHistory};
 use floe_store::{Item, Result, TableDef, Timestamp, Value};
 
 use super::change::view_code;
@@ -213,6 +213,8 @@ pub(crate) struct TableRecord {
     pub(crate) expiry: Option<u32>,
     /// The newest stream, even if it has been switched off.
     pub(crate) latest_stream: Option<u32>,
+    /// When its settings changed.
+    pub(crate) history: TableHistory,
 }
 
 /// An index in the catalog.
@@ -245,17 +247,23 @@ impl TableRecord {
             .with("removing", list(&self.removing, removing));
         insert_some(&mut fields, "expiry", self.expiry);
         insert_some(&mut fields, "latest_stream", self.latest_stream);
+        fields.insert("history", history_fields(&self.history));
         item::encode(&fields)
     }
 
     /// The record of these bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let fields = Fields::decode(bytes, "table record")?;
+        let definition = read_definition(&fields.map("definition")?)?;
+        let created = fields.time("created")?;
+        let history = fields.optional("history", |f, name| read_history(&f.map(name)?))?;
         let record = Self {
             id: fields.id("id")?,
             uuid: fields.text("uuid")?.to_owned(),
-            created: fields.time("created")?,
-            definition: read_definition(&fields.map("definition")?)?,
+            created,
+            // It was not stored at first: then all that is known is how the table is paid for.
+            history: history.unwrap_or_else(|| TableHistory::of_new(&definition, created)),
+            definition,
             indexes: fields.list("indexes", |index| {
                 Ok(IndexRecord {
                     id: index.id("id")?,
@@ -273,6 +281,29 @@ impl TableRecord {
         }
         Ok(record)
     }
+}
+
+fn history_fields(history: &TableHistory) -> Item {
+    let mut fields = Item::new().with("decreases", history.decreases);
+    for (name, moment) in [
+        ("on_demand", history.on_demand),
+        ("increase", history.increase),
+        ("decrease", history.decrease),
+        ("class", history.class),
+    ] {
+        insert_some(&mut fields, name, moment.map(Timestamp::as_millis));
+    }
+    fields
+}
+
+fn read_history(fields: &Fields<'_>) -> Result<TableHistory> {
+    Ok(TableHistory {
+        on_demand: fields.optional("on_demand", Fields::time)?,
+        increase: fields.optional("increase", Fields::time)?,
+        decrease: fields.optional("decrease", Fields::time)?,
+        decreases: fields.id("decreases")?,
+        class: fields.optional("class", Fields::time)?,
+    })
 }
 
 /// How many entries there are and what they weigh, as DynamoDB counts.
@@ -574,7 +605,8 @@ pub(crate) fn decode_token_expiry(bytes: &[u8]) -> Result<Timestamp> {
 mod tests {
     use super::*;
     use floe_store::table::{
-        Billing, IndexKind, KeyAttribute, KeyKind, Projection, TableClass, Throughput,
+        Billing, Encryption, IndexKind, KeyAttribute, KeyKind, OnDemandThroughput, Projection,
+        Scaling, TableClass, Throughput,
     };
 
     fn schema(kind: KeyKind) -> KeySchema {
@@ -591,6 +623,10 @@ mod tests {
             key: schema(KeyKind::B),
             projection,
             throughput: Some(Throughput { read: 1, write: 2 }),
+            scaling: Scaling {
+                warm: Some(Throughput { read: 3, write: 4 }),
+                ..Scaling::default()
+            },
         }
     }
 
@@ -612,7 +648,17 @@ mod tests {
             ttl_attribute: Some("until".into()),
             tags: [("team".to_owned(), "a".to_owned())].into(),
             deletion_protection: true,
-            class: TableClass::StandardInfrequentAccess,
+            class: Some(TableClass::StandardInfrequentAccess),
+            scaling: Scaling {
+                on_demand: OnDemandThroughput {
+                    read_max: Some(1),
+                    write_max: None,
+                },
+                warm: Some(Throughput { read: 7, write: 8 }),
+            },
+            encryption: Some(Encryption {
+                key: Some("k".to_owned()),
+            }),
         };
         TableRecord {
             id: 4,
@@ -625,6 +671,12 @@ mod tests {
             removing: vec![(9, index("d", IndexKind::Global, Projection::All))],
             expiry: Some(8),
             latest_stream: Some(7),
+            history: TableHistory {
+                on_demand: Some(Timestamp::from_millis(1)),
+                decrease: Some(Timestamp::from_millis(2)),
+                decreases: 3,
+                ..TableHistory::default()
+            },
         }
     }
 

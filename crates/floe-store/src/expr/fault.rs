@@ -182,10 +182,11 @@ impl fmt::Display for Fault {
                 "Incorrect operand type for operator or function; \
                  operator or function: {operator}, operand type: {operand}"
             ),
+            // DynamoDB names the same set of types for `DELETE` as for `ADD`.
             Self::ActionOperandType { action, operand } => write!(
                 f,
                 "Incorrect operand type for operator or function; operator: {action}, \
-                 operand type: {operand}, typeSet: ALLOWED_FOR_{action}_OPERAND"
+                 operand type: {operand}, typeSet: ALLOWED_FOR_ADD_OPERAND"
             ),
             Self::UnknownTypeName(name) => write!(
                 f,

@@ -59,7 +59,7 @@ pub enum SetOperand {
 
 impl SetValue {
     /// The operands, one or two.
-    pub(super) fn operands(&self) -> impl Iterator<Item = &SetOperand> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &SetOperand> {
         let (first, second) = match self {
             Self::Operand(operand) => (operand, None),
             Self::Sum(left, right) | Self::Difference(left, right) => (left, Some(right)),
@@ -82,7 +82,7 @@ impl SetOperand {
 
 impl SetOperand {
     /// The operand and every operand inside it, each before what is inside it.
-    pub(super) fn nested(&self) -> impl Iterator<Item = &Self> {
+    pub(crate) fn nested(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
             let operand = pending.pop()?;

@@ -16,7 +16,7 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use super::Item;
+use super::{Container, Item, ItemVisitor, Scalar};
 use crate::limits::NESTING_LEVELS_MAX;
 use crate::number::Number;
 use crate::text::{Name, Text};
@@ -76,6 +76,13 @@ impl Packed {
     /// A copy of one value, without unpacking the others.
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         checked(Input(&self.bytes).find(name))
+    }
+
+    /// Tells a visitor of everything, without unpacking.
+    pub(super) fn visit(&self, visitor: &mut impl ItemVisitor) {
+        let mut input = Input(&self.bytes);
+        let count = checked(input.count());
+        checked(input.visit_attributes(count, visitor));
     }
 
     fn unpack(&self) -> Option<Vec<(Name, Value)>> {
@@ -434,6 +441,83 @@ impl<'a> Input<'a> {
         (count > 0).then_some(elements)
     }
 
+    fn text(&mut self, length: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes(length)?).ok()
+    }
+
+    fn prefixed_text(&mut self) -> Option<&'a str> {
+        let length = self.count()?;
+        self.text(length)
+    }
+
+    fn visit_attributes(&mut self, count: usize, visitor: &mut impl ItemVisitor) -> Option<()> {
+        for _ in 0..count {
+            visitor.name(self.prefixed_text()?);
+            self.visit_value(visitor)?;
+        }
+        Some(())
+    }
+
+    /// Tells a visitor of a value of bytes that have been checked, for instance as to their depth.
+    fn visit_value(&mut self, visitor: &mut impl ItemVisitor) -> Option<()> {
+        let head = self.byte()?;
+        match head {
+            NULL => visitor.scalar(Scalar::Null),
+            FALSE => visitor.scalar(Scalar::Bool(false)),
+            TRUE => visitor.scalar(Scalar::Bool(true)),
+            NUMBER => visitor.scalar(Scalar::N(self.number()?)),
+            _ => {
+                let length = self.length(head)?;
+                match head & 0x0f {
+                    STRING => visitor.scalar(Scalar::S(self.text(length)?)),
+                    BINARY => visitor.scalar(Scalar::B(self.bytes(length)?)),
+                    kind => self.visit_container(kind, length, visitor)?,
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn visit_container(
+        &mut self,
+        kind: u8,
+        count: usize,
+        visitor: &mut impl ItemVisitor,
+    ) -> Option<()> {
+        let container = match kind {
+            MAP => Container::M,
+            LIST => Container::L,
+            STRING_SET => Container::Ss,
+            NUMBER_SET => Container::Ns,
+            BINARY_SET => Container::Bs,
+            _ => return None,
+        };
+        visitor.begin(container);
+        if container == Container::M {
+            self.visit_attributes(count, visitor)?;
+        } else {
+            for _ in 0..count {
+                self.visit_element(container, visitor)?;
+            }
+        }
+        visitor.end(container);
+        Some(())
+    }
+
+    fn visit_element(
+        &mut self,
+        container: Container,
+        visitor: &mut impl ItemVisitor,
+    ) -> Option<()> {
+        match container {
+            Container::M | Container::L => self.visit_value(visitor)?,
+            Container::Ss => visitor.element(Scalar::S(self.prefixed_text()?)),
+            Container::Ns => visitor.element(Scalar::N(self.number()?)),
+            Container::Bs => visitor.element(Scalar::B(self.prefixed()?)),
+        }
+        Some(())
+    }
+
     /// The value of a name, passing over the others.
     fn find(mut self, name: &str) -> Option<Option<Value>> {
         for _ in 0..self.count()? {
@@ -448,165 +532,4 @@ impl<'a> Input<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::env::{Random, SeededRandom};
-
-    fn nested(levels: usize) -> Value {
-        (1..levels).fold(Value::from(1), |inner, level| {
-            if level % 2 == 0 {
-                Value::L(vec![inner])
-            } else {
-                Value::M(Item::new().with("a", inner))
-            }
-        })
-    }
-
-    fn one_of_each() -> Item {
-        Item::new()
-            .with("null", Value::Null)
-            .with("no", false)
-            .with("yes", true)
-            .with("number", 300)
-            .with("empty", "")
-            .with("short", "abc")
-            .with("long", "x".repeat(1000))
-            .with("binary", vec![0_u8, 255])
-            .with("map", Item::new().with("b", 1).with("a", "2"))
-            .with("list", vec![Value::from(1), Value::Null])
-            .with(
-                "strings",
-                Set::new(["".to_owned(), "b".to_owned()]).unwrap(),
-            )
-            .with("numbers", Set::new((0..20).map(Number::from)).unwrap())
-            .with("binaries", Set::new([vec![], vec![0_u8]]).unwrap())
-    }
-
-    fn packed(item: &Item) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        item.pack_into(&mut bytes);
-        bytes
-    }
-
-    #[test]
-    fn items_come_back() {
-        for item in [
-            Item::new(),
-            one_of_each(),
-            Item::new().with("d", nested(32)),
-            (0..200).map(|n| (format!("{n:03}"), n)).collect(),
-        ] {
-            let bytes = packed(&item);
-            let back = Item::from_packed(&bytes).unwrap();
-            assert_eq!(back.len(), item.len());
-            assert_eq!(packed(&back), bytes);
-            assert_eq!(back, Item::from_packed(&bytes).unwrap());
-            assert_eq!(back, item);
-            assert_eq!(packed(&back), bytes);
-        }
-    }
-
-    #[test]
-    fn a_packed_item_is_changed_like_any_other_and_its_copies_are_not() {
-        let item = Item::from_packed(&packed(&one_of_each())).unwrap();
-        let mut changed = item.clone();
-        assert_eq!(changed.insert("short", 1), Some(Value::from("abc")));
-        assert_eq!(changed.remove("no"), Some(Value::from(false)));
-        *changed.get_mut("yes").unwrap() = Value::Null;
-        assert_eq!(item, one_of_each());
-        let expected: Item = one_of_each()
-            .into_iter()
-            .filter(|(name, _)| name != "no")
-            .map(|(name, value)| match name.as_str() {
-                "short" => (name, Value::from(1)),
-                "yes" => (name, Value::Null),
-                _ => (name, value),
-            })
-            .collect();
-        assert_eq!(changed, expected);
-        // Once of an item that has copies, and once of one that has none.
-        let copy = item.clone();
-        assert!(item.into_iter().eq(one_of_each()));
-        assert!(copy.into_iter().eq(one_of_each()));
-    }
-
-    #[test]
-    fn each_value_is_found_without_the_others() {
-        let (item, all) = (one_of_each(), one_of_each());
-        let item = Item::from_packed(&packed(&item)).unwrap();
-        for (name, value) in all.iter() {
-            assert_eq!(item.pick([name]).get(name), Some(value));
-        }
-        for absent in ["", "b", "list2", "zzz"] {
-            assert!(item.pick([&Name::from(absent)]).is_empty(), "{absent}");
-        }
-    }
-
-    #[test]
-    fn nesting_beyond_the_limit_is_refused() {
-        let bytes = packed(&Item::new().with("d", nested(33)));
-        assert_eq!(Item::from_packed(&bytes), None);
-        let bottomless = [&[1, 1, b'd'][..], &[LIST | 1 << 4; 100_000]].concat();
-        assert_eq!(Item::from_packed(&bottomless), None);
-    }
-
-    #[test]
-    fn every_prefix_and_every_tail_is_refused() {
-        let bytes = packed(&one_of_each());
-        for length in 0..bytes.len() {
-            assert_eq!(Item::from_packed(&bytes[..length]), None, "length={length}");
-        }
-        assert_eq!(Item::from_packed(&[&bytes[..], &[0]].concat()), None);
-    }
-
-    #[test]
-    fn what_has_another_form_is_refused() {
-        for (what, bytes) in [
-            ("names out of order", &[2, 1, b'b', NULL, 1, b'a', NULL][..]),
-            ("a name twice", &[2, 1, b'a', NULL, 1, b'a', NULL]),
-            ("a name that is no text", &[1, 1, 0xff, NULL]),
-            ("a text that is none", &[1, 1, b'a', STRING | 1 << 4, 0xff]),
-            ("an empty set", &[1, 1, b'a', BINARY_SET]),
-            (
-                "an element twice",
-                &[1, 1, b'a', STRING_SET | 2 << 4, 1, b'x', 1, b'x'],
-            ),
-            (
-                "elements out of order",
-                &[1, 1, b'a', BINARY_SET | 2 << 4, 1, b'y', 1, b'x'],
-            ),
-            ("a length in the long form", &[1, 0x81, 0, b'a', NULL]),
-            ("a type that is none", &[1, 1, b'a', 11]),
-        ] {
-            assert_eq!(Item::from_packed(bytes), None, "{what}");
-        }
-    }
-
-    #[test]
-    fn changed_bytes_are_refused_or_mean_another_item() {
-        let random = SeededRandom::new(1);
-        let (bytes, item) = (packed(&one_of_each()), one_of_each());
-        for _ in 0..20_000 {
-            let mut changed = bytes.clone();
-            let at = random.below(bytes.len() as u64) as usize;
-            changed[at] ^= 1 << random.below(8);
-            if let Some(other) = Item::from_packed(&changed) {
-                assert_ne!(other, item);
-                // What can be read is canonical: it is written back as it was.
-                assert_eq!(packed(&other.into_iter().collect()), changed);
-            }
-        }
-    }
-
-    #[test]
-    fn random_bytes_never_panic() {
-        let random = SeededRandom::new(2);
-        for _ in 0..20_000 {
-            let length = random.below(64);
-            let bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
-            if let Some(item) = Item::from_packed(&bytes) {
-                assert_eq!(packed(&item.into_iter().collect()), bytes);
-            }
-        }
-    }
-}
+mod tests;

@@ -61,6 +61,11 @@ impl BatchGetItem {
         for request in self.requests.values() {
             request.validate()?;
         }
+        if self.requests.values().map(|r| r.keys.len()).sum::<usize>() > BATCH_GET_ITEMS_MAX {
+            return Err(Error::validation(
+                "Too many items requested for the BatchGetItem call",
+            ));
+        }
         Ok(())
     }
 
@@ -74,12 +79,12 @@ impl BatchGetItem {
             let path = format_args!("RequestItems.{table}.member.Keys");
             faults.add_unseen(path, length_at_least(1));
         } else if !self.requests.keys().all(|name| is_name(name)) {
-            faults.add_unseen("requestItems", TABLE_NAMES);
-        } else if self.requests.values().map(|r| r.keys.len()).sum::<usize>() > BATCH_GET_ITEMS_MAX
+            faults.add_unseen("requestItems", TABLE_NAMES_CONSTRAINT);
+        } else if let Some((table, _)) = self
+            .requests
+            .iter()
+            .find(|(_, r)| r.keys.len() > BATCH_GET_ITEMS_MAX)
         {
-            // DynamoDB names one table; the one with the most keys is the likeliest to be at fault.
-            let largest = self.requests.iter().max_by_key(|(_, r)| r.keys.len());
-            let table = largest.map_or("", |(name, _)| name);
             let path = format_args!("RequestItems.{table}.member.Keys");
             faults.add_unseen(path, length_at_most(BATCH_GET_ITEMS_MAX));
         }
@@ -105,7 +110,7 @@ impl BatchGetItem {
 }
 
 /// What the names of tables must satisfy where they are the keys of a map.
-pub(super) const TABLE_NAMES: &str = "Map keys must satisfy constraint: [Member must have length \
+pub const TABLE_NAMES_CONSTRAINT: &str = "Map keys must satisfy constraint: [Member must have length \
     less than or equal to 255, Member must have length greater than or equal to 3, Member must \
     satisfy regular expression pattern: [a-zA-Z0-9_.-]+]";
 

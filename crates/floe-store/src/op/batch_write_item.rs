@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::batch_get_item::{TABLE_NAMES, duplicate_keys};
+use super::batch_get_item::{TABLE_NAMES_CONSTRAINT, duplicate_keys};
 use super::constraint::{Faults, is_name};
 use super::values::Survey;
 use super::write_item::key_of;
@@ -65,10 +65,7 @@ impl BatchWriteItem {
         self.validate_counts()?;
         let mut bytes = 0;
         for write in self.requests.values().flatten() {
-            let survey = Survey::of(write.key_item());
-            survey.check()?;
-            survey.check_size()?;
-            bytes += survey.bytes();
+            bytes += write.validate()?;
         }
         if bytes > BATCH_WRITE_BYTES_MAX {
             return Err(Error::validation(
@@ -88,13 +85,9 @@ impl BatchWriteItem {
         let mut faults = Faults::new();
         let total: usize = self.requests.values().map(Vec::len).sum();
         if total > BATCH_WRITE_ITEMS_MAX || self.requests.values().any(Vec::is_empty) {
-            faults.add_unseen(
-                "requestItems",
-                "Map value must satisfy constraint: [Member must have length less than or equal to \
-                 25, Member must have length greater than or equal to 1]",
-            );
+            faults.add_unseen("requestItems", WRITES_CONSTRAINT);
         } else if !self.requests.keys().all(|name| is_name(name)) {
-            faults.add_unseen("requestItems", TABLE_NAMES);
+            faults.add_unseen("requestItems", TABLE_NAMES_CONSTRAINT);
         }
         faults.into_result()
     }
@@ -122,12 +115,30 @@ impl BatchWriteItem {
     }
 }
 
+/// What the number of writes must satisfy, of each table and of all tables together.
+pub const WRITES_CONSTRAINT: &str = "Map value must satisfy constraint: [Member must have length less than \
+    or equal to 25, Member must have length greater than or equal to 1]";
+
 impl BatchWrite {
     /// The item that carries the key: the whole item of a put, the key of a delete.
     pub const fn key_item(&self) -> &Item {
         match self {
             Self::Put(item) | Self::Delete(item) => item,
         }
+    }
+
+    /// Checks the write alone, as [`BatchWriteItem::validate`] does with each, and tells its size.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<usize> {
+        let survey = Survey::of(self.key_item());
+        survey.check()?;
+        if let Self::Put(_) = self {
+            survey.check_size()?;
+        }
+        Ok(survey.bytes())
     }
 
     /// The key of the item that it writes.

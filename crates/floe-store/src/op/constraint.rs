@@ -17,34 +17,59 @@ pub(super) const INVALID: &str = "One or more parameter values were invalid: ";
 
 /// Faults of a request, in the order in which DynamoDB lists them. Collecting none costs nothing.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<String>);
+pub struct Faults(Vec<String>);
 
 impl Faults {
-    pub(super) fn new() -> Self {
+    /// No faults.
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// The value at the path breaks the constraint.
-    pub(super) fn add(
-        &mut self,
-        value: impl Display,
-        path: impl Display,
-        constraint: impl Display,
-    ) {
+    pub fn add(&mut self, value: impl Display, path: impl Display, constraint: impl Display) {
         self.0.push(format!(
             "Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
         ));
     }
 
     /// The value at the path breaks the constraint and is not shown.
-    pub(super) fn add_unseen(&mut self, path: impl Display, constraint: impl Display) {
+    pub fn add_unseen(&mut self, path: impl Display, constraint: impl Display) {
         self.0.push(format!(
             "Value at '{path}' failed to satisfy constraint: {constraint}"
         ));
     }
 
+    /// A fault told in its own words.
+    pub fn add_bare(&mut self, message: impl Into<String>) {
+        self.0.push(message.into());
+    }
+
+    /// Nothing stands at the path, where something must.
+    pub fn add_null(&mut self, path: impl Display) {
+        self.0.push(format!(
+            "Value null at '{path}' failed to satisfy constraint: Member must not be null"
+        ));
+    }
+
+    /// Adds a fault if the word is none of these, which are listed in DynamoDB's order.
+    pub fn one_of(&mut self, word: &str, path: impl Display, words: &[&str]) {
+        if !words.contains(&word) {
+            let words = words.join(", ");
+            self.add(
+                word,
+                path,
+                format_args!("Member must satisfy enum value set: [{words}]"),
+            );
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds a fault if the text is shorter or longer than it may be.
-    pub(super) fn length(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
+    pub fn length(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
         let length = length(text);
         if length < *range.start() {
             self.add(text, path, length_at_least(*range.start()));
@@ -54,12 +79,7 @@ impl Faults {
     }
 
     /// As [`length`](Faults::length), without showing the text.
-    pub(super) fn length_unseen(
-        &mut self,
-        text: &str,
-        path: impl Display,
-        range: RangeInclusive<usize>,
-    ) {
+    pub fn length_unseen(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
         let length = length(text);
         if length < *range.start() {
             self.add_unseen(path, length_at_least(*range.start()));
@@ -69,39 +89,73 @@ impl Faults {
     }
 
     /// Adds a fault if the number is smaller or greater than it may be.
-    pub(super) fn value<N: PartialOrd + Display>(
+    pub fn value<N: PartialOrd + Display + Copy>(
         &mut self,
         number: N,
         path: impl Display,
         range: RangeInclusive<N>,
     ) {
-        if number < *range.start() {
-            let least = range.start();
-            let constraint = format!("Member must have value greater than or equal to {least}");
-            self.add(number, path, constraint);
-        } else if number > *range.end() {
-            let most = range.end();
-            let constraint = format!("Member must have value less than or equal to {most}");
+        if let Some(constraint) = broken(number, &range) {
             self.add(number, path, constraint);
         }
     }
 
+    /// As [`value`](Faults::value), without showing the number.
+    pub fn value_unseen<N: PartialOrd + Display + Copy>(
+        &mut self,
+        number: N,
+        path: impl Display,
+        range: RangeInclusive<N>,
+    ) {
+        if let Some(constraint) = broken(number, &range) {
+            self.add_unseen(path, constraint);
+        }
+    }
+
     /// Adds a fault if the name has characters that names of tables and indexes may not have.
-    pub(super) fn pattern(&mut self, name: &str, path: impl Display) {
+    pub fn pattern(&mut self, name: &str, path: impl Display) {
         if !matches_pattern(name) {
             self.add(name, path, NAME_PATTERN);
         }
     }
 
+    /// Adds the first fault of the name of a table, its length before its characters.
+    pub fn table_name(&mut self, name: &str) {
+        if !is_name(name) {
+            if TABLE_NAME_CHARS.contains(&length(name)) {
+                self.pattern(name, "tableName");
+            } else {
+                self.length(name, "tableName", TABLE_NAME_CHARS);
+            }
+        }
+    }
+
+    /// Adds every fault of the name of a table, its characters before its length, as UpdateItem does.
+    pub fn table_name_by_pattern(&mut self, name: &str) {
+        table_name_faults_by_pattern(self, name, "tableName");
+    }
+
+    /// Adds every fault of the name of a table inside a list of a request.
+    pub fn table_name_at(&mut self, name: &str, path: impl Display) {
+        if !is_name(name) {
+            self.length(name, &path, TABLE_NAME_CHARS);
+            self.pattern(name, &path);
+        }
+    }
+
     /// Adds a fault if the token is empty or too long.
-    pub(super) fn token(&mut self, token: Option<&str>) {
+    pub fn token(&mut self, token: Option<&str>) {
         if let Some(token) = token {
             self.length(token, "clientRequestToken", TOKEN_CHARS);
         }
     }
 
     /// The faults as one error, if there is one.
-    pub(super) fn into_result(mut self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) with all of them, but not more than ten.
+    pub fn into_result(mut self) -> Result<()> {
         self.0.truncate(CONSTRAINT_ERRORS_MAX);
         let plural = match self.0.len() {
             0 => return Ok(()),
@@ -114,19 +168,50 @@ impl Faults {
             self.0.join("; ")
         )))
     }
+
+    /// The first fault as an error without the form of a constraint, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation) with the fault.
+    pub fn into_bare_result(self) -> Result<()> {
+        match self.0.into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(Error::Validation(fault)),
+        }
+    }
 }
 
-pub(super) fn length_at_least(least: usize) -> String {
+/// The constraint that a number outside of the range breaks.
+fn broken<N: PartialOrd + Display + Copy>(number: N, range: &RangeInclusive<N>) -> Option<String> {
+    if number < *range.start() {
+        let least = range.start();
+        Some(format!(
+            "Member must have value greater than or equal to {least}"
+        ))
+    } else if number > *range.end() {
+        let most = range.end();
+        Some(format!(
+            "Member must have value less than or equal to {most}"
+        ))
+    } else {
+        None
+    }
+}
+
+/// The constraint that a length breaks which is below this.
+pub fn length_at_least(least: usize) -> String {
     format!("Member must have length greater than or equal to {least}")
 }
 
-pub(super) fn length_at_most(most: usize) -> String {
+/// The constraint that a length breaks which is above this.
+pub fn length_at_most(most: usize) -> String {
     format!("Member must have length less than or equal to {most}")
 }
 
 /// Puts an error about the request into the form of a constraint, as PutItem, UpdateItem and
 /// DeleteItem do with errors that others report bare.
-pub(super) fn enveloped(error: Error) -> Error {
+pub fn enveloped(error: Error) -> Error {
     match error {
         Error::Validation(message) => {
             Error::Validation(format!("1 validation error detected: {message}"))
@@ -136,7 +221,7 @@ pub(super) fn enveloped(error: Error) -> Error {
 }
 
 /// `One or more parameter values were invalid: ` and the message.
-pub(super) fn invalid(message: impl Display) -> Error {
+pub fn invalid(message: impl Display) -> Error {
     Error::Validation(format!("{INVALID}{message}"))
 }
 
@@ -164,20 +249,10 @@ pub fn validate_table_name(name: &str) -> Result<()> {
     let mut faults = Faults::new();
     if name.is_empty() {
         faults.add_unseen("TableName", length_at_least(1));
-    } else if TABLE_NAME_CHARS.contains(&length(name)) {
-        faults.pattern(name, "tableName");
     } else {
-        faults.length(name, "tableName", TABLE_NAME_CHARS);
+        faults.table_name(name);
     }
     faults.into_result()
-}
-
-/// Checks the name of a table inside a list or map of a request.
-pub(super) fn table_name_faults(faults: &mut Faults, name: &str, path: impl Display) {
-    if !is_name(name) {
-        faults.length(name, &path, TABLE_NAME_CHARS);
-        faults.pattern(name, &path);
-    }
 }
 
 /// Checks the name of a table as UpdateItem and the operations on tables do: every fault, its
@@ -190,7 +265,7 @@ pub(super) fn table_name_faults_by_pattern(faults: &mut Faults, name: &str, path
 }
 
 /// Whether a table or an index can have the name.
-pub(super) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     // A name that passes is ASCII, so its bytes are its characters.
     TABLE_NAME_CHARS.contains(&name.len()) && matches_pattern(name)
 }
@@ -263,7 +338,7 @@ mod tests {
     #[test]
     fn several_faults_come_together_and_at_most_ten() {
         let mut faults = Faults::new();
-        table_name_faults(&mut faults, "!", "transactItems.2.member.put.tableName");
+        faults.table_name_at("!", "transactItems.2.member.put.tableName");
         assert_eq!(
             faults.into_result().unwrap_err().to_string(),
             "2 validation errors detected: Value '!' at 'transactItems.2.member.put.tableName' \

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::constraint::{Faults, table_name_faults_by_pattern};
-use super::{schema, tags};
+use super::settings::Scaled;
+use super::{schema, settings, tags};
 use crate::error::Result;
 use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
 use crate::table::{
-    Billing, IndexDef, IndexKind, KeyKind, KeySchema, Projection, StreamView, TableClass, TableDef,
+    Billing, Encryption, IndexDef, IndexKind, KeyKind, Projection, Scaling, StreamView, TableClass,
+    TableDef, Throughput,
 };
 use crate::text::Name;
 
@@ -33,8 +35,12 @@ pub struct CreateTable {
     pub tags: BTreeMap<String, String>,
     /// Whether the table refuses to be deleted.
     pub deletion_protection: bool,
-    /// The storage class.
-    pub class: TableClass,
+    /// The storage class, if one is chosen.
+    pub class: Option<TableClass>,
+    /// How far it shall scale.
+    pub scaling: Scaling,
+    /// The key to encrypt it with, if not the store's own.
+    pub encryption: Option<Encryption>,
 }
 
 impl CreateTable {
@@ -44,16 +50,8 @@ impl CreateTable {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
-        faults.into_result()?;
-        self.validate_shape()?;
-        if let Billing::Provisioned(throughput) = self.billing {
-            schema::check_throughput(throughput, None)?;
-        }
+        self.validate_key()?;
         let definitions = &self.attribute_definitions;
-        schema::check_definitions(definitions)?;
-        schema::check_table_key(&self.key_schema, definitions)?;
         let local: Vec<_> = self.indexes_of(IndexKind::Local).collect();
         schema::check_local_indexes(&local, &self.key_schema, definitions)?;
         let global: Vec<_> = self.indexes_of(IndexKind::Global).collect();
@@ -61,21 +59,48 @@ impl CreateTable {
         schema::check_index_names(self.indexes.iter().map(|index| index.name.as_str()))?;
         schema::check_included_total(self.indexes.iter().map(|index| &index.projection))?;
         schema::check_definitions_used(&self.key_schema, &self.indexes, definitions)?;
+        self.validate_scaling()?;
         tags::check_tags(&self.tags)
     }
 
-    /// Lengths and ranges, told together.
-    fn validate_shape(&self) -> Result<()> {
+    /// Checks all that DynamoDB checks before it looks at the indexes.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate_key(&self) -> Result<()> {
         let mut faults = Faults::new();
+        self.add_faults(&mut faults);
+        faults.into_result()?;
         if let Billing::Provisioned(throughput) = self.billing {
-            schema::throughput_faults(&mut faults, throughput, "provisionedThroughput");
+            schema::check_throughput(throughput, None)?;
         }
-        schema::key_faults(
-            &mut faults,
-            &self.key_schema,
-            "keySchema",
-            KEY_ATTRIBUTES_MAX,
-        );
+        schema::check_key_length(&self.key_schema, KEY_ATTRIBUTES_MAX)?;
+        for index in &self.indexes {
+            schema::check_key_length(&index.key_schema, schema::key_attributes_max(index.kind))?;
+        }
+        schema::check_definitions(&self.attribute_definitions)?;
+        schema::check_table_key(&self.key_schema, &self.attribute_definitions)
+    }
+
+    fn validate_scaling(&self) -> Result<()> {
+        settings::check_scaling(&self.scaling, self.billing, Scaled::Table)?;
+        self.indexes_of(IndexKind::Global).try_for_each(|index| {
+            let billing = match index.throughput {
+                Some(throughput) => Billing::Provisioned(throughput),
+                None => self.billing,
+            };
+            settings::check_scaling(&index.scaling, billing, Scaled::Index(&index.name))
+        })
+    }
+
+    /// Adds the faults of lengths and ranges, which are told together.
+    pub fn add_faults(&self, faults: &mut Faults) {
+        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
+        if let Billing::Provisioned(throughput) = self.billing {
+            schema::throughput_faults(faults, throughput, "provisionedThroughput");
+        }
+        schema::key_faults(faults, &self.key_schema, "keySchema");
         for (at, (name, _)) in self.attribute_definitions.iter().enumerate() {
             let path = format_args!("attributeDefinitions.{}.member.attributeName", at + 1);
             faults.length(name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
@@ -86,14 +111,13 @@ impl CreateTable {
         ] {
             for (at, index) in self.indexes_of(kind).enumerate() {
                 let path = format!("{list}.{}.member", at + 1);
-                schema::index_faults(&mut faults, index, &path);
+                schema::index_faults(faults, index, &path);
             }
         }
         if let Some(attribute) = &self.ttl_attribute {
             let path = "timeToLiveSpecification.attributeName";
             faults.length(attribute, path, TTL_ATTRIBUTE_NAME_BYTES);
         }
-        faults.into_result()
     }
 
     fn indexes_of(&self, kind: IndexKind) -> impl Iterator<Item = &CreateIndex> {
@@ -122,6 +146,8 @@ impl CreateTable {
             tags: self.tags.clone(),
             deletion_protection: self.deletion_protection,
             class: self.class,
+            scaling: self.scaling,
+            encryption: self.encryption.clone(),
         })
     }
 }
@@ -138,7 +164,9 @@ pub struct CreateIndex {
     /// What it copies.
     pub projection: Projection,
     /// Its own throughput, for a global index of a provisioned table.
-    pub throughput: Option<crate::table::Throughput>,
+    pub throughput: Option<Throughput>,
+    /// How far it shall scale, for a global index.
+    pub scaling: Scaling,
 }
 
 /// One attribute of a key and its role there.
@@ -182,7 +210,7 @@ impl From<TableDef> for CreateTable {
         }
         Self {
             attribute_definitions,
-            key_schema: elements(&table.key),
+            key_schema: table.key.elements(),
             indexes: table.indexes.into_iter().map(CreateIndex::from).collect(),
             table_name: table.name,
             billing: table.billing,
@@ -191,6 +219,8 @@ impl From<TableDef> for CreateTable {
             tags: table.tags,
             deletion_protection: table.deletion_protection,
             class: table.class,
+            scaling: table.scaling,
+            encryption: table.encryption,
         }
     }
 }
@@ -198,24 +228,12 @@ impl From<TableDef> for CreateTable {
 impl From<IndexDef> for CreateIndex {
     fn from(index: IndexDef) -> Self {
         Self {
-            key_schema: elements(&index.key),
+            key_schema: index.key.elements(),
             name: index.name,
             kind: index.kind,
             projection: index.projection,
             throughput: index.throughput,
+            scaling: index.scaling,
         }
     }
-}
-
-fn elements(key: &KeySchema) -> Vec<KeySchemaElement> {
-    let element = |name: &Name, role| KeySchemaElement {
-        name: name.clone(),
-        role,
-    };
-    let partition = key
-        .partition
-        .iter()
-        .map(|a| element(&a.name, KeyRole::Hash));
-    let sort = key.sort.iter().map(|a| element(&a.name, KeyRole::Range));
-    partition.chain(sort).collect()
 }

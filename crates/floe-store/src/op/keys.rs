@@ -172,6 +172,21 @@ pub(super) fn check_index_key_value(table: &TableDef, name: &Name, value: &Value
     })
 }
 
+/// Checks only that a value which an update sets does not empty the key of an index; see [`check_key_filled`].
+pub(super) fn check_index_key_value_filled(
+    table: &TableDef,
+    name: &Name,
+    value: &Value,
+) -> Result<()> {
+    let fault = first_index_fault(table, |index| {
+        let attribute = index.key.attributes().find(|a| a.name == *name)?;
+        value_fault(attribute, value).filter(|fault| matches!(fault, IndexFault::Empty(_)))
+    });
+    fault.map_or(Ok(()), |(index, fault)| {
+        Err(fault.into_error(index, Writer::Update))
+    })
+}
+
 /// The fault of the index that comes first by name, which is the one that DynamoDB names.
 fn first_index_fault<'t>(
     table: &'t TableDef,

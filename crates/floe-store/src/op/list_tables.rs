@@ -21,13 +21,18 @@ impl ListTables {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         let mut faults = Faults::new();
-        if let Some(name) = &self.start_after {
-            table_name_faults_by_pattern(&mut faults, name, "exclusiveStartTableName");
-        }
+        self.add_faults(&mut faults);
+        faults.into_result()
+    }
+
+    /// Adds the faults of lengths and ranges, which are told together.
+    pub fn add_faults(&self, faults: &mut Faults) {
         if let Some(limit) = self.limit {
             faults.value(limit, "limit", 1..=LIST_TABLES_MAX);
         }
-        faults.into_result()
+        if let Some(name) = &self.start_after {
+            table_name_faults_by_pattern(faults, name, "exclusiveStartTableName");
+        }
     }
 
     /// The page of these names, which come in ascending order and may begin anywhere.

@@ -54,6 +54,7 @@ mod query;
 mod references;
 mod scan;
 mod schema;
+mod settings;
 mod streams;
 mod tags;
 mod transact_get_items;
@@ -64,9 +65,13 @@ mod update_time_to_live;
 mod values;
 mod write_item;
 
-pub use batch_get_item::{BatchGetItem, BatchGetItemOutput, KeysAndAttributes};
-pub use batch_write_item::{BatchWrite, BatchWriteItem, BatchWriteItemOutput};
-pub use constraint::validate_table_name;
+pub use batch_get_item::{
+    BatchGetItem, BatchGetItemOutput, KeysAndAttributes, TABLE_NAMES_CONSTRAINT,
+};
+pub use batch_write_item::{BatchWrite, BatchWriteItem, BatchWriteItemOutput, WRITES_CONSTRAINT};
+pub use constraint::{
+    Faults, enveloped, invalid, is_name, length_at_least, length_at_most, validate_table_name,
+};
 pub use create_table::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
 pub use delete_item::DeleteItem;
 pub use get_item::{GetItem, GetItemOutput};
@@ -75,12 +80,13 @@ pub use plan::{ReadPlan, Returned};
 pub use put_item::PutItem;
 pub use query::{Page, Query, Select};
 pub use scan::{Scan, Segment};
+pub use settings::ScalingUpdate;
 pub use streams::{
     ChangeKind, ChangeRecord, DescribeStream, GetRecords, GetRecordsOutput, GetShardIterator,
     HoldChanges, IteratorKind, ListStreams, ListStreamsOutput, ServiceIdentity, Shard,
     StreamDescription, StreamStatus, StreamSummary, missing_shard, missing_stream,
 };
-pub use tags::UpdateTags;
+pub use tags::{UpdateTags, check_tag_key};
 pub use transact_get_items::{TransactGet, TransactGetItems, TransactGetItemsOutput};
 pub use transact_write_items::{
     ConditionCheck, TransactWrite, TransactWriteItems, TransactWriteItemsOutput,

@@ -4,10 +4,10 @@
 //! on, whether the table must be read besides a local index, and what an item looks like in the answer.
 //! An engine walks the range, and for each entry it reads:
 //!
-//! 1. stops before it if the [`Meter`](crate::capacity::Meter) says that the page is full,
-//! 2. [fetches](ReadPlan::fetches) the whole item if the plan says so,
-//! 3. drops it if the [filter](ReadPlan::filter) does not hold,
-//! 4. puts what [`answer`](ReadPlan::answer) makes of it on the page.
+//! 1. [fetches](ReadPlan::fetches) the whole item if the plan says so,
+//! 2. drops it if the [filter](ReadPlan::filter) does not hold,
+//! 3. puts what [`answer`](ReadPlan::answer) makes of it on the page,
+//! 4. ends the page with it if the [`Meter`](crate::capacity::Meter) says that the page is full.
 
 use super::constraint::{enveloped, invalid};
 use super::{Segment, Select, keys, references};
@@ -40,8 +40,8 @@ pub struct ReadPlan<'a> {
     pub filter: Option<&'a Condition>,
     /// What an answer holds of each item.
     pub returned: Returned<'a>,
-    /// Whether a local index lacks attributes that the filter or the answer needs, so that the whole
-    /// item must be read from the table, and paid for, for each entry read.
+    /// Whether a local index lacks attributes that the answer needs, so that the whole item must be read from the
+    /// table, and paid for, for each entry read.
     pub fetches: bool,
     /// How fresh the data must be, for which the read is charged.
     pub consistency: Consistency,
@@ -175,28 +175,37 @@ impl<'a> Read<'a> {
         }
     }
 
-    /// A global index can neither answer nor compare what it has not copied.
+    /// A global index cannot answer what it has not copied; a local one fetches it.
     pub(super) fn check_projected(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
         let Some(index) = index.filter(|i| i.kind == IndexKind::Global) else {
             return Ok(());
         };
         let missing = unprojected(table, index, projection_roots(self.projection));
-        if !missing.is_empty() {
-            return Err(invalid(format_args!(
-                "Global secondary index {} does not project [{}]",
-                index.name,
-                missing.join(", ")
-            )));
+        if missing.is_empty() {
+            return Ok(());
         }
-        let missing = unprojected(table, index, filter_roots(self.filter));
-        if !missing.is_empty() {
-            return Err(invalid(format_args!(
-                "Global secondary index {} does not project one or more filter attributes: [{}]",
-                index.name,
-                missing.join(", ")
-            )));
+        Err(invalid(format_args!(
+            "Global secondary index {} does not project [{}]",
+            index.name,
+            missing.join(", ")
+        )))
+    }
+
+    /// A query of an index cannot compare what the index has not copied. A scan takes it for absent.
+    pub(super) fn check_filtered(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
+        let Some(index) = index else {
+            return Ok(());
+        };
+        let mut missing = unprojected(table, index, filter_roots(self.filter));
+        if missing.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        missing.sort_unstable();
+        Err(invalid(format_args!(
+            "Secondary index {} does not project one or more filter attributes: [{}]",
+            index.name,
+            missing.join(", ")
+        )))
     }
 
     /// The plan to read everything, once everything has been checked.
@@ -227,10 +236,8 @@ impl<'a> Read<'a> {
         if index.projection == Projection::All || index.kind == IndexKind::Global {
             return false;
         }
-        let lacks = |name: &Name| !index.projects(&table.key, name);
         matches!(returned, Returned::All)
-            || projection_roots(self.projection).any(lacks)
-            || filter_roots(self.filter).any(lacks)
+            || projection_roots(self.projection).any(|name| !index.projects(&table.key, name))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::constraint::{Faults, validate_table_name};
 use super::plan::{self, Read, ReadPlan};
-use super::references;
 use super::values::check_values;
+use super::{Segment, references};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::error::{Error, Result};
 use crate::expr::{Condition, ExpressionKind, KeyCondition, Paths};
 use crate::item::Item;
+use crate::limits::SCAN_SEGMENTS_MAX;
 use crate::table::TableDef;
 
 /// Reads a page of the items under one partition key of a table or index.
@@ -117,8 +118,7 @@ impl Query {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        validate_table_name(&self.table_name)?;
-        limit_faults(self.limit).into_result()?;
+        validate_members(&self.table_name, self.limit, None)?;
         self.start_key.as_ref().map_or(Ok(()), check_values)?;
         if let Some(filter) = &self.filter {
             filter.check_as(ExpressionKind::Filter)?;
@@ -154,6 +154,7 @@ impl Query {
         read.check_references(table)?;
         read.check_select_all(index)?;
         read.check_projected(table, index)?;
+        read.check_filtered(table, index)?;
         Ok(ReadPlan {
             range: Some(range),
             forward: self.forward,
@@ -183,13 +184,24 @@ impl Query {
     }
 }
 
-/// The limit of a page is at least 1; one beyond 32 bits is as good as none.
-pub(super) fn limit_faults(limit: Option<usize>) -> Faults {
+/// The limit of a page is at least 1; one beyond 32 bits is as good as none. It is told with the other numbers and
+/// with a name that is empty, before a name that is wrong.
+pub(super) fn validate_members(
+    table_name: &str,
+    limit: Option<usize>,
+    segment: Option<Segment>,
+) -> Result<()> {
     let mut faults = Faults::new();
-    if limit == Some(0) {
-        faults.add_unseen("Limit", "Member must have value greater than or equal to 1");
+    if let Some(limit) = limit {
+        faults.value_unseen(limit, "Limit", 1..=usize::MAX);
     }
-    faults
+    if let Some(segment) = segment {
+        faults.value_unseen(segment.index, "Segment", 0..=SCAN_SEGMENTS_MAX - 1);
+        faults.value_unseen(segment.total, "TotalSegments", 1..=SCAN_SEGMENTS_MAX);
+    }
+    faults.length_unseen(table_name, "TableName", 1..=usize::MAX);
+    faults.into_result()?;
+    validate_table_name(table_name)
 }
 
 /// What a query or scan returns of each item where no projection says it.

@@ -1,15 +1,14 @@
 //! Scan: reads a whole table or index by pages, or one segment of it.
 
 use super::Select;
-use super::constraint::{Faults, invalid, validate_table_name};
+use super::constraint::invalid;
 use super::plan::{self, Read, ReadPlan};
-use super::query::limit_faults;
+use super::query::validate_members;
 use super::values::check_values;
 use crate::capacity::ReturnConsumedCapacity;
 use crate::error::{Error, Result};
 use crate::expr::{Condition, ExpressionKind, Paths};
 use crate::item::Item;
-use crate::limits::SCAN_SEGMENTS_MAX;
 use crate::table::{IndexDef, TableDef};
 
 /// Reads a page of a table or index, in the order of the store.
@@ -125,12 +124,8 @@ impl Scan {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        validate_table_name(&self.table_name)?;
-        limit_faults(self.limit).into_result()?;
-        self.segment
-            .as_ref()
-            .map_or(Ok(()), Segment::validate_range)?;
-        self.validate_start_key()?;
+        validate_members(&self.table_name, self.limit, self.segment)?;
+        self.start_key.as_ref().map_or(Ok(()), check_values)?;
         if let Some(filter) = &self.filter {
             filter.check_as(ExpressionKind::Filter)?;
         }
@@ -139,18 +134,6 @@ impl Scan {
         self.segment
             .as_ref()
             .map_or(Ok(()), Segment::validate_order)
-    }
-
-    fn validate_start_key(&self) -> Result<()> {
-        let Some(start_key) = &self.start_key else {
-            return Ok(());
-        };
-        check_values(start_key).map_err(|error| match error {
-            Error::Validation(message) if message.starts_with("Nesting") => {
-                Error::Validation(format!("The provided starting key is invalid: {message}"))
-            }
-            other => other,
-        })
     }
 
     /// Settles a valid request against its table.
@@ -197,22 +180,13 @@ impl Scan {
 }
 
 impl Segment {
-    fn validate_range(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        faults.value(self.total, "totalSegments", 1..=SCAN_SEGMENTS_MAX);
-        faults.value(self.index, "segment", 0..=SCAN_SEGMENTS_MAX - 1);
-        faults.into_result()
-    }
-
     fn validate_order(&self) -> Result<()> {
         if self.index < self.total {
             return Ok(());
         }
-        Err(Error::Validation(format!(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: \
-             Segment: {} is not less than TotalSegments: {}",
-            self.index, self.total
-        )))
+        Err(Error::validation(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments",
+        ))
     }
 
     /// The error for a starting key that lies in another segment, which only an engine can know: how

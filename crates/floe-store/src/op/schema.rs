@@ -12,7 +12,8 @@ use crate::limits::{
     KEY_ATTRIBUTES_MAX, LOCAL_INDEXES_MAX, PROJECTED_NAME_BYTES_MAX, THROUGHPUT_UNITS,
 };
 use crate::table::{
-    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, Throughput,
+    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, TableDef,
+    Throughput,
 };
 use crate::text::Name;
 
@@ -32,23 +33,33 @@ pub(super) fn throughput_faults(faults: &mut Faults, throughput: Throughput, pat
     faults.value(throughput.read, read, at_least_one);
 }
 
-/// The elements of a key, at this path of the request. Of too many, DynamoDB always says that they stand
-/// at `keySchema`.
-pub(super) fn key_faults(
-    faults: &mut Faults,
-    elements: &[KeySchemaElement],
-    path: &str,
-    most: usize,
-) {
+/// The elements of a key, at this path of the request.
+pub(super) fn key_faults(faults: &mut Faults, elements: &[KeySchemaElement], path: &str) {
     if elements.is_empty() {
         faults.add("[]", path, length_at_least(1));
-    } else if elements.len() > most {
-        faults.add(Elements(elements), "keySchema", length_at_most(most));
     }
     for (at, element) in elements.iter().enumerate() {
         let path = format_args!("{path}.{}.member.attributeName", at + 1);
         faults.length(&element.name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
     }
+}
+
+/// The most attributes in the key of an index.
+pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
+    match kind {
+        IndexKind::Global => INDEX_PARTITION_ATTRIBUTES_MAX + INDEX_SORT_ATTRIBUTES_MAX,
+        IndexKind::Local => KEY_ATTRIBUTES_MAX,
+    }
+}
+
+/// A key with too many attributes. DynamoDB finds it after other faults of the request, although it tells it in the
+/// form of a constraint, and always says that it stands at `keySchema`.
+pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Result<()> {
+    let mut faults = Faults::new();
+    if elements.len() > most {
+        faults.add(Elements(elements), "keySchema", length_at_most(most));
+    }
+    faults.into_result()
 }
 
 /// The elements of a key as DynamoDB prints them.
@@ -79,14 +90,13 @@ pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str)
     let key_path = format!("{path}.keySchema");
     match index.kind {
         IndexKind::Global => {
-            let most = INDEX_PARTITION_ATTRIBUTES_MAX + INDEX_SORT_ATTRIBUTES_MAX;
-            key_faults(faults, &index.key_schema, &key_path, most);
+            key_faults(faults, &index.key_schema, &key_path);
             projection_faults(faults, &index.projection, path);
             name_faults(faults);
         }
         IndexKind::Local => {
             name_faults(faults);
-            key_faults(faults, &index.key_schema, &key_path, KEY_ATTRIBUTES_MAX);
+            key_faults(faults, &index.key_schema, &key_path);
             projection_faults(faults, &index.projection, path);
         }
     }
@@ -146,11 +156,12 @@ pub(super) fn check_table_key(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
 ) -> Result<()> {
+    if elements.len() > definitions.len() {
+        return Err(Error::validation(NO_DEFINITION));
+    }
     if !elements.iter().all(|e| is_defined(&e.name, definitions)) {
-        return Err(match elements {
-            [element] if !definitions.is_empty() => undefined_keys(&[&element.name], definitions),
-            _ => Error::validation(NO_DEFINITION),
-        });
+        let keys: Vec<&str> = elements.iter().map(|e| e.name.as_str()).collect();
+        return Err(undefined_keys(&keys, definitions));
     }
     check_two_elements(elements)
 }
@@ -374,7 +385,55 @@ pub(super) fn check_added_index(
     check_index_throughput(&index.name, index.throughput, billing)
 }
 
-pub(super) fn check_global_count(count: usize) -> Result<()> {
+/// An attribute that is part of a key of the table already has the same type in the key of a new index.
+pub(super) fn check_not_redefined(
+    index: &CreateIndex,
+    definitions: &Definitions,
+    table: &TableDef,
+) -> Result<()> {
+    let new = key_schema(&index.key_schema, definitions)?;
+    let mut keys = std::iter::once(&table.key).chain(table.indexes.iter().map(|i| &i.key));
+    let redefines = |old: &&KeySchema| {
+        let same_name = |a: &&KeyAttribute| new.attributes().any(|b| a.name == b.name);
+        let mut same_names = old.attributes().filter(same_name);
+        same_names.any(|a| !new.attributes().any(|b| a == b))
+    };
+    match keys.find(redefines) {
+        Some(old) => Err(invalid(format_args!(
+            "Attributes cannot be redefined. Please check that your attribute has the same type as \
+             previously defined. Existing schema: {} New schema: {}",
+            Schema(old),
+            Schema(&new)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A key as DynamoDB prints it.
+struct Schema<'a>(&'a KeySchema);
+
+impl fmt::Display for Schema<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (&self.0.partition, KeyRole::Hash),
+            (&self.0.sort, KeyRole::Range),
+        ];
+        let elements: Vec<String> = parts
+            .iter()
+            .flat_map(|(part, role)| part.iter().map(|attribute| (attribute, *role)))
+            .map(|(KeyAttribute { name, kind }, role)| {
+                format!("key{{{name}:{}:{}}}", kind.as_str(), role.as_str())
+            })
+            .collect();
+        write!(
+            f,
+            "Schema:[SchemaElement: {}]",
+            elements.join(", SchemaElement: ")
+        )
+    }
+}
+
+fn check_global_count(count: usize) -> Result<()> {
     if count > GLOBAL_INDEXES_MAX {
         return Err(invalid(
             "GlobalSecondaryIndex count exceeds the per-table limit of 20",
@@ -476,6 +535,7 @@ pub(super) fn index_def(index: &CreateIndex, definitions: &Definitions) -> Resul
         key: key_schema(&index.key_schema, definitions)?,
         projection: index.projection.clone(),
         throughput: index.throughput,
+        scaling: index.scaling,
     })
 }
 

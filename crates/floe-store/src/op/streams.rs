@@ -3,6 +3,7 @@
 //! ListStreams, DescribeStream, GetShardIterator and GetRecords as DynamoDB Streams has them, and
 //! [`HoldChanges`], with which a consumer keeps its unread records from being trimmed.
 
+use super::KeySchemaElement;
 use super::constraint::{Faults, table_name_faults_by_pattern};
 use crate::env::Timestamp;
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::limits::{
     SEQUENCE_NUMBER_CHARS, SHARD_ID_CHARS, SHARD_ITERATOR_CHARS, STREAM_ARN_CHARS,
 };
 use crate::size::item_size;
-use crate::table::{KeySchema, StreamView};
+use crate::table::StreamView;
 
 /// Lists change streams by pages.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -36,13 +37,11 @@ impl ListStreams {
         if let Some(name) = &self.table_name {
             table_name_faults_by_pattern(&mut faults, name, "tableName");
         }
-        if let Some(arn) = &self.start_after {
-            faults.length(arn, "exclusiveStartStreamArn", STREAM_ARN_CHARS);
-        }
         if let Some(limit) = self.limit {
             faults.value(limit, "limit", 1..=LIST_STREAMS_MAX);
         }
-        faults.into_result()
+        faults.into_result()?;
+        self.start_after.as_deref().map_or(Ok(()), check_arn)
     }
 }
 
@@ -85,14 +84,23 @@ impl DescribeStream {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         let mut faults = Faults::new();
-        faults.length(&self.stream_arn, "streamArn", STREAM_ARN_CHARS);
         if let Some(limit) = self.limit {
             faults.value(limit, "limit", 1..=DESCRIBE_STREAM_SHARDS_MAX);
         }
         if let Some(shard) = &self.start_after {
             faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
         }
-        faults.into_result()
+        faults.into_result()?;
+        check_arn(&self.stream_arn)
+    }
+}
+
+/// Checks that a text can be the resource name of a stream. DynamoDB says no more of one that cannot, not even that
+/// it is too short.
+fn check_arn(arn: &str) -> Result<()> {
+    match arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end() {
+        true => Ok(()),
+        false => Err(Error::validation("Invalid StreamArn")),
     }
 }
 
@@ -119,8 +127,8 @@ pub struct StreamDescription {
     pub label: String,
     /// The table.
     pub table_name: String,
-    /// The key of the table.
-    pub key: KeySchema,
+    /// The key of the table. DynamoDB does not tell the types of the attributes here.
+    pub key_schema: Vec<KeySchemaElement>,
     /// The images in its records.
     pub view: StreamView,
     /// Whether new changes enter it.
@@ -174,14 +182,14 @@ impl GetShardIterator {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         let mut faults = Faults::new();
-        faults.length(&self.stream_arn, "streamArn", STREAM_ARN_CHARS);
         faults.length(&self.shard_id, "shardId", SHARD_ID_CHARS);
         if let IteratorKind::AtSequenceNumber(number) | IteratorKind::AfterSequenceNumber(number) =
             &self.kind
         {
             faults.length_unseen(number, "sequenceNumber", SEQUENCE_NUMBER_CHARS);
         }
-        faults.into_result()
+        faults.into_result()?;
+        check_arn(&self.stream_arn)
     }
 }
 
@@ -333,8 +341,6 @@ impl HoldChanges {
                 self.consumer.len()
             )));
         }
-        let mut faults = Faults::new();
-        faults.length(&self.stream_arn, "streamArn", STREAM_ARN_CHARS);
-        faults.into_result()
+        check_arn(&self.stream_arn)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
+use super::constraint::{Faults, table_name_faults_by_pattern};
 use crate::error::{Error, Result};
 use crate::limits::{TAG_KEY_CHARS, TAG_VALUE_CHARS_MAX, TAGS_MAX};
 use crate::table::TableDef;
@@ -34,7 +34,7 @@ impl UpdateTags {
             ));
         }
         check_tags(&self.add)?;
-        self.remove.iter().try_for_each(|key| check_key(key))
+        self.remove.iter().try_for_each(|key| check_tag_key(key))
     }
 
     /// The definition after the change of a valid request. A tag that is added and removed is removed.
@@ -68,22 +68,45 @@ impl UpdateTags {
 
 /// Checks the tags of a table, or those that are to be added.
 pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
-    if tags.len() > TAGS_MAX {
-        return Err(invalid("Number of tags exceeds per-table limit of 50"));
-    }
     for (key, value) in tags {
-        check_key(key)?;
-        if value.chars().count() > TAG_VALUE_CHARS_MAX {
-            return Err(invalid("Tag value must be between 0 and 256 characters"));
+        check_tag_key(key)?;
+        if value.chars().count() > TAG_VALUE_CHARS_MAX || !value.chars().all(is_tag_char) {
+            return Err(Error::Validation(format!(
+                "The Tag Value provided is invalid, Value: {value}"
+            )));
         }
+    }
+    if tags.len() > TAGS_MAX {
+        return Err(Error::validation(
+            "Number of Tags exceed the current limit for the provided ResourceArn",
+        ));
     }
     Ok(())
 }
 
-fn check_key(key: &str) -> Result<()> {
-    if TAG_KEY_CHARS.contains(&key.chars().count()) {
-        Ok(())
-    } else {
-        Err(invalid("Tag key must be between 1 and 128 characters"))
+/// Checks the key of a tag that is added or removed.
+///
+/// # Errors
+///
+/// [`Validation`](Error::Validation) when no tag can have that key.
+pub fn check_tag_key(key: &str) -> Result<()> {
+    if !TAG_KEY_CHARS.contains(&key.chars().count()) || !key.chars().all(is_tag_char) {
+        return Err(Error::Validation(format!(
+            "The Tag Key provided is invalid, Key: {key}"
+        )));
     }
+    let prefix = key.get(..4).unwrap_or_default();
+    if prefix.eq_ignore_ascii_case("aws:") {
+        return Err(Error::Validation(format!(
+            "Tag Key cannot be prefixed with aws:, Key: {key}"
+        )));
+    }
+    Ok(())
+}
+
+/// Letters and digits of any script, spaces, and a few signs.
+fn is_tag_char(letter: char) -> bool {
+    letter.is_alphanumeric()
+        || (letter.is_whitespace() && !letter.is_control())
+        || "_.:/=+-@".contains(letter)
 }

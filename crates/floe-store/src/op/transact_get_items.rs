@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::constraint::{Faults, table_name_faults};
-use super::transact_write_items::{check_bytes, count_faults, repeated_item};
+use super::constraint::Faults;
+use super::transact_write_items::{canceled, check_bytes, count_faults, repeated_item};
 use super::values::check_values;
 use super::{keys, missing_table, references};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
-use crate::error::{CancellationCode, CancellationReason, Error, Result};
+use crate::error::{CancellationCode, CancellationReason, Result};
 use crate::expr::Paths;
 use crate::item::Item;
 use crate::table::TableDef;
@@ -34,13 +34,13 @@ impl TransactGetItems {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         count_faults(self.gets.len()).into_result()?;
         let mut faults = Faults::new();
         for (at, get) in self.gets.iter().enumerate() {
             let path = format_args!("transactItems.{}.member.get.tableName", at + 1);
-            table_name_faults(&mut faults, &get.table_name, path);
+            faults.table_name_at(&get.table_name, path);
         }
         faults.into_result()?;
         for get in &self.gets {
@@ -56,23 +56,25 @@ impl TransactGetItems {
     ///
     /// # Errors
     ///
-    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
-    /// [`TransactionCanceled`](Error::TransactionCanceled) when a key is none of its table,
-    /// [`Validation`](Error::Validation) when an item is read twice.
+    /// [`ResourceNotFound`](crate::Error::ResourceNotFound) when a table is not there,
+    /// [`TransactionCanceled`](crate::Error::TransactionCanceled) when a key is none of its table,
+    /// [`Validation`](crate::Error::Validation) when an item is read twice.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
-        let mut faults = Vec::new();
+        let mut fault = None;
         let mut seen = HashSet::with_capacity(self.gets.len());
         let mut repeated = false;
         for (at, get) in self.gets.iter().enumerate() {
             let table = tables(&get.table_name).ok_or_else(missing_table)?;
             if let Err(error) = get.check(table) {
-                faults.push((at, error));
+                fault = fault.or(Some((at, error)));
             } else if let Some(key) = keys::KeyRef::new(table, &get.key) {
                 repeated |= !seen.insert(key);
             }
         }
-        if !faults.is_empty() {
-            return Err(canceled(self.gets.len(), faults));
+        if let Some((at, error)) = fault {
+            let code = CancellationCode::ValidationError;
+            let reason = CancellationReason::new(code, error.to_string());
+            return Err(canceled(self.gets.len(), at, reason));
         }
         if repeated {
             return Err(repeated_item());
@@ -84,21 +86,10 @@ impl TransactGetItems {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when they are more than a transaction may read.
+    /// [`Validation`](crate::Error::Validation) when they are more than a transaction may read.
     pub fn check_bytes(bytes: usize) -> Result<()> {
         check_bytes(bytes)
     }
-}
-
-/// Cancels a transaction of so many reads for the faults at these places.
-fn canceled(count: usize, faults: Vec<(usize, Error)>) -> Error {
-    let mut reasons = vec![CancellationReason::none(); count];
-    for (at, error) in faults {
-        if let Some(reason) = reasons.get_mut(at) {
-            *reason = CancellationReason::new(CancellationCode::ValidationError, error.to_string());
-        }
-    }
-    Error::TransactionCanceled { reasons }
 }
 
 /// One item that [`TransactGetItems`] reads.
@@ -122,12 +113,14 @@ impl TransactGet {
         }
     }
 
-    /// The part of an item that the answer holds.
-    pub fn answer(&self, item: Item) -> Item {
-        match &self.projection {
+    /// The part of an item that the answer holds. Unlike elsewhere, an item of which the projection leaves nothing
+    /// is as good as none.
+    pub fn answer(&self, item: Item) -> Option<Item> {
+        let part = match &self.projection {
             Some(paths) => paths.project(&item),
             None => item,
-        }
+        };
+        (!part.is_empty()).then_some(part)
     }
 
     fn check(&self, table: &TableDef) -> Result<()> {
@@ -139,7 +132,7 @@ impl TransactGet {
 /// What [`TransactGetItems`] found.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct TransactGetItemsOutput {
-    /// The items in the order of the request; `None` where there is none.
+    /// The items in the order of the request; `None` where there is none, or nothing of it that was asked for.
     pub items: Vec<Option<Item>>,
     /// What it cost per table, if asked.
     pub consumed: Vec<ConsumedCapacity>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::constraint::{Faults, length_at_least, length_at_most, table_name_faults};
+use super::constraint::{Faults, length_at_least, length_at_most};
 use super::fingerprint::Fingerprint;
 use super::values::check_values;
 use super::write_item::{check_old, key_of};
@@ -63,20 +63,25 @@ impl TransactWriteItems {
                 at + 1,
                 action.member()
             );
-            table_name_faults(&mut faults, action.table_name(), path);
+            faults.table_name_at(action.table_name(), path);
+            // A single update may do nothing but make the item; in a transaction it must say something.
+            if matches!(action, TransactWrite::Update(update) if update.update.is_empty()) {
+                let path = format_args!("transactItems.{}.member.update.updateExpression", at + 1);
+                faults.add_null(path);
+            }
         }
         faults.into_result()?;
         self.actions.iter().try_for_each(TransactWrite::validate)
     }
 
-    /// Checks a valid request against its tables: what refuses the transaction as a whole. What is wrong
-    /// with one action for its table is a reason to cancel; see [`TransactWrite::check`].
+    /// Checks a valid request against its tables: what refuses the transaction as a whole, then what is wrong
+    /// with one action for its table, which is a reason to cancel. DynamoDB stops at the first such action.
     ///
     /// # Errors
     ///
     /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
-    /// [`Validation`](Error::Validation) when an item is named twice, a key is empty, or the items are
-    /// too large together.
+    /// [`Validation`](Error::Validation) when an item is named twice, a key is empty, or the request is too
+    /// large, [`TransactionCanceled`](Error::TransactionCanceled) when an action is wrong for its table.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.actions.len());
         let mut bytes = 0;
@@ -87,7 +92,7 @@ impl TransactWriteItems {
             {
                 return Err(repeated_item());
             }
-            bytes += item_size(action.key_item());
+            bytes += action.payload_bytes();
         }
         check_bytes(bytes)?;
         for action in &self.actions {
@@ -95,16 +100,11 @@ impl TransactWriteItems {
                 action.check_filled(table)?;
             }
         }
+        for (at, action) in self.actions.iter().enumerate() {
+            let checked = tables(action.table_name()).map_or(Ok(()), |table| action.check(table));
+            checked.map_err(|reason| canceled(self.actions.len(), at, reason))?;
+        }
         Ok(())
-    }
-
-    /// Checks the size of the items as the transaction leaves them, all together.
-    ///
-    /// # Errors
-    ///
-    /// [`Validation`](Error::Validation) when they are more than a transaction may hold.
-    pub fn check_bytes(bytes: usize) -> Result<()> {
-        check_bytes(bytes)
     }
 
     /// A number that two transactions share only if they do the same: stable over restarts and builds.
@@ -134,14 +134,24 @@ pub(super) fn repeated_item() -> Error {
     Error::validation("Transaction request cannot include multiple operations on one item")
 }
 
+/// Checks the size of a transaction. The message says everything twice in DynamoDB, too.
 pub(super) fn check_bytes(bytes: usize) -> Result<()> {
     if bytes > TRANSACT_BYTES_MAX {
-        return Err(Error::validation(
-            "Collection size of items exceeded, which can also be caused by the aggregate size of \
-             the items in the transaction exceeding the 4MB limit",
-        ));
+        const TOO_LARGE: &str = "Transaction payload size cannot exceed 4MB. Payload Size: ";
+        return Err(Error::validation(format!(
+            "{TOO_LARGE}: {TOO_LARGE}{bytes}"
+        )));
     }
     Ok(())
+}
+
+/// Cancels a transaction of so many actions for what is wrong with one of them.
+pub(super) fn canceled(count: usize, at: usize, reason: CancellationReason) -> Error {
+    let mut reasons = vec![CancellationReason::none(); count];
+    if let Some(faulty) = reasons.get_mut(at) {
+        *faulty = reason;
+    }
+    Error::TransactionCanceled { reasons }
 }
 
 /// One action of a transaction.
@@ -201,7 +211,12 @@ impl TransactWrite {
         }
     }
 
-    fn validate(&self) -> Result<()> {
+    /// Checks the action alone, as [`TransactWriteItems::validate`] does with each.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    pub fn validate(&self) -> Result<()> {
         match self {
             Self::Put(put) => put.validate_action(),
             Self::Update(update) => update.validate_action(),
@@ -213,7 +228,7 @@ impl TransactWrite {
         }
     }
 
-    /// Checks a valid action against its table.
+    /// Checks a valid action against its table, as [`TransactWriteItems::check`] does with each.
     ///
     /// # Errors
     ///
@@ -233,12 +248,23 @@ impl TransactWrite {
         keys::check_key_filled(&table.key, self.key_item())?;
         match self {
             Self::Put(put) => keys::check_index_keys_filled(table, &put.item),
-            _ => Ok(()),
+            Self::Update(update) => update.check_filled(table),
+            Self::Delete(_) | Self::Check(_) => Ok(()),
         }
     }
 
+    /// What the action adds to the size of the transaction: what its request carries, not the item that it is
+    /// about.
+    fn payload_bytes(&self) -> usize {
+        let update = match self {
+            Self::Update(update) => update.payload_bytes(),
+            _ => 0,
+        };
+        item_size(self.key_item()) + update
+    }
+
     /// What the action makes of the item as it stands: the item after it, which for a check is the item
-    /// as it was. The action has passed [`check`](TransactWrite::check).
+    /// as it was. The action has passed [`check`](TransactWriteItems::check).
     ///
     /// # Errors
     ///

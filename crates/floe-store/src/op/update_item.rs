@@ -11,6 +11,8 @@ use crate::item::Item;
 use crate::limits::ITEM_BYTES_MAX;
 use crate::size::value_size;
 use crate::table::TableDef;
+use crate::text::Name;
+use crate::value::Value;
 
 /// Changes parts of an item, and makes it if it is not there.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +36,9 @@ pub struct UpdateItem {
     /// Makes the write apply once however often it is sent, where the engine
     /// [can](crate::Capabilities::write_tokens).
     pub token: Option<String>,
+    /// Whether the request itself is held to the limit of an item. DynamoDB does so with an `UpdateExpression`, and
+    /// not with the older `AttributeUpdates`.
+    pub weigh_request: bool,
 }
 
 impl UpdateItem {
@@ -49,6 +54,7 @@ impl UpdateItem {
             return_capacity: ReturnConsumedCapacity::None,
             return_collection: false,
             token: None,
+            weigh_request: true,
         }
     }
 
@@ -116,7 +122,7 @@ impl UpdateItem {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
-        if request_bytes(&self.update) > ITEM_BYTES_MAX {
+        if self.weigh_request && request_bytes(&self.update) > ITEM_BYTES_MAX {
             return Err(item_too_large_to_update());
         }
         self.check_references(table)
@@ -133,14 +139,41 @@ impl UpdateItem {
     fn check_references(&self, table: &TableDef) -> Result<()> {
         references::check_update(table, &self.update)?;
         references::check_condition(table, self.condition.as_ref())?;
-        for (path, value) in &self.update.set {
-            if let (true, SetValue::Operand(SetOperand::Value(value))) =
-                (path.rest().is_empty(), value)
-            {
-                keys::check_index_key_value(table, path.root(), value)?;
-            }
-        }
-        Ok(())
+        self.attributes_set()
+            .try_for_each(|(name, value)| keys::check_index_key_value(table, name, value))
+    }
+
+    /// Checks only that the update sets no attribute of an index key to nothing, which refuses a transaction as
+    /// a whole instead of cancelling it for a reason.
+    pub(super) fn check_filled(&self, table: &TableDef) -> Result<()> {
+        self.attributes_set()
+            .try_for_each(|(name, value)| keys::check_index_key_value_filled(table, name, value))
+    }
+
+    /// The attributes that the update sets to a value of the request.
+    fn attributes_set(&self) -> impl Iterator<Item = (&Name, &Value)> {
+        self.update
+            .set
+            .iter()
+            .filter_map(|(path, value)| match (path.rest().is_empty(), value) {
+                (true, SetValue::Operand(SetOperand::Value(value))) => Some((path.root(), value)),
+                _ => None,
+            })
+    }
+
+    /// The size of the values that the request carries, and of the names that they are for.
+    pub(super) fn payload_bytes(&self) -> usize {
+        let set = self.update.set.iter().map(|(path, value)| {
+            let literal = |operand: &SetOperand| match operand {
+                SetOperand::Value(value) => value_size(value),
+                _ => 0,
+            };
+            let operands = value.operands().flat_map(SetOperand::nested);
+            path.root().len() + operands.map(literal).sum::<usize>()
+        });
+        let others = self.update.add.iter().chain(&self.update.delete);
+        let others = others.map(|(path, value)| path.root().len() + value_size(value));
+        set.sum::<usize>() + others.sum::<usize>()
     }
 
     /// What the write makes of the item as it stands. The request has passed

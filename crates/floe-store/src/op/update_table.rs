@@ -3,10 +3,15 @@
 use std::collections::HashSet;
 
 use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
-use super::{CreateIndex, CreateTable, missing_table, schema};
+use super::settings::{Scaled, ScalingUpdate};
+use super::{CreateIndex, missing_table, schema, settings};
 use crate::error::{Error, Result};
-use crate::limits::{INDEX_CHANGES_MAX, INDEX_NAME_CHARS, KEY_ATTRIBUTE_NAME_BYTES_MAX};
-use crate::table::{Billing, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput};
+use crate::limits::{
+    GLOBAL_INDEXES_MAX, INDEX_CHANGES_MAX, INDEX_NAME_CHARS, KEY_ATTRIBUTE_NAME_BYTES_MAX,
+};
+use crate::table::{
+    Billing, Encryption, IndexDef, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput,
+};
 use crate::text::Name;
 
 /// Changes a table. What is absent stays as it is.
@@ -26,6 +31,10 @@ pub struct UpdateTable {
     pub deletion_protection: Option<bool>,
     /// The storage class.
     pub class: Option<TableClass>,
+    /// How far it scales.
+    pub scaling: ScalingUpdate,
+    /// Encrypts with a key of the account (`Some(Some(..))`) or with the store's own (`Some(None)`).
+    pub encryption: Option<Option<Encryption>>,
 }
 
 impl UpdateTable {
@@ -43,12 +52,20 @@ impl UpdateTable {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        self.validate_shape()?;
+        let mut faults = Faults::new();
+        self.add_faults(&mut faults);
+        faults.into_result()?;
         if let Some(Billing::Provisioned(throughput)) = self.billing {
             schema::check_throughput(throughput, None)?;
         }
         schema::check_definitions(&self.attribute_definitions)?;
         self.validate_combination()?;
+        for update in &self.indexes {
+            if let IndexUpdate::Create(index) = update {
+                let most = schema::key_attributes_max(index.kind);
+                schema::check_key_length(&index.key_schema, most)?;
+            }
+        }
         let mut seen = HashSet::new();
         match self.indexes.iter().find(|index| !seen.insert(index.name())) {
             Some(index) => Err(invalid(format_args!(
@@ -60,21 +77,19 @@ impl UpdateTable {
         }
     }
 
-    /// Lengths and ranges, told together.
-    fn validate_shape(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
+    /// Adds the faults of lengths and ranges, which are told together.
+    pub fn add_faults(&self, faults: &mut Faults) {
+        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
         if let Some(Billing::Provisioned(throughput)) = self.billing {
-            schema::throughput_faults(&mut faults, throughput, "provisionedThroughput");
+            schema::throughput_faults(faults, throughput, "provisionedThroughput");
         }
         for (at, (name, _)) in self.attribute_definitions.iter().enumerate() {
             let path = format_args!("attributeDefinitions.{}.member.attributeName", at + 1);
             faults.length(name, path, 1..=KEY_ATTRIBUTE_NAME_BYTES_MAX);
         }
         for (at, index) in self.indexes.iter().enumerate() {
-            index.add_faults(&mut faults, at + 1);
+            index.add_faults(faults, at + 1);
         }
-        faults.into_result()
     }
 
     /// Changes that DynamoDB makes one at a time.
@@ -85,12 +100,21 @@ impl UpdateTable {
         let others = throughput || stream || !self.indexes.is_empty();
         let protection = self.deletion_protection.is_some();
         let class = self.class.is_some();
-        let message = if !(others || protection || class) {
+        let encryption = self.encryption.is_some();
+        let (warm, on_demand) = (self.scaling.is_warm(), self.scaling.is_on_demand());
+        let scaling = warm || on_demand;
+        let message = if !(others || protection || class || encryption || scaling) {
             return Err(Error::validation(NOTHING_TO_CHANGE));
-        } else if protection && (others || class) {
+        } else if encryption && (others || protection || class || scaling) {
+            "Server-Side Encryption modification must be the only operation in the request"
+        } else if protection && (others || class || scaling) {
             "DeletionProtection modification must be the only operation in the request"
-        } else if class && others {
+        } else if class && (others || scaling) {
             "TableClass modification must be the only operation in the request"
+        } else if warm && (others || on_demand) {
+            "WarmThroughput must be the only operation in the request"
+        } else if on_demand && (stream || !self.indexes.is_empty()) {
+            "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
         } else if stream && throughput {
             "You cannot modify stream status while updating table IOPS"
         } else if index && throughput {
@@ -113,6 +137,9 @@ impl UpdateTable {
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
         self.apply_billing(current, &mut table)?;
+        table.scaling = self
+            .scaling
+            .apply(table.scaling, table.billing, Scaled::Table)?;
         self.apply_stream(&mut table)?;
         if self.indexes.iter().filter(|i| i.is_online()).count() > INDEX_CHANGES_MAX {
             return Err(Error::LimitExceeded(
@@ -128,7 +155,14 @@ impl UpdateTable {
         table.deletion_protection = self
             .deletion_protection
             .unwrap_or(table.deletion_protection);
-        table.class = self.class.unwrap_or(table.class);
+        // A table without a chosen class is of the standard one already.
+        if self.class != Some(TableClass::Standard) || table.class.is_some() {
+            table.class = self.class.or(table.class);
+        }
+        if let Some(encryption) = &self.encryption {
+            let current = current.encryption.as_ref();
+            table.encryption = settings::change_encryption(current, encryption.as_ref())?;
+        }
         Ok(table)
     }
 
@@ -148,18 +182,13 @@ impl UpdateTable {
         if let (Billing::Provisioned(old), Billing::Provisioned(new)) = (current.billing, billing)
             && old == new
         {
-            return Err(Error::Validation(format!(
-                "The provisioned throughput for the table will not change. The requested value \
-                 equals the current value. Current ReadCapacityUnits provisioned for the table: \
-                 {}. Requested ReadCapacityUnits: {}. Current WriteCapacityUnits provisioned for \
-                 the table: {}. Requested WriteCapacityUnits: {}. Refer to the Amazon DynamoDB \
-                 Developer Guide for current limits and how to request higher limits.",
-                old.read, new.read, old.write, new.write
-            )));
+            return Err(settings::unchanged_throughput(Scaled::Table, old, new));
         }
         table.billing = billing;
+        table.scaling = table.scaling.after_billing(current.billing, billing);
         if billing == Billing::OnDemand {
             for index in &mut table.indexes {
+                index.scaling = index.scaling.after_billing(index.billing(), billing);
                 index.throughput = None;
             }
         }
@@ -190,12 +219,31 @@ impl UpdateTable {
         match update {
             IndexUpdate::Create(index) => self.create_index(index, current, table),
             IndexUpdate::Update(name, throughput) => {
-                let index = table
-                    .indexes
-                    .iter_mut()
-                    .find(|index| index.kind == IndexKind::Global && index.name == *name)
-                    .ok_or_else(index_update_blocked)?;
+                let is_on_demand = table.billing == Billing::OnDemand;
+                let index = global_index(table, name)?.ok_or_else(index_update_blocked)?;
+                if is_on_demand {
+                    return Err(invalid(format_args!(
+                        "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for \
+                         index: {name} when BillingMode is PAY_PER_REQUEST"
+                    )));
+                }
+                if index.throughput == Some(*throughput) {
+                    let of = Scaled::Index(name);
+                    return Err(settings::unchanged_throughput(of, *throughput, *throughput));
+                }
+                let billing = Billing::Provisioned(*throughput);
+                index.scaling = index.scaling.after_billing(index.billing(), billing);
                 index.throughput = Some(*throughput);
+                Ok(())
+            }
+            IndexUpdate::Scale(name, scaling) => {
+                let missing = missing_index(name, &table.name);
+                let index = global_index(table, name)?.ok_or(missing)?;
+                if *scaling == ScalingUpdate::default() {
+                    return Err(nothing_to_scale(index));
+                }
+                let of = Scaled::Index(name);
+                index.scaling = scaling.apply(index.scaling, index.billing(), of)?;
                 Ok(())
             }
             IndexUpdate::Delete(name) => match current.index(name).map(|index| index.kind) {
@@ -223,13 +271,19 @@ impl UpdateTable {
             ));
         }
         schema::check_added_index(index, &self.attribute_definitions, table.billing)?;
-        schema::check_global_count(current.global_indexes().count() + 1)?;
+        schema::check_not_redefined(index, &self.attribute_definitions, current)?;
+        settings::check_scaling(&index.scaling, table.billing, Scaled::Index(&index.name))?;
+        if current.global_indexes().count() >= GLOBAL_INDEXES_MAX {
+            return Err(Error::LimitExceeded(
+                "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table \
+                 limit of 20"
+                    .to_owned(),
+            ));
+        }
         let projections = current.indexes.iter().map(|index| &index.projection);
         schema::check_included_total(projections.chain([&index.projection]))?;
-        // An attribute that the table knows keeps its type, whatever the request says.
-        let mut definitions = CreateTable::from(current.clone()).attribute_definitions;
-        definitions.extend_from_slice(&self.attribute_definitions);
-        table.indexes.push(schema::index_def(index, &definitions)?);
+        let index = schema::index_def(index, &self.attribute_definitions)?;
+        table.indexes.push(index);
         Ok(())
     }
 
@@ -258,6 +312,37 @@ const NOTHING_TO_CHANGE: &str = "At least one of ProvisionedThroughput, BillingM
     MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, \
     DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required";
 
+/// The global index of that name; a local one cannot be changed.
+fn global_index<'a>(table: &'a mut TableDef, name: &str) -> Result<Option<&'a mut IndexDef>> {
+    let index = table.indexes.iter_mut().find(|index| index.name == name);
+    match index {
+        Some(index) if index.kind == IndexKind::Local => Err(Error::Validation(format!(
+            "Cannot update an index that is not a GlobalSecondaryIndex: {name}"
+        ))),
+        index => Ok(index),
+    }
+}
+
+/// The error of a change of an index that says nothing.
+fn nothing_to_scale(index: &IndexDef) -> Error {
+    let name = &index.name;
+    match index.billing() {
+        Billing::OnDemand => invalid(format_args!(
+            "The only Updates for index: {name} when TableThroughputMode is PAY_PER_REQUEST can be to \
+             OnDemandThroughput, WarmThroughput"
+        )),
+        Billing::Provisioned(_) => invalid(format_args!(
+            "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
+        )),
+    }
+}
+
+fn missing_index(name: &str, table: &str) -> Error {
+    Error::ResourceNotFound(format!(
+        "Requested resource not found: Index {name} for table {table}"
+    ))
+}
+
 fn index_update_blocked() -> Error {
     Error::validation(
         "This operation cannot be performed with given input values. Please contact DynamoDB \
@@ -272,6 +357,8 @@ pub enum IndexUpdate {
     Create(CreateIndex),
     /// Changes its throughput.
     Update(String, Throughput),
+    /// Changes how far it scales.
+    Scale(String, ScalingUpdate),
     /// Removes it.
     Delete(String),
 }
@@ -281,7 +368,7 @@ impl IndexUpdate {
     pub fn name(&self) -> &str {
         match self {
             Self::Create(index) => &index.name,
-            Self::Update(name, _) | Self::Delete(name) => name,
+            Self::Update(name, _) | Self::Scale(name, _) | Self::Delete(name) => name,
         }
     }
 
@@ -302,6 +389,7 @@ impl IndexUpdate {
                 let path = format!("{path}.provisionedThroughput");
                 schema::throughput_faults(faults, *throughput, &path);
             }
+            Self::Scale(name, _) => name_faults(faults, name, &format!("{path}.update")),
             Self::Delete(name) => name_faults(faults, name, &format!("{path}.delete")),
         }
     }

@@ -42,13 +42,18 @@ impl UpdateTimeToLive {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         let mut faults = Faults::new();
-        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
+        self.add_faults(&mut faults);
+        faults.into_result()
+    }
+
+    /// Adds the faults of lengths, which are told together.
+    pub fn add_faults(&self, faults: &mut Faults) {
+        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
         faults.length(
             &self.attribute,
             "timeToLiveSpecification.attributeName",
             TTL_ATTRIBUTE_NAME_BYTES,
         );
-        faults.into_result()
     }
 
     /// The definition after the change of a valid request.

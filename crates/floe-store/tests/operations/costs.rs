@@ -226,16 +226,15 @@ fn what_a_local_index_lacks_is_charged_item_by_item() {
 }
 
 #[test]
-fn a_page_holds_1_mb_and_at_least_one_item() {
+fn a_page_ends_with_the_item_that_reaches_1_mb() {
     let table = simple();
     let scan = Scan::new("Simple");
     let plan = scan.plan(&table).unwrap();
     let mut meter = Meter::new(&plan);
-    assert!(meter.fits(2_000_000));
-    meter.add(1_048_000);
-    assert!(meter.fits(576));
-    assert!(!meter.fits(577));
+    meter.add(1_048_575);
     assert!(!meter.is_full());
+    meter.add(1);
+    assert!(meter.is_full());
 }
 
 #[test]
@@ -245,9 +244,9 @@ fn a_page_holds_as_many_items_as_the_limit_says() {
     let plan = scan.plan(&table).unwrap();
     let mut meter = Meter::new(&plan);
     meter.add(1);
-    assert!(meter.fits(1) && !meter.is_full());
+    assert!(!meter.is_full());
     meter.add(1);
-    assert!(!meter.fits(1) && meter.is_full());
+    assert!(meter.is_full());
 }
 
 #[test]

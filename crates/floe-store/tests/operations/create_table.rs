@@ -1,7 +1,7 @@
 //! CreateTable.
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
-use floe_store::table::{Billing, IndexKind, KeyKind, Projection, Throughput};
+use floe_store::table::{Billing, IndexKind, KeyKind, Projection, Scaling, Throughput};
 use floe_store::{Name, TableDef};
 
 use crate::{enveloped, expect, simple, text};
@@ -38,6 +38,7 @@ fn index(name: &str, kind: IndexKind, key_schema: Vec<KeySchemaElement>) -> Crea
         key_schema,
         projection: Projection::All,
         throughput: None,
+        scaling: Scaling::default(),
     }
 }
 
@@ -163,11 +164,20 @@ fn a_key_has_one_or_two_attributes() {
             &["a", "b"],
             "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type".to_owned(),
         ),
+        (vec![hash("a"), range("a")], &["a"], undefined.to_owned()),
         (
             vec![hash("a"), range("a")],
-            &["a"],
+            &["a", "b"],
             "Both the Hash Key and the Range Key element in the KeySchema have the same name"
                 .to_owned(),
+        ),
+        (
+            vec![hash("a"), range("b")],
+            &["a", "c"],
+            invalid(
+                "Some index key attributes are not defined in AttributeDefinitions. Keys: [a, b], \
+                 AttributeDefinitions: [a, c]",
+            ),
         ),
         (
             vec![hash("a")],
@@ -535,7 +545,7 @@ fn a_table_has_up_to_50_tags() {
     expect(tagged(50).definition(), "");
     expect(
         tagged(51).definition(),
-        &invalid("Number of tags exceeds per-table limit of 50"),
+        "Number of Tags exceed the current limit for the provided ResourceArn",
     );
 }
 

@@ -14,6 +14,7 @@ mod fingerprints;
 mod items;
 mod keys;
 mod reads;
+mod settings;
 mod streams;
 mod tables;
 mod transactions;

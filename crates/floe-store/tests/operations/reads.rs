@@ -134,10 +134,7 @@ fn starting_keys_are_values_first() {
                    levels beyond supported limit";
     let deep = Some(order_key().with("v", lists(32)));
     expect(query().start_key(deep.clone()).validate(), nesting);
-    expect(
-        Scan::new("Orders").start_key(deep).validate(),
-        &format!("The provided starting key is invalid: {nesting}"),
-    );
+    expect(Scan::new("Orders").start_key(deep).validate(), nesting);
     let nameless = Some(order_key().with("", 1));
     expect(
         query().start_key(nameless.clone()).validate(),
@@ -151,37 +148,30 @@ fn starting_keys_are_values_first() {
 
 #[test]
 fn a_scan_has_up_to_a_million_segments() {
-    let fault = |value: usize, path: &str, constraint: &str| {
+    let fault = |path: &str, constraint: &str| {
         enveloped(&format!(
-            "Value '{value}' at '{path}' failed to satisfy constraint: Member must have value \
-             {constraint}"
+            "Value at '{path}' failed to satisfy constraint: Member must have value {constraint}"
         ))
     };
-    let order = |segment: usize, total: usize| {
-        format!(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: \
-             Segment: {segment} is not less than TotalSegments: {total}"
-        )
+    let order = || {
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments"
+            .to_owned()
     };
     for (segment, total, expected) in [
         (0, 1, String::new()),
         (999_999, 1_000_000, String::new()),
-        (
-            0,
-            0,
-            fault(0, "totalSegments", "greater than or equal to 1"),
-        ),
+        (0, 0, fault("TotalSegments", "greater than or equal to 1")),
         (
             0,
             1_000_001,
-            fault(1_000_001, "totalSegments", "less than or equal to 1000000"),
+            fault("TotalSegments", "less than or equal to 1000000"),
         ),
-        (1, 1, order(1, 1)),
-        (5, 4, order(5, 4)),
+        (1, 1, order()),
+        (5, 4, order()),
         (
             1_000_000,
             1_000_000,
-            fault(1_000_000, "segment", "less than or equal to 999999"),
+            fault("Segment", "less than or equal to 999999"),
         ),
     ] {
         expect(
@@ -425,13 +415,20 @@ fn a_global_index_has_only_what_it_copies() {
     );
     let filter = Condition::eq(Path::attribute("v"), 1);
     expect(scan("by_product").filter(filter.clone()).check(&table), "");
+    // A scan takes for absent what the index has not copied; a query refuses it.
+    expect(scan("by_city").filter(filter.clone()).check(&table), "");
+    let key = KeyCondition::partition("country", "x").and("city", KeyOp::Eq("y".into()));
+    let city = Query::new("Orders", key).index("by_city");
+    let other = Condition::eq(Path::attribute("w"), Path::attribute("name"));
     expect(
-        scan("by_city").filter(filter.clone()).check(&table),
-        &invalid(
-            "Global secondary index by_city does not project one or more filter attributes: [v]",
-        ),
+        city.filter(other.and(filter.clone())).check(&table),
+        &invalid("Secondary index by_city does not project one or more filter attributes: [v, w]"),
     );
-    // A local index fetches what it lacks.
+    expect(
+        by_state().filter(filter.clone()).check(&table),
+        &invalid("Secondary index by_state does not project one or more filter attributes: [v]"),
+    );
+    // A local index fetches what it is asked to answer and lacks.
     expect(
         scan("by_state")
             .filter(filter)
@@ -444,7 +441,6 @@ fn a_global_index_has_only_what_it_copies() {
 #[test]
 fn the_plan_says_what_to_return_and_whether_to_fetch() {
     let table = orders();
-    let filter = || Condition::eq(Path::attribute("v"), 1);
     let plain = query();
     let counted = query().select(Select::Count);
     let projected = paths(&["v"]);
@@ -456,7 +452,6 @@ fn the_plan_says_what_to_return_and_whether_to_fetch() {
     let local_some = by_state().projection(projected.clone());
     let keys = paths(&["placed", "state"]);
     let local_keys = by_state().projection(keys.clone());
-    let local_filter = by_state().filter(filter()).select(Select::Count);
     for (query, returned, fetches) in [
         (&plain, Returned::All, false),
         (&counted, Returned::Count, false),
@@ -467,7 +462,6 @@ fn the_plan_says_what_to_return_and_whether_to_fetch() {
         (&local_all, Returned::All, true),
         (&local_some, Returned::Paths(&projected), true),
         (&local_keys, Returned::Paths(&keys), false),
-        (&local_filter, Returned::Count, true),
     ] {
         let plan = query.plan(&table).unwrap();
         assert_eq!(

@@ -28,7 +28,7 @@ fn listings_have_a_limit() {
         ..ListStreams::default()
     };
     let describe = |limit| DescribeStream {
-        stream_arn: text(37),
+        stream_arn: "arn:".to_owned(),
         limit: Some(limit),
         ..DescribeStream::default()
     };
@@ -62,21 +62,14 @@ fn names_of_streams_and_shards_have_a_length() {
         start_after: shard,
         limit: None,
     };
+    let invalid = || "Invalid StreamArn".to_owned();
     for (arn, shard, expected) in [
-        (37, 28, String::new()),
-        (1024, 65, String::new()),
+        ("arn:", 28, String::new()),
+        (&*format!("arn:{}", text(1020)), 65, String::new()),
+        (&format!("arn:{}", text(1021)), 28, invalid()),
+        (&text(40), 28, invalid()),
         (
-            36,
-            28,
-            length(&text(36), "streamArn", "greater than or equal to 37"),
-        ),
-        (
-            1025,
-            28,
-            length(&text(1025), "streamArn", "less than or equal to 1024"),
-        ),
-        (
-            37,
+            "",
             27,
             length(
                 &text(27),
@@ -85,7 +78,7 @@ fn names_of_streams_and_shards_have_a_length() {
             ),
         ),
         (
-            37,
+            "arn:",
             66,
             length(
                 &text(66),
@@ -94,8 +87,15 @@ fn names_of_streams_and_shards_have_a_length() {
             ),
         ),
     ] {
-        expect(describe(text(arn), Some(text(shard))).validate(), &expected);
+        let request = describe(arn.to_owned(), Some(text(shard)));
+        expect(request.validate(), &expected);
     }
+    let list = |arn: &str| ListStreams {
+        start_after: Some(arn.to_owned()),
+        ..ListStreams::default()
+    };
+    expect(list("arn:").validate(), "");
+    expect(list(&text(40)).validate(), "Invalid StreamArn");
     expect(
         ListStreams {
             table_name: Some("x".to_owned()),
@@ -117,7 +117,7 @@ fn names_of_streams_and_shards_have_a_length() {
 #[test]
 fn sequence_numbers_have_21_to_40_digits() {
     let at = |kind| GetShardIterator {
-        stream_arn: text(37),
+        stream_arn: "arn:".to_owned(),
         shard_id: text(28),
         kind,
     };
@@ -181,7 +181,7 @@ fn what_is_not_there_is_named() {
 fn consumers_have_names_of_1_to_255_bytes() {
     let hold = |consumer: String| HoldChanges {
         consumer,
-        stream_arn: text(37),
+        stream_arn: "arn:".to_owned(),
         after_sequence: Some("0".to_owned()),
     };
     for (bytes, expected) in [

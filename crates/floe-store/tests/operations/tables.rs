@@ -4,7 +4,6 @@ use floe_store::op::{ListTables, UpdateTags, UpdateTimeToLive};
 use floe_store::table::FIVE_YEARS_SECS;
 use floe_store::{Item, Timestamp, Value};
 
-use crate::create_table::invalid;
 use crate::{enveloped, expect, simple, text};
 
 #[test]
@@ -84,23 +83,34 @@ fn tags_are_added_and_removed() {
         request(&[], &[]).validate(),
         "Atleast one Tag needs to be provided as Input.",
     );
-    let key = invalid("Tag key must be between 1 and 128 characters");
-    let value = invalid("Tag value must be between 0 and 256 characters");
+    let key = |key: &str| format!("The Tag Key provided is invalid, Key: {key}");
+    let value = |value: &str| format!("The Tag Value provided is invalid, Value: {value}");
     for (tag, expected) in [
-        ((text(1), text(0)), ""),
-        ((text(128), text(256)), ""),
-        ((text(0), text(0)), key.as_str()),
-        ((text(129), text(0)), &key),
-        ((text(1), text(257)), &value),
+        ((text(1), text(0)), String::new()),
+        ((text(128), text(256)), String::new()),
+        (
+            ("größe ж_.:/=+-@1".to_owned(), "ж ".to_owned()),
+            String::new(),
+        ),
+        ((text(0), text(0)), key("")),
+        ((text(129), text(0)), key(&text(129))),
+        (("a!".to_owned(), text(0)), key("a!")),
+        ((text(1), text(257)), value(&text(257))),
+        ((text(1), "a\"".to_owned()), value("a\"")),
+        (
+            ("aws:x".to_owned(), text(0)),
+            "Tag Key cannot be prefixed with aws:, Key: aws:x".to_owned(),
+        ),
     ] {
-        expect(request(&[(&tag.0, &tag.1)], &[]).validate(), expected);
+        expect(request(&[(&tag.0, &tag.1)], &[]).validate(), &expected);
     }
+    expect(request(&[], &["!"]).validate(), &key("!"));
     let many: Vec<String> = (0..51).map(|n| n.to_string()).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|key| (key.as_str(), "")).collect();
-    let limit = invalid("Number of tags exceeds per-table limit of 50");
-    expect(request(&many, &[]).validate(), &limit);
+    let limit = "Number of Tags exceed the current limit for the provided ResourceArn";
+    expect(request(&many, &[]).validate(), limit);
     let full = request(&many[..50], &[]).apply(&simple()).unwrap();
-    expect(request(&[("more", "")], &[]).apply(&full), &limit);
+    expect(request(&[("more", "")], &[]).apply(&full), limit);
     expect(request(&[("more", "")], &["0"]).apply(&full), "");
 }
 

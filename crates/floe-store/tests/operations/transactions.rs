@@ -51,7 +51,7 @@ fn names_of_tables_are_told_together_with_their_places() {
     let check = ConditionCheck::new("b!!", id("a"), exists());
     let request = TransactWriteItems::new([
         put(id("a")),
-        UpdateItem::new("x", id("b"), Update::new()).into(),
+        UpdateItem::new("x", id("b"), Update::new().remove("v")).into(),
         check.into(),
     ]);
     expect(
@@ -75,6 +75,19 @@ fn names_of_tables_are_told_together_with_their_places() {
         &enveloped(
             "Value 'x' at 'transactItems.1.member.get.tableName' failed to satisfy constraint: \
              Member must have length greater than or equal to 3",
+        ),
+    );
+}
+
+#[test]
+fn an_update_must_say_what_it_changes() {
+    let idle = UpdateItem::new("Simple", id("a"), Update::new());
+    idle.validate().unwrap();
+    expect(
+        TransactWriteItems::new([put(id("b")), idle.into()]).validate(),
+        &enveloped(
+            "Value null at 'transactItems.2.member.update.updateExpression' failed to satisfy \
+             constraint: Member must not be null",
         ),
     );
 }
@@ -115,8 +128,12 @@ fn a_transaction_names_an_item_once() {
     expect(check(vec![put(id("a").with("v", 1)), delete("b")]), "");
     expect(check(vec![put(id("a").with("v", 1)), delete("a")]), twice);
     expect(check(vec![guard(), update()]), twice);
-    // A key that is none is no repetition: it is a reason to cancel.
-    expect(check(vec![put(Item::new()), put(Item::new())]), "");
+    // A key that is none is no repetition: it is a reason to cancel, and the first is the only one.
+    expect_code(
+        check(vec![put(Item::new()), put(Item::new())]),
+        "TransactionCanceledException",
+        "Transaction cancelled, please refer cancellation reasons for specific reasons [ValidationError, None]",
+    );
     expect_code(
         check(vec![PutItem::new("Missing", id("a")).into()]),
         "ResourceNotFoundException",
@@ -132,8 +149,8 @@ fn the_items_of_a_transaction_weigh_4_mb() {
             |(n, bytes): (usize, &usize)| put(id(&format!("{n:02}")).with("v", text(bytes - 5)));
         TransactWriteItems::new(bytes.iter().enumerate().map(put)).check(find(&tables))
     };
-    let too_large = "Collection size of items exceeded, which can also be caused by the aggregate \
-                     size of the items in the transaction exceeding the 4MB limit";
+    let too_large = "Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size \
+                     cannot exceed 4MB. Payload Size: 4194305";
     let mut sizes = [400_000; 11];
     sizes[10] = 4 * 1024 * 1024 - 4_000_000;
     expect(of(&sizes), "");
@@ -144,9 +161,19 @@ fn the_items_of_a_transaction_weigh_4_mb() {
         TransactGetItems::check_bytes(4 * 1024 * 1024 + 1),
         too_large,
     );
+    // What an update writes counts, and what it is about does not.
+    let update = |n: usize, bytes: usize| {
+        let value = Update::new().set("v", text(bytes)).remove("gone");
+        UpdateItem::new("Simple", id(&n.to_string()), value)
+    };
+    let of = |bytes: usize| {
+        let updates = (0..10).map(|n| update(n, bytes).into());
+        TransactWriteItems::new(updates).check(find(&tables))
+    };
+    expect(of(419_426), "");
     expect(
-        TransactWriteItems::check_bytes(4 * 1024 * 1024 + 1),
-        too_large,
+        of(419_427).map_err(|_| Error::validation("too large")),
+        "too large",
     );
 }
 

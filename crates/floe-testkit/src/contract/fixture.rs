@@ -13,7 +13,7 @@ use floe_store::op::{
     KeyRole, KeySchemaElement, Page, PutItem, Query, Scan, StreamDescription, TransactWrite,
     TransactWriteItems, TransactWriteItemsOutput, WriteItem, WriteItemOutput,
 };
-use floe_store::table::{IndexKind, KeyKind, Projection, TableBuilder, TableDescription};
+use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, TableBuilder, TableDescription};
 use floe_store::{
     CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef,
     Text, Value,
@@ -247,6 +247,7 @@ pub(super) fn global_index(name: &str, attribute: &str) -> CreateIndex {
         key_schema: vec![element(attribute, KeyRole::Hash)],
         projection: Projection::All,
         throughput: None,
+        scaling: Scaling::default(),
     }
 }
 

@@ -171,7 +171,7 @@ fn weighing(bytes: usize, sk: i32) -> Item {
     padded
 }
 
-pub(super) async fn a_page_holds_up_to_a_megabyte(t: &mut Fixture) {
+pub(super) async fn a_page_ends_with_the_item_that_reaches_a_megabyte(t: &mut Fixture) {
     t.create(sorted()).await;
     let quarter = PAGE_BYTES_MAX / 4;
     for sk in 1..=6 {
@@ -182,12 +182,15 @@ pub(super) async fn a_page_holds_up_to_a_megabyte(t: &mut Fixture) {
     assert_eq!(
         read,
         [vec![1, 2, 3, 4], vec![5, 6]],
-        "exactly a megabyte fits"
+        "a megabyte is reached"
     );
     assert_eq!(pages[0].last_key, Some(row("a", 4)));
-    t.put("Sorted", weighing(quarter + 1, 2)).await.unwrap();
+    t.put("Sorted", weighing(quarter - 1, 2)).await.unwrap();
     let page = t.query(partition("a")).await.unwrap();
-    assert_eq!(sks(&page.items), [1, 2, 3], "one byte more does not");
+    assert_eq!(sks(&page.items), [1, 2, 3, 4, 5], "one byte is missing");
+    assert_eq!(page.last_key, Some(row("a", 5)));
+    let page = t.query(partition("a").limit(4)).await.unwrap();
+    assert_eq!(sks(&page.items), [1, 2, 3, 4]);
 }
 
 pub(super) async fn the_megabyte_is_counted_before_filter_and_projection(t: &mut Fixture) {
@@ -198,8 +201,9 @@ pub(super) async fn the_megabyte_is_counted_before_filter_and_projection(t: &mut
     let mut query = partition("a").filter(condition("attribute_exists(nothing)", &values! {}));
     query.projection = Some(projection("sk"));
     let page = t.query(query).await.unwrap();
-    assert_eq!((page.count, page.scanned_count), (0, 2));
-    assert_eq!(page.last_key, Some(row("a", 2)));
+    assert_eq!((page.count, page.scanned_count), (0, 3));
+    // Even if nothing comes after it.
+    assert_eq!(page.last_key, Some(row("a", 3)));
 }
 
 pub(super) async fn large_tables_scan_by_megabytes(t: &mut Fixture) {
@@ -208,12 +212,12 @@ pub(super) async fn large_tables_scan_by_megabytes(t: &mut Fixture) {
         t.put("Sorted", weighing(ITEM_BYTES_MAX, sk)).await.unwrap();
     }
     let page = t.scan(Scan::new("Sorted")).await.unwrap();
-    assert_eq!(page.scanned_count, 2);
+    assert_eq!(page.scanned_count, 3);
     let items = t.scan_all(Scan::new("Sorted")).await;
     assert_eq!(sks(&items), [1, 2, 3, 4, 5]);
     let pages = pages(t, partition("a").backward()).await;
     let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
-    assert_eq!(read, [vec![5, 4], vec![3, 2], vec![1]]);
+    assert_eq!(read, [vec![5, 4, 3], vec![2, 1]]);
 }
 
 pub(super) async fn a_query_of_one_row_ends_with_it(t: &mut Fixture) {

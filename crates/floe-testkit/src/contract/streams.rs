@@ -241,7 +241,7 @@ pub(super) async fn a_stream_is_described(t: &mut Fixture) {
     assert_eq!(stream.arn, handle.arn);
     assert_eq!(stream.label, handle.label);
     assert_eq!(stream.table_name, "Sorted");
-    assert_eq!(stream.key, created.definition.key);
+    assert_eq!(stream.key_schema, created.definition.key.elements());
     assert_eq!(stream.view, StreamView::OldImage);
     assert_eq!(stream.status, StreamStatus::Enabled);
     assert!(!stream.shards.is_empty());

@@ -158,7 +158,7 @@ pub(super) async fn settings_change(t: &mut Fixture) {
         definition.billing,
         Billing::Provisioned(Throughput { read: 5, write: 7 })
     );
-    assert_eq!(definition.class, TableClass::StandardInfrequentAccess);
+    assert_eq!(definition.class, Some(TableClass::StandardInfrequentAccess));
 }
 
 pub(super) async fn tags_come_and_go(t: &mut Fixture) {

@@ -2,7 +2,7 @@
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, ListTables, Scan, UpdateTable};
 use floe_store::size::item_size;
-use floe_store::table::{IndexKind, KeyKind, Projection, StreamView, TableStatus};
+use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, StreamView, TableStatus};
 use floe_store::{Error, Item, TableDef};
 
 use super::fixture::*;
@@ -279,7 +279,7 @@ pub(super) async fn keys_must_be_well_formed(t: &mut Fixture) {
             "The second KeySchemaElement is not a RANGE key type",
         ),
         (
-            with(&["a"], &[("a", Hash), ("a", Range)]),
+            with(&["a", "b"], &[("a", Hash), ("a", Range)]),
             "Both the Hash Key and the Range Key element in the KeySchema have the same name",
         ),
         (
@@ -320,6 +320,7 @@ pub(super) async fn indexes_must_be_well_formed(t: &mut Fixture) {
             .collect(),
         projection: Projection::All,
         throughput: None,
+        scaling: Scaling::default(),
     };
     let cases = [
         (
@@ -397,6 +398,7 @@ pub(super) async fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
                 ],
                 projection: Projection::KeysOnly,
                 throughput: None,
+                scaling: Scaling::default(),
             });
         }
         table

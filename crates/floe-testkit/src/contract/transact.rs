@@ -249,10 +249,17 @@ pub(super) async fn takes_up_to_four_megabytes(t: &mut Fixture) {
     t.create(plain()).await;
     let large = |n: usize| put(item(&format!("k{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100)));
     t.transact((0..10).map(large)).await.unwrap();
-    refused(
-        t.transact((0..11).map(large)).await,
-        "exceeding the 4MB limit",
-    );
+    refused(t.transact((0..11).map(large)).await, "4MB");
+    // What counts is what the request carries, not the items that it is about.
+    t.transact(
+        (0..10).map(|n| put(item(&format!("m{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100)))),
+    )
+    .await
+    .unwrap();
+    let keys = (0..10).flat_map(|n| [format!("k{n}"), format!("m{n}")]);
+    let deletes = keys.map(|key| DeleteItem::new("Plain", item(&key)).into());
+    t.transact(deletes).await.unwrap();
+    assert_eq!(t.scan_all(Scan::new("Plain")).await, Vec::<Item>::new());
 }
 
 pub(super) async fn faults_of_the_request_are_found_before_anything(t: &mut Fixture) {
@@ -294,6 +301,47 @@ pub(super) async fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
     assert_eq!(
         reasons[1].message.as_deref(),
         Some("The provided key element does not match the schema")
+    );
+}
+
+pub(super) async fn the_first_action_that_is_wrong_for_its_table_is_the_only_reason(
+    t: &mut Fixture,
+) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    let wrong = |n: i32| put(Item::new().with("pk", n));
+    let unmet = check("nobody", "attribute_exists(pk)");
+    let reasons = canceled(
+        t.transact([put(item("a")), wrong(7), wrong(8), unmet])
+            .await,
+    );
+    use CancellationCode::{None, ValidationError};
+    assert_eq!(codes(&reasons), [None, ValidationError, None, None]);
+    assert_eq!(
+        reasons[1].message.as_deref(),
+        Some(
+            "One or more parameter values were invalid: Type mismatch for key pk expected: S actual: N"
+        )
+    );
+}
+
+pub(super) async fn an_update_that_empties_an_index_key_refuses_it(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    let none: [(&str, KeyKind); 0] = [];
+    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
+        .await;
+    let set = UpdateItem::new(
+        "Plain",
+        item("a"),
+        update("SET g = :v", &values! {"v" => ""}),
+    );
+    refused(
+        t.transact([put(item("b")), set.into()]).await,
+        "The update expression attempted to update a secondary index key to a value that is not supported",
     );
 }
 

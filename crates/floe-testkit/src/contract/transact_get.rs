@@ -36,6 +36,18 @@ pub(super) async fn answers_in_the_order_of_the_request(t: &mut Fixture) {
     assert!(output.consumed.is_empty());
 }
 
+pub(super) async fn an_item_of_which_nothing_is_asked_for_is_none(t: &mut Fixture) {
+    if !t.can().transactions {
+        return;
+    }
+    t.create(plain()).await;
+    t.fill("Plain", [item("a").with("v", 1)]).await;
+    let mut request = gets([item("a")]);
+    request.gets[0].projection = Some(projection("elsewhere"));
+    let output = t.engine().transact_get_items(request).await.unwrap();
+    assert_eq!(output.items, [None]);
+}
+
 pub(super) async fn takes_up_to_a_hundred_items(t: &mut Fixture) {
     if !t.can().transactions {
         return;

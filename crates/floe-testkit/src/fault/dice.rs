@@ -6,7 +6,7 @@
 use floe_store::env::{Random, SeededRandom};
 
 /// A number that follows from the seed and all parts, and looks unlike that of any other parts.
-pub(super) fn roll(seed: u64, parts: &[u64]) -> u64 {
+pub(crate) fn roll(seed: u64, parts: &[u64]) -> u64 {
     parts
         .iter()
         .fold(mix(seed), |hash, part| mix(hash ^ mix(*part)))
@@ -14,7 +14,7 @@ pub(super) fn roll(seed: u64, parts: &[u64]) -> u64 {
 
 /// Whether a chance of so much in one comes true for a number.
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
-pub(super) fn comes_true(rate: f64, number: u64) -> bool {
+pub(crate) fn comes_true(rate: f64, number: u64) -> bool {
     const STEPS: f64 = (1_u64 << 53) as f64;
     ((number >> 11) as f64) < rate * STEPS
 }

@@ -39,6 +39,10 @@ impl Engine for FaultEngine {
         self.inner.now()
     }
 
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        self.inner.table_arn(table_name)
+    }
+
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(async move {
             let table = input.table_name.as_str();

@@ -78,7 +78,7 @@
 
 mod batch;
 mod control;
-mod dice;
+pub(crate) mod dice;
 mod engine;
 mod faults;
 mod kind;

@@ -247,7 +247,6 @@ struct Reply<'p> {
     behind: &'p Behind,
     meter: Meter<'p>,
     page: Page,
-    last: Option<Item>,
     /// The items that the engine would have shown otherwise.
     changed: HashSet<&'p Item>,
 }
@@ -259,7 +258,6 @@ impl<'p> Reply<'p> {
             behind,
             meter: Meter::new(plan),
             page: Page::default(),
-            last: None,
             changed: HashSet::new(),
         }
     }
@@ -343,10 +341,6 @@ impl<'p> Reply<'p> {
             Some(index) if self.plan.fetches => index.entry_size(table_key, &entry),
             _ => item_size(&entry),
         };
-        if !self.meter.fits(size) {
-            self.page.last_key = self.last.take();
-            return false;
-        }
         if let Some(old) = self.old_of(&entry) {
             self.changed.insert(&old.key);
         }
@@ -366,7 +360,6 @@ impl<'p> Reply<'p> {
             self.page.last_key = Some(position);
             return false;
         }
-        self.last = Some(position);
         true
     }
 
@@ -383,7 +376,7 @@ impl<'p> Reply<'p> {
                 .plan
                 .limit
                 .is_none_or(|limit| self.meter.entries() + 1 < limit);
-            if room && self.meter.fits(item_size(&entry)) {
+            if room && !self.meter.is_full() {
                 self.push(entry);
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use floe_store::op::*;
-use floe_store::table::{TableDescription, TableStatus};
+use floe_store::table::{TableDescription, TableHistory, TableStatus};
 use floe_store::{Error, Result, TableDef};
 
 use super::state::{State, Table};
@@ -17,8 +17,10 @@ impl State {
                 "Table already exists: {name}"
             )));
         }
+        let now = self.env.now();
         let table = Table {
-            created: self.env.now(),
+            created: now,
+            history: TableHistory::of_new(&definition, now),
             id: self.env.uuid(),
             items: BTreeMap::new(),
             latest_stream: definition
@@ -89,7 +91,10 @@ impl State {
     /// Gives a table another definition. Indexes need nothing: they are computed when they are read.
     fn redefine(&mut self, definition: TableDef) -> Result<TableDescription> {
         let name = definition.name.clone();
-        self.table_named(&name)?.definition = definition;
+        let now = self.env.now();
+        let table = self.table_named(&name)?;
+        table.history = table.history.after(&table.definition, &definition, now);
+        table.definition = definition;
         self.described(&name)
     }
 

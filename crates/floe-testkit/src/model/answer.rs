@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floe_store::env::Timestamp;
 use floe_store::op::*;
 use floe_store::table::{StreamView, TableDef, TableDescription};
-use floe_store::{ConsumedCapacity, Engine, Error, Item, Result};
+use floe_store::{ConsumedCapacity, Engine, Error, Item, Result, Units};
 
 /// How many pages a read may have before it counts as endless.
 const PAGES_MAX: usize = 2000;
@@ -49,12 +49,17 @@ impl From<TableDescription> for Description {
         let index = |index: floe_store::table::IndexDescription| {
             (index.name, index.item_count, index.size_bytes)
         };
+        let mut definition = table.definition;
+        let mut indexes: Vec<_> = table.indexes.into_iter().map(index).collect();
+        // DynamoDB tells local and global ones apart, and promises no order.
+        definition.indexes.sort_by(|a, b| a.name.cmp(&b.name));
+        indexes.sort();
         Self {
-            definition: table.definition,
+            definition,
             created: table.created,
             item_count: table.item_count,
             size_bytes: table.size_bytes,
-            indexes: table.indexes.into_iter().map(index).collect(),
+            indexes,
             has_stream: table.latest_stream.is_some(),
         }
     }
@@ -86,6 +91,16 @@ impl Answer {
     /// An answer of one kind, or its failure.
     pub(super) fn of<T>(result: Result<T>, answer: impl FnOnce(T) -> Self) -> Self {
         result.map_or_else(Self::Failed, answer)
+    }
+
+    pub(super) fn get(mut output: GetItemOutput) -> Self {
+        hide_shares(output.consumed.as_mut());
+        Self::Get(output)
+    }
+
+    pub(super) fn write(mut output: WriteItemOutput) -> Self {
+        hide_shares(output.consumed.as_mut());
+        Self::Write(output)
     }
 
     pub(super) fn batch_get(mut output: BatchGetItemOutput) -> Self {
@@ -137,6 +152,16 @@ pub(super) fn sort_items(items: &mut [Item]) {
 
 fn sort(consumed: &mut [ConsumedCapacity]) {
     consumed.sort_by(|a, b| a.table_name.cmp(&b.table_name));
+    hide_shares(consumed);
+}
+
+/// The shares of table and indexes in a cost count only where they were asked for.
+fn hide_shares<'c>(consumed: impl IntoIterator<Item = &'c mut ConsumedCapacity>) {
+    for cost in consumed.into_iter().filter(|cost| !cost.by_index) {
+        cost.table = Units::ZERO;
+        cost.local_indexes.clear();
+        cost.global_indexes.clear();
+    }
 }
 
 fn sort_collections(collections: &mut BTreeMap<String, Vec<ItemCollectionMetrics>>) {
@@ -151,7 +176,8 @@ pub(super) async fn query_pages(engine: &dyn Engine, mut query: Query) -> Answer
     while pages.len() < PAGES_MAX {
         match engine.query(query.clone()).await {
             Err(error) => return Answer::Failed(error),
-            Ok(page) => {
+            Ok(mut page) => {
+                hide_shares(page.consumed.as_mut());
                 query.start_key.clone_from(&page.last_key);
                 pages.push(page);
             }
@@ -169,7 +195,8 @@ pub(super) async fn scan_pages(mut scan: Scan, read: impl AsyncFn(Scan) -> Resul
     while pages.len() < PAGES_MAX {
         match read(scan.clone()).await {
             Err(error) => return Answer::Failed(error),
-            Ok(page) => {
+            Ok(mut page) => {
+                hide_shares(page.consumed.as_mut());
                 scan.start_key.clone_from(&page.last_key);
                 pages.push(page);
             }

@@ -157,7 +157,7 @@ impl State {
             arn: stream.arn(),
             label: stream.label.clone(),
             table_name: stream.table_name.clone(),
-            key: stream.key.clone(),
+            key_schema: stream.key.elements(),
             view: stream.view,
             status: match stream.is_open() {
                 true => StreamStatus::Enabled,

@@ -220,12 +220,12 @@ fn shows_indexes(step: &Step) -> bool {
 /// What an engine answers to a step that is an operation.
 async fn answer(engine: &dyn Engine, step: &Step) -> Answer {
     match step.clone() {
-        Step::Get(get) => Answer::of(engine.get_item(get).await, Answer::Get),
+        Step::Get(get) => Answer::of(engine.get_item(get).await, Answer::get),
         Step::BatchGet(get) => Answer::of(engine.batch_get_item(get).await, Answer::batch_get),
         Step::TransactGet(get) => {
             Answer::of(engine.transact_get_items(get).await, Answer::transact_get)
         }
-        Step::Write(write) => Answer::of(engine.write_item(write).await, Answer::Write),
+        Step::Write(write) => Answer::of(engine.write_item(write).await, Answer::write),
         Step::BatchWrite(write) => {
             Answer::of(engine.batch_write_item(write).await, Answer::batch_write)
         }

@@ -108,7 +108,7 @@ impl State {
             total += bytes;
             let consistency = floe_store::capacity::Consistency::Transactional;
             bill.add(read_cost(&get.table_name, [bytes], consistency, detail));
-            items.push(item.map(|item| get.answer(item)));
+            items.push(item.and_then(|item| get.answer(item)));
         }
         TransactGetItems::check_bytes(total)?;
         Ok(TransactGetItemsOutput {
@@ -207,16 +207,9 @@ impl<'t> Entries<'t> {
         let mut page = Page::default();
         let mut bytes = 0;
         let mut fetched = Units::ZERO;
-        let mut last = None;
         for (entry, item) in &self.0 {
-            let entry_bytes = item_size(entry);
-            if page.scanned_count > 0 && bytes + entry_bytes > PAGE_BYTES_MAX {
-                page.last_key = last;
-                break;
-            }
-            bytes += entry_bytes;
+            bytes += item_size(entry);
             page.scanned_count += 1;
-            last = Some(plan.last_key(entry));
             let seen = if plan.fetches {
                 (*item).clone()
             } else {
@@ -229,8 +222,8 @@ impl<'t> Entries<'t> {
                 page.count += 1;
                 page.items.extend(plan.answer(seen));
             }
-            if plan.limit == Some(page.scanned_count) {
-                page.last_key = last;
+            if bytes >= PAGE_BYTES_MAX || plan.limit == Some(page.scanned_count) {
+                page.last_key = Some(plan.last_key(entry));
                 break;
             }
         }

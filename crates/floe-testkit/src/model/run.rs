@@ -34,7 +34,9 @@ pub async fn run_property<H: Harness>(
         let harness = make(own_seed).await;
         let start = harness.clock().map(|clock| clock.now()).unwrap_or_default();
         let length = SEQUENCE_STEPS.min(operations - report.operations);
-        let steps = generate(own_seed, start, length);
+        let can = harness.engine().capabilities();
+        let steps = generate(own_seed, start, length).into_iter();
+        let steps: Vec<Step> = steps.map(|step| step.within(&can)).collect();
         if let Err(failure) = run_steps(harness, &steps, &mut report).await {
             let operations = report.operations;
             let steps = steps.into_iter().take(failure.step + 1).collect();

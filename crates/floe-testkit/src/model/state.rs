@@ -8,7 +8,7 @@ use floe_store::env::{Env, Timestamp};
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::op::{missing_table, missing_table_named};
 use floe_store::size::item_size;
-use floe_store::table::{IndexDescription, TableDescription, TableStatus};
+use floe_store::table::{IndexDescription, TableDescription, TableHistory, TableStatus};
 use floe_store::{Error, Item, Result, TableDef};
 
 use super::changes::Stream;
@@ -35,6 +35,7 @@ pub(super) struct Table {
     pub(super) id: String,
     /// The newest stream, as a position in [`State::streams`].
     pub(super) latest_stream: Option<usize>,
+    pub(super) history: TableHistory,
 }
 
 /// Which operation a token belongs to. The same text is another token for another operation.
@@ -144,6 +145,7 @@ impl State {
             id: table.id.clone(),
             indexes: table.describe_indexes(&arn),
             latest_stream: latest.map(Stream::handle),
+            history: table.history,
             arn,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use floe_store::expr::{Condition, KeyCondition, Paths, Renderer};
 use floe_store::op::*;
-use floe_store::{Item, Value};
+use floe_store::{Capabilities, Item, Value};
 
 /// One step of a property run. A step carries everything it needs, so that others can be left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,22 @@ pub enum Step {
     Sweep,
     /// Closes the engine and opens it again.
     Reopen,
+}
+
+impl Step {
+    /// The step without what an engine says it cannot do.
+    pub(super) fn within(mut self, can: &Capabilities) -> Self {
+        if let Self::Write(write) = &mut self
+            && !can.write_tokens
+        {
+            match write {
+                WriteItem::Put(put) => put.token = None,
+                WriteItem::Update(update) => update.token = None,
+                WriteItem::Delete(delete) => delete.token = None,
+            }
+        }
+        self
+    }
 }
 
 impl fmt::Display for Step {

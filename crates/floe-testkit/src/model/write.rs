@@ -150,16 +150,6 @@ impl State {
             return Err(Error::TransactionCanceled { reasons });
         }
         let changes: Vec<Change> = outcomes.into_iter().flatten().collect();
-        let after = input
-            .actions
-            .iter()
-            .zip(&changes)
-            .map(|(action, change)| match action {
-                TransactWrite::Check(_) => 0,
-                _ => change.new.as_ref().map_or(0, item_size),
-            });
-        TransactWriteItems::check_bytes(after.sum())?;
-
         let mut bill = Bill::default();
         for (action, change) in input.actions.iter().zip(&changes) {
             let definition = &self.table(&change.table_name)?.definition;
@@ -203,7 +193,6 @@ impl State {
             CancellationReason::new(CancellationCode::ValidationError, error.to_string())
         };
         let table = self.table(action.table_name()).map_err(invalid)?;
-        action.check(&table.definition)?;
         let key = action.key(&table.definition).map_err(invalid)?;
         let old = table.get(&key).cloned();
         let new = action.clone().apply(&table.definition, old.as_ref())?;

@@ -438,7 +438,12 @@ fn random_query(random: &SeededRandom) -> (Query, FaultKind) {
     query.forward = random.below(2) == 0;
     query.limit = (random.below(3) > 0).then(|| 1 + random.below(6) as usize);
     if random.below(2) == 0 {
-        query.filter = Some(Condition::lt(Path::attribute("note"), random.below(40)));
+        // A query compares only what the index has copied.
+        let compared = match index {
+            Some("by_weight") => "place",
+            _ => "note",
+        };
+        query.filter = Some(Condition::lt(Path::attribute(compared), random.below(40)));
     }
     match random.below(4) {
         0 => {

@@ -1,10 +1,11 @@
 //! The tools that judge: cfn-lint, and the core of the AWS SDK for Python, which describes the API.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use tempfile::TempDir;
 
+use super::super::tool::{failed, must_succeed, run};
 use crate::Failure;
 
 /// The version of cfn-lint.
@@ -88,31 +89,4 @@ impl Tools {
         };
         documents.iter().enumerate().map(write).collect()
     }
-}
-
-fn run(command: &mut Command) -> Result<Output, Failure> {
-    let output = command.stdin(Stdio::null()).output();
-    output.map_err(|error| Failure::Broken(format!("cannot run {}: {error}", name(command))))
-}
-
-fn must_succeed(command: &mut Command) -> Result<Output, Failure> {
-    let output = run(command)?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(failed(command, &output)),
-    }
-}
-
-/// The last lines of what it said tell the cause.
-fn failed(command: &Command, output: &Output) -> Failure {
-    let told = String::from_utf8_lossy(&output.stderr);
-    let told: Vec<_> = told.lines().rev().take(5).collect();
-    let told: Vec<_> = told.into_iter().rev().collect();
-    let (name, status) = (name(command), output.status);
-    Failure::Broken(format!("{name} failed: {status}: {}", told.join("\n")))
-}
-
-fn name(command: &Command) -> String {
-    let name = Path::new(command.get_program()).file_name();
-    name.unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -123,7 +123,7 @@ fn updates() {
         (
             Update::new().delete("a", 1),
             "Incorrect operand type for operator or function; operator: DELETE, \
-             operand type: NUMBER, typeSet: ALLOWED_FOR_DELETE_OPERAND",
+             operand type: NUMBER, typeSet: ALLOWED_FOR_ADD_OPERAND",
         ),
         (
             Update::new().set_sum("a", b(), strings(["x"])),

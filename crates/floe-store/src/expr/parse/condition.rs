@@ -32,15 +32,15 @@ pub(super) fn build(
 /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
 /// before the next.
 fn check_text(nodes: &[Node<'_>]) -> Result<(), Fault> {
-    let operators = nodes
-        .iter()
-        .filter(|node| !matches!(node, Node::Path(_) | Node::Value(_)));
-    check_operators(operators.count())?;
     for node in nodes {
         if let Node::Call { function, .. } = node {
             check_function(function)?;
         }
     }
+    let operators = nodes
+        .iter()
+        .filter(|node| !matches!(node, Node::Path(_) | Node::Value(_)));
+    check_operators(operators.count())?;
     check_placement(nodes)?;
     nodes.iter().try_for_each(|node| match node {
         Node::Path(path) => check_words(path),

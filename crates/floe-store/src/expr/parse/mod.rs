@@ -129,6 +129,15 @@ impl<'a> Parser<'a> {
         self.parse(ExpressionKind::Projection, text, projection)
     }
 
+    /// Checks the maps of placeholders alone, as the first expression does that is parsed.
+    ///
+    /// # Errors
+    ///
+    /// With DynamoDB's message, when a map is malformed.
+    pub fn check_placeholders(&self) -> Result<()> {
+        self.placeholders.check()
+    }
+
     /// Ends the parsing of a request: every placeholder must have been used.
     ///
     /// # Errors

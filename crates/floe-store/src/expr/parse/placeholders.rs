@@ -42,14 +42,7 @@ impl<'a> Placeholders<'a> {
     /// Checks the maps themselves.
     pub(super) fn check(&self) -> Result<()> {
         self.names.check("ExpressionAttributeNames", '#')?;
-        for (key, name) in self.names.iter() {
-            if name.is_empty() {
-                return Err(Error::validation(format!(
-                    "ExpressionAttributeNames contains invalid value: \
-                     Empty attribute name for key {key}"
-                )));
-            }
-        }
+        self.refuse_names(|bytes| bytes == 0, "Empty attribute name")?;
         self.values.check("ExpressionAttributeValues", ':')?;
         check_names(self.values.iter().map(|(_, value)| value))?;
         for (key, value) in self.values.iter() {
@@ -59,7 +52,21 @@ impl<'a> Placeholders<'a> {
                 )));
             }
         }
-        self.check_size()
+        self.check_size()?;
+        self.refuse_names(
+            |bytes| bytes > limits::ATTRIBUTE_NAME_BYTES_MAX,
+            "Attribute name is too large, must be less than 65536 bytes",
+        )
+    }
+
+    /// Refuses names of which the length says that they are none.
+    fn refuse_names(&self, is_none: impl Fn(usize) -> bool, fault: &str) -> Result<()> {
+        match self.names.iter().find(|(_, name)| is_none(name.len())) {
+            None => Ok(()),
+            Some((key, _)) => Err(Error::validation(format!(
+                "ExpressionAttributeNames contains invalid value: {fault} for key {key}"
+            ))),
+        }
     }
 
     /// Checks how much the maps weigh, each by itself first.
@@ -151,10 +158,7 @@ impl<'a, T> Substitutes<'a, T> {
         }
         for (key, _) in self.iter() {
             let fault = if key.len() > limits::PLACEHOLDER_BYTES_MAX {
-                let size = key.len();
-                format!(
-                    "The expression attribute map contains a key that is too long; size of key: {size}"
-                )
+                too_long(key, sign)
             } else if !is_placeholder(key, sign) {
                 format!("Syntax error; key: \"{key}\"")
             } else {
@@ -180,6 +184,15 @@ impl<'a, T> Substitutes<'a, T> {
             "Value provided in {parameter} unused in expressions: keys: {{{}}}",
             unused.join(", ")
         )))
+    }
+}
+
+/// The words for a key that is too long. Of names alone DynamoDB tells how long it is.
+fn too_long(key: &str, sign: char) -> String {
+    const TOO_LONG: &str = "The expression attribute map contains a key that is too long;";
+    match sign {
+        '#' => format!("{TOO_LONG} size of key: {}", key.len()),
+        _ => TOO_LONG.to_owned(),
     }
 }
 

@@ -93,6 +93,7 @@ impl Generator {
                 return_capacity,
                 return_collection,
                 token,
+                weigh_request: true,
             }),
             _ => WriteItem::Delete(DeleteItem {
                 table_name,

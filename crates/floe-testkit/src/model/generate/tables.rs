@@ -2,8 +2,8 @@
 
 use floe_store::op::*;
 use floe_store::table::{
-    Billing, IndexKind, KeyKind, Projection, StreamView, TableBuilder, TableClass, TableDef,
-    Throughput,
+    Billing, IndexKind, KeyKind, Projection, Scaling, StreamView, TableBuilder, TableClass,
+    TableDef, Throughput,
 };
 
 use super::super::step::Step;
@@ -232,6 +232,7 @@ impl Generator {
             }],
             projection: self.projection(),
             throughput: None,
+            scaling: Scaling::default(),
         })];
     }
 

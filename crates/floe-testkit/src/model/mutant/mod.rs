@@ -25,7 +25,7 @@ pub enum Bug {
     BetweenExcludesTheEnd,
     /// Numbers in sort keys are ordered as texts.
     NumbersSortedAsText,
-    /// Pages may be larger than a megabyte.
+    /// Pages go on after a megabyte.
     PageWithoutMegabyte,
     /// The count tells how many items were read.
     CountBeforeFilter,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::limits::{INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX};
 use floe_store::table::{
-    IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, StreamView,
+    IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, Scaling, StreamView,
 };
 use floe_store::{Name, TableDef};
 
@@ -248,6 +248,7 @@ fn index(model: &Schema, index: &IndexSchema, expires: Option<&str>) -> Result<I
         projection: projection(model, index, &key, expires)?,
         key,
         throughput: None,
+        scaling: Scaling::default(),
     })
 }
 

@@ -108,8 +108,17 @@ impl Db {
         schemas: &[&Schema],
         deadline: Duration,
     ) -> Result<Vec<TableChange>> {
+        self.ensure_definitions(table_definitions(schemas)?, deadline)
+            .await
+    }
+
+    /// As [`ensure_tables_within`](Db::ensure_tables_within), for tables that are not those of models.
+    pub(crate) async fn ensure_definitions(
+        &self,
+        definitions: Vec<TableDef>,
+        deadline: Duration,
+    ) -> Result<Vec<TableChange>> {
         let engine = &**self.engine();
-        let definitions = table_definitions(schemas)?;
         check_capabilities(&engine.capabilities(), &definitions)?;
         let mut tables: Vec<_> = definitions.into_iter().map(Progress::new).collect();
         let mut patience = Patience::new(self, deadline);

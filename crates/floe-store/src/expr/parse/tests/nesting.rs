@@ -34,6 +34,8 @@ fn operators_up_to_the_most() {
     let sizes = |comparisons: usize| vec!["size(a)=size(b)"; comparisons].join(" OR ");
     assert!(parse(&sizes(75), Parser::condition).is_ok());
     refused(&sizes(76), TOO_MANY);
+    let unknown = format!("a<{}b{}", "f(".repeat(1_355), ")".repeat(1_355));
+    refused(&unknown, "Invalid function name; function: f");
 }
 
 #[test]

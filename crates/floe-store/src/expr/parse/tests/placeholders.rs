@@ -154,6 +154,13 @@ fn the_maps_are_checked_before_the_expressions() {
         "ExpressionAttributeNames contains invalid key: \
          The expression attribute map contains a key that is too long; size of key: 256",
     );
+    check(
+        None,
+        Some(&[&long(':', 256)]),
+        bad,
+        "ExpressionAttributeValues contains invalid key: \
+         The expression attribute map contains a key that is too long;",
+    );
     let name = long('#', 255);
     check(Some(&[(&name, "a")]), None, &[&format!("{name} = b")], "");
 }

@@ -369,7 +369,7 @@ fn operands_of_add_and_delete() {
                 &format!("{action} a.b :{of}"),
                 &format!(
                     "Incorrect operand type for operator or function; operator: {action}, \
-                     operand type: {told}, typeSet: ALLOWED_FOR_{action}_OPERAND"
+                     operand type: {told}, typeSet: ALLOWED_FOR_ADD_OPERAND"
                 ),
             );
         }
@@ -378,7 +378,7 @@ fn operands_of_add_and_delete() {
     refused(
         "SET b = list_append(:S, a), c = if_not_exists(a) DELETE d :N",
         "Incorrect operand type for operator or function; operator: DELETE, \
-         operand type: NUMBER, typeSet: ALLOWED_FOR_DELETE_OPERAND",
+         operand type: NUMBER, typeSet: ALLOWED_FOR_ADD_OPERAND",
     );
 }
 

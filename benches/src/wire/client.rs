@@ -1,0 +1,186 @@
+//! A client that costs little, so that what is measured is the server: requests are made beforehand, and of
+//! an answer only the status and the length are looked at.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+use super::request::{Fresh, Pool, Prepared};
+use crate::Fallible;
+use crate::measure::Rate;
+
+/// A connection that is kept open between requests.
+pub(super) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// The head of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    status: u16,
+    /// Where the body begins.
+    start: usize,
+    body_len: usize,
+}
+
+/// An answer.
+pub(super) struct Answer<'a> {
+    pub(super) status: u16,
+    pub(super) body: &'a [u8],
+}
+
+impl Connection {
+    /// More than any answer here has, so that most answers are read at once.
+    const BUFFER: usize = 256 * 1024;
+
+    pub(super) async fn open(address: SocketAddr) -> Fallible<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let buffer = vec![0; Self::BUFFER];
+        Ok(Self { stream, buffer })
+    }
+
+    /// Sends a request and waits for the whole answer.
+    pub(super) async fn call(&mut self, request: &[u8]) -> Fallible<Answer<'_>> {
+        self.stream.write_all(request).await?;
+        let mut filled = 0;
+        let head = loop {
+            filled += self.fill(filled).await?;
+            if let Some(head) = Head::read(self.buffer.get(..filled).unwrap_or_default())? {
+                break head;
+            }
+        };
+        let end = head.start + head.body_len;
+        while filled < end {
+            filled += self.fill(filled).await?;
+        }
+        if filled > end {
+            return Err("a server sent more than its answer".into());
+        }
+        Ok(Answer {
+            status: head.status,
+            body: self.buffer.get(head.start..end).unwrap_or_default(),
+        })
+    }
+
+    async fn fill(&mut self, filled: usize) -> Fallible<usize> {
+        let room = self.buffer.get_mut(filled..).unwrap_or_default();
+        match self.stream.read(room).await? {
+            0 => Err(format!("a connection ended before its answer: read={filled}").into()),
+            count => Ok(count),
+        }
+    }
+}
+
+impl Head {
+    /// The head at the beginning of these bytes; none if it is not whole yet.
+    fn read(bytes: &[u8]) -> Fallible<Option<Self>> {
+        let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(bytes.get(..end).unwrap_or_default())?;
+        let mut lines = text.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1));
+        let length = lines.find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_length = name.eq_ignore_ascii_case("content-length");
+            is_length.then(|| value.trim())
+        });
+        Ok(Some(Self {
+            status: status.ok_or("an answer has no status")?.parse()?,
+            start: end + 4,
+            body_len: length.ok_or("an answer tells no length")?.parse()?,
+        }))
+    }
+}
+
+/// What was done in one round.
+pub(super) struct Round {
+    pub(super) rate: Rate,
+    /// How long each answer took, in microseconds.
+    pub(super) latencies: Vec<u32>,
+}
+
+/// Lets all connections send requests, each the next one when the one before it is answered, until the time
+/// is over. All of them share one thread, which leaves the other cores to the server.
+pub(super) async fn play(
+    connections: Vec<Connection>,
+    (pool, fresh): (&Rc<Pool>, &Rc<Fresh>),
+    duration: Duration,
+) -> Fallible<(Vec<Connection>, Round)> {
+    let start = Instant::now();
+    let tasks = LocalSet::new();
+    let spawn = |(n, connection)| {
+        let (pool, fresh) = (Rc::clone(pool), Rc::clone(fresh));
+        let end = start + duration;
+        tasks.spawn_local(async move { walk(connection, pool.walk(n), &fresh, end).await })
+    };
+    let handles: Vec<_> = connections.into_iter().enumerate().map(spawn).collect();
+    tasks.await;
+    let elapsed = start.elapsed();
+    let (mut connections, mut latencies) = (Vec::new(), Vec::new());
+    for handle in handles {
+        let (connection, mut own) = handle.await??;
+        connections.push(connection);
+        latencies.append(&mut own);
+    }
+    let rate = Rate {
+        operations: latencies.len() as u64,
+        elapsed,
+    };
+    Ok((connections, Round { rate, latencies }))
+}
+
+/// Sends requests on one connection until the time is over, and tells how long each took.
+async fn walk(
+    mut connection: Connection,
+    requests: impl Iterator<Item = &Prepared>,
+    fresh: &Fresh,
+    end: Instant,
+) -> Fallible<(Connection, Vec<u32>)> {
+    let (mut latencies, mut buffer) = (Vec::with_capacity(1 << 14), Vec::new());
+    let mut sent = Instant::now();
+    for request in requests {
+        let request = request.bytes(fresh, &mut buffer);
+        let answer = connection.call(request).await?;
+        if answer.status != 200 {
+            let body = String::from_utf8_lossy(answer.body);
+            return Err(format!("refused: status={} body={body}", answer.status).into());
+        }
+        let now = Instant::now();
+        let micros = now.duration_since(sent).as_micros();
+        latencies.push(u32::try_from(micros).unwrap_or(u32::MAX));
+        if now >= end {
+            break;
+        }
+        sent = now;
+    }
+    Ok((connection, latencies))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read() {
+        let whole = b"HTTP/1.1 200 OK\r\ncontent-type: x\r\nContent-Length:  2\r\n\r\n{}";
+        let head = Head::read(whole).unwrap().unwrap();
+        assert_eq!((head.status, head.body_len), (200, 2));
+        assert_eq!(whole.get(head.start..), Some(b"{}".as_slice()));
+        for cut in 0..head.start {
+            assert_eq!(Head::read(whole.get(..cut).unwrap()).unwrap(), None);
+        }
+        for wrong in [
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "HTTP/1.1\r\ncontent-length: 2\r\n\r\n",
+        ] {
+            assert!(Head::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}

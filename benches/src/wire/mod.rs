@@ -1,0 +1,260 @@
+//! The server of DynamoDB's protocol beside `dynoxide-rs` serving HTTP, each in a process of its own.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `plan` | what is asked for |
+//! | `data`, `request` | items, the bodies of requests, and their bytes on the wire |
+//! | `process`, [`dynoxide`] | the servers |
+//! | `client` | sends requests and notes how long the answers took |
+//! | `agree` | makes sure that both servers answer the same |
+//! | `start` | the first answer and the memory of an idle server |
+//! | `sum` | what a server has done in all rounds of a case |
+
+mod agree;
+mod client;
+mod data;
+pub(crate) mod dynoxide;
+mod plan;
+mod process;
+mod request;
+mod start;
+mod sum;
+
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::measure::{ratio, shown};
+use crate::{Benchmark, Fallible};
+use client::{Connection, play};
+use data::Operation;
+use plan::Plan;
+use process::{Server, Side};
+use request::{Fresh, Pool};
+use start::megabytes;
+use sum::Sum;
+
+pub(crate) const BENCHMARK: Benchmark = Benchmark {
+    name: "wire",
+    help: plan::HELP,
+    prepare: |flags| {
+        let plan = Plan::take(flags)?;
+        plan.check_cases(case_names())?;
+        Ok(Box::new(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(run(&plan))
+        }))
+    },
+};
+
+/// The most of the other's time on a core that a request in memory may take.
+const CPU_MAX: f64 = 0.4;
+/// What it should take.
+const CPU_GOAL: f64 = 0.25;
+/// How many times the other's throughput durable writes of 16 connections must have.
+const TIMES_MIN: f64 = 8.0;
+
+/// Where the items are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Store {
+    Memory,
+    Durable,
+}
+
+impl Store {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Durable => "durable",
+        }
+    }
+}
+
+/// What is measured at once.
+#[derive(Clone, Copy)]
+struct Case {
+    store: Store,
+    operation: Operation,
+    connections: usize,
+}
+
+impl Case {
+    /// All cases on a store.
+    fn all(store: Store) -> impl Iterator<Item = Self> {
+        Operation::ALL.into_iter().flat_map(move |operation| {
+            [1, 16, 64].map(|connections| Self {
+                store,
+                operation,
+                connections,
+            })
+        })
+    }
+
+    fn name(self) -> String {
+        let (store, operation) = (self.store.name(), self.operation.name());
+        format!("{store}_{operation}_{}", self.connections)
+    }
+
+    fn cpu_max(self) -> Option<f64> {
+        (self.store == Store::Memory).then_some(CPU_MAX)
+    }
+
+    fn times_min(self) -> Option<f64> {
+        use Operation::{Put, Transact, Update};
+        let is_write = [Put, Update, Transact].contains(&self.operation);
+        let counts = self.store == Store::Durable && self.connections == 16;
+        (is_write && counts).then_some(TIMES_MIN)
+    }
+}
+
+/// The names of all cases that can be asked for.
+fn case_names() -> impl Iterator<Item = String> {
+    let stores = [Store::Memory, Store::Durable].into_iter();
+    let cases = stores.flat_map(Case::all).map(Case::name);
+    [start::START_MS, start::IDLE_MB]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(cases)
+}
+
+/// Runs the plan; true if every floor was reached.
+async fn run(plan: &Plan) -> Fallible<bool> {
+    let mut ok = true;
+    if plan.only.is_none() && (plan.wants(start::START_MS) || plan.wants(start::IDLE_MB)) {
+        ok &= start::run(plan).await?;
+    }
+    for store in [Store::Memory, Store::Durable] {
+        let cases: Vec<_> = Case::all(store)
+            .filter(|case| plan.wants(&case.name()))
+            .collect();
+        if cases.is_empty() {
+            continue;
+        }
+        let folder = tempfile::tempdir()?;
+        let stage = Stage::load(plan, store, folder.path()).await?;
+        for case in cases {
+            ok &= stage.run_case(plan, case).await?;
+        }
+        stage.print_resident(store);
+    }
+    Ok(ok)
+}
+
+/// The servers with all items in them.
+struct Stage {
+    servers: Vec<(Side, Server)>,
+    fresh: Rc<Fresh>,
+}
+
+impl Stage {
+    async fn load(plan: &Plan, store: Store, folder: &Path) -> Fallible<Self> {
+        let (mut servers, mut connections) = (Vec::new(), Vec::new());
+        for side in plan.sides() {
+            eprintln!("loading: store={} side={side:?}", store.name());
+            let own = folder.join(format!("{side:?}"));
+            std::fs::create_dir(&own)?;
+            let own = (store == Store::Durable).then_some(own.as_path());
+            let server = Server::start(side, &plan.program, own)?;
+            let mut connection = Connection::open(server.address).await?;
+            agree::load(&mut connection).await?;
+            connections.push(connection);
+            servers.push((side, server));
+        }
+        agree::check(&mut connections).await?;
+        let fresh = Rc::default();
+        Ok(Self { servers, fresh })
+    }
+
+    async fn run_case(&self, plan: &Plan, case: Case) -> Fallible<bool> {
+        let requests = (Rc::new(Pool::new(case.operation)), Rc::clone(&self.fresh));
+        let mut players = Vec::new();
+        for (_, server) in &self.servers {
+            let mut player = Player::open(server, case.connections).await?;
+            // The first round warms caches and is not counted.
+            player.round(plan, &requests).await?;
+            players.push(player);
+        }
+        let sums = measure(plan, &requests, &mut players).await?;
+        if let [floe, dynoxide] = sums.as_slice() {
+            return Ok(print_pair(case, floe, dynoxide));
+        }
+        for ((side, _), sum) in self.servers.iter().zip(&sums) {
+            println!("bench=wire case={} {}", case.name(), sum.shown(*side));
+        }
+        Ok(true)
+    }
+
+    fn print_resident(&self, store: Store) {
+        let mut line = format!("bench=wire case={}_rss_mb", store.name());
+        for (side, server) in &self.servers {
+            line += &format!(" {}={:.0}", side.name(), megabytes(server.resident_bytes()));
+        }
+        println!("{line}");
+    }
+}
+
+/// What the connections send, and the numbers that make it new.
+type Requests = (Rc<Pool>, Rc<Fresh>);
+
+/// The connections to one of the servers.
+struct Player<'a> {
+    server: &'a Server,
+    connections: Vec<Connection>,
+}
+
+impl<'a> Player<'a> {
+    async fn open(server: &'a Server, count: usize) -> Fallible<Self> {
+        let mut connections = Vec::new();
+        for _ in 0..count {
+            connections.push(Connection::open(server.address).await?);
+        }
+        Ok(Self {
+            server,
+            connections,
+        })
+    }
+
+    async fn round(&mut self, plan: &Plan, (pool, fresh): &Requests) -> Fallible<client::Round> {
+        let connections = std::mem::take(&mut self.connections);
+        let (connections, round) = play(connections, (pool, fresh), plan.round).await?;
+        self.connections = connections;
+        Ok(round)
+    }
+}
+
+/// All rounds that count, of each server in turn.
+async fn measure(
+    plan: &Plan,
+    requests: &Requests,
+    players: &mut [Player<'_>],
+) -> Fallible<Vec<Sum>> {
+    let before: Vec<_> = players.iter().map(|p| p.server.cpu_time()).collect();
+    let mut sums: Vec<_> = players.iter().map(|_| Sum::default()).collect();
+    for _ in 0..plan.rounds {
+        for (player, sum) in players.iter_mut().zip(&mut sums) {
+            sum.add(player.round(plan, requests).await?);
+        }
+    }
+    for ((player, sum), before) in players.iter().zip(&mut sums).zip(before) {
+        sum.finish(player.server.cpu_time().saturating_sub(before));
+    }
+    Ok(sums)
+}
+
+fn print_pair(case: Case, floe: &Sum, dynoxide: &Sum) -> bool {
+    let times = ratio(&floe.rates, &dynoxide.rates);
+    let cpu = floe.cpu_micros() / dynoxide.cpu_micros();
+    let (cpu_max, times_min) = (case.cpu_max(), case.times_min());
+    let ok = cpu_max.is_none_or(|most| cpu <= most) && times_min.is_none_or(|least| times >= least);
+    println!(
+        "bench=wire case={} {} {} times={times:.2} cpu={cpu:.2} floor_times={} floor_cpu={} goal_cpu={} ok={ok}",
+        case.name(),
+        floe.shown(Side::Floe),
+        dynoxide.shown(Side::Dynoxide),
+        shown(times_min),
+        shown(cpu_max),
+        shown(cpu_max.map(|_| CPU_GOAL)),
+    );
+    ok
+}

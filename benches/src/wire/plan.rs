@@ -1,0 +1,118 @@
+//! What the benchmark of the wire is asked to do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::process::{self, Side};
+use crate::args::Args;
+
+pub(super) const HELP: &str = "\
+The server of DynamoDB's protocol beside dynoxide-rs serving HTTP.
+
+Usage: cargo xtask bench wire [--quick] [--only NAME] [--side SIDE] [--rounds N] [--round-ms N]
+
+Options
+  --quick           short rounds, under a minute in total: for a first look
+  --only NAME       only the cases whose name contains it
+  --side SIDE       only `floe` or only `dynoxide`, without floors: for a profiler
+  --rounds N        rounds of each side that count (default 7)
+  --round-ms N      the length of a round (default 400)
+  --floe PATH       the program `floe` (default: the one beside this program)
+
+Cases
+  start_ms          from the start of the process on an empty directory to the first answer
+  idle_mb           resident memory two seconds after that
+  STORE_OPERATION_N with STORE memory (nothing is kept) or durable (a directory, every write synced
+                    before it is answered), N connections of 1, 16, 64, and OPERATION of
+    get             GetItem
+    put             PutItem
+    update          UpdateItem with a condition, SET of two attributes and ADD, UPDATED_NEW
+    query_20        Query of 20 consecutive items
+    transact_3      TransactWriteItems of a put and two updates, each with a condition
+    batch_get_25    BatchGetItem of 25 items of 25 partitions
+  STORE_rss_mb      resident memory after all of that
+
+Items have 1 KB and 13 attributes; there are 10,000 in partitions of 100. Both servers are processes of
+their own. One client on one thread keeps its connections open and sends requests as an SDK does, each
+the next one when the one before it is answered; transactions carry no token, because dynoxide-rs looks
+through all tokens of ten minutes at each. Before the measuring, both servers answer the same calls,
+and their answers must be equal.
+
+Each case is one line of key=value. `times` is the ratio of the throughputs, measured in alternating
+rounds (the median over the rounds). `…_cpu_us` is the time that the server was on a core for each
+request, in the kernel too, and `cpu` their ratio. `floor_cpu` is the most that it may be, `goal_cpu` what
+it should be, `floor_times` the least that `times` may be. The program exits with 1 when a floor is
+missed, with 2 on a wrong argument.";
+
+/// What to run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    name: Option<String>,
+    /// Only one of the two, for a profiler to look at.
+    pub(super) only: Option<Side>,
+    pub(super) rounds: u64,
+    pub(super) round: Duration,
+    /// How often servers are started on an empty directory.
+    pub(super) starts: u64,
+    /// The program `floe`.
+    pub(super) program: PathBuf,
+}
+
+impl Plan {
+    /// The plan that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
+        let (rounds, millis, starts) = match flags.flag("--quick") {
+            true => (3, 90, 5),
+            false => (7, 400, 11),
+        };
+        let only = match flags.value("--side")?.as_deref() {
+            None => None,
+            Some("floe") => Some(Side::Floe),
+            Some("dynoxide") => Some(Side::Dynoxide),
+            Some(other) => return Err(format!("--side is floe or dynoxide: value={other}")),
+        };
+        let program = match flags.value("--floe")? {
+            Some(path) => PathBuf::from(path),
+            None => process::program().map_err(|error| error.to_string())?,
+        };
+        Ok(Self {
+            name: flags.value("--only")?,
+            only,
+            rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
+            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
+            starts,
+            program,
+        })
+    }
+
+    /// Refuses a name that is in none of the cases.
+    pub(super) fn check_cases(
+        &self,
+        mut cases: impl Iterator<Item = String>,
+    ) -> Result<(), String> {
+        match cases.any(|case| self.wants(&case)) {
+            true => Ok(()),
+            false => Err(format!(
+                "no case has this in its name: only={}",
+                self.name.as_deref().unwrap_or_default()
+            )),
+        }
+    }
+
+    pub(super) fn wants(&self, case: &str) -> bool {
+        let wanted = self.name.as_deref();
+        wanted.is_none_or(|wanted| case.contains(wanted))
+    }
+
+    /// The sides that take part.
+    pub(super) fn sides(&self) -> Vec<Side> {
+        let sides = Side::ALL.into_iter();
+        sides
+            .filter(|side| self.only.is_none_or(|only| only == *side))
+            .collect()
+    }
+}

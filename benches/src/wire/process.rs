@@ -1,0 +1,142 @@
+//! The servers, as processes of their own: what they cost can be told apart from what the client costs.
+//!
+//! Whatever happens to the benchmark, they do not outlive it: dropping a [`Server`] kills it.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use super::dynoxide;
+use crate::Fallible;
+use crate::measure;
+
+/// Which of the two a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Floe,
+    Dynoxide,
+}
+
+impl Side {
+    pub(super) const ALL: [Self; 2] = [Self::Floe, Self::Dynoxide];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Floe => "floe",
+            Self::Dynoxide => "dynoxide",
+        }
+    }
+}
+
+/// A running server.
+pub(super) struct Server {
+    process: Child,
+    pub(super) address: SocketAddr,
+    /// Kept open, so that what it may still say breaks no pipe.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Starts a server in memory, or on a directory, and waits until it tells its address.
+    pub(super) fn start(side: Side, program: &Path, folder: Option<&Path>) -> Fallible<Self> {
+        let mut command = match side {
+            Side::Floe => floe(program, folder),
+            Side::Dynoxide => dynoxide::command(folder)?,
+        };
+        let spawned = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start a server: side={side:?} error={error}"))?;
+        Self::listen(spawned, side)
+    }
+
+    fn listen(mut process: Child, side: Side) -> Fallible<Self> {
+        let stdout = process.stdout.take().ok_or("a server has no output")?;
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        let read = stdout.read_line(&mut line);
+        match (read, address(&line)) {
+            (Ok(_), Some(address)) => Ok(Self {
+                process,
+                address,
+                _stdout: stdout,
+            }),
+            (read, _) => {
+                // Both fail only when it has ended already.
+                drop(process.kill());
+                drop(process.wait());
+                read?;
+                Err(format!("a server told no address: side={side:?} line={line:?}").into())
+            }
+        }
+    }
+
+    /// The time that its threads have been on a core so far.
+    pub(super) fn cpu_time(&self) -> Duration {
+        measure::cpu_time(self.process.id())
+    }
+
+    /// Its resident memory in bytes.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        measure::resident_bytes(self.process.id())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn floe(program: &Path, folder: Option<&Path>) -> Command {
+    let mut command = Command::new(program);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    match folder {
+        Some(folder) => command.arg("--data").arg(folder),
+        None => command.arg("--memory"),
+    };
+    command
+}
+
+/// The address in what a server says when it is ready.
+fn address(line: &str) -> Option<SocketAddr> {
+    let mut words = line.split(|c: char| c.is_whitespace() || "/=".contains(c));
+    words.find_map(|word| word.parse().ok())
+}
+
+/// The program `floe` that cargo has put beside this one.
+pub(super) fn program() -> Fallible<PathBuf> {
+    let own = std::env::current_exe()?;
+    let program = own.with_file_name(format!("floe{}", std::env::consts::EXE_SUFFIX));
+    if program.is_file() {
+        return Ok(program);
+    }
+    Err(format!(
+        "build it with `cargo build --release --package floe-server`: missing={}",
+        program.display()
+    )
+    .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_what_is_said() {
+        let expected: SocketAddr = "127.0.0.1:8000".parse().unwrap();
+        for line in [
+            "127.0.0.1:8000\n",
+            "floe: ready at http://127.0.0.1:8000\n",
+            "listening address=127.0.0.1:8000 store=memory\n",
+        ] {
+            assert_eq!(address(line), Some(expected), "{line}");
+        }
+        assert_eq!(address("error: address in use\n"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Change streams, as DynamoDB has them. Which shard to read when is for those who read.
+//!
+//! Streams, shards, iterators and sequence numbers have names that the store has made up; whether they are good
+//! is for it to say.
+
+use floe_store::Result;
+use floe_store::limits::LIST_STREAMS_MAX;
+use floe_store::op::{
+    DescribeStream, GetRecords, GetRecordsOutput, GetShardIterator, ListStreams, ListStreamsOutput,
+    StreamDescription, StreamSummary,
+};
+
+use crate::AwsEngine;
+use crate::retry::Effect;
+
+impl AwsEngine {
+    /// A page of the streams of our tables. The store lists those of all tables, so several pages of it may make
+    /// one.
+    pub(crate) async fn streams(&self, input: ListStreams) -> Result<ListStreamsOutput> {
+        input.validate()?;
+        self.need_streams()?;
+        let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
+        let mut output = ListStreamsOutput::default();
+        let mut request = input;
+        loop {
+            request.limit = Some(limit - output.streams.len());
+            let send = || self.client.list_streams(&request);
+            let page = self.retry.run(Effect::None, send).await?;
+            let own = page.streams.into_iter().filter_map(|s| self.own_stream(s));
+            output.streams.extend(own);
+            output.last_arn = page.last_arn;
+            if output.last_arn.is_none() || output.streams.len() == limit {
+                return Ok(output);
+            }
+            request.start_after = output.last_arn.clone();
+        }
+    }
+
+    fn own_stream(&self, stream: StreamSummary) -> Option<StreamSummary> {
+        let table_name = self.client.names().inside(&stream.table_name)?;
+        Some(StreamSummary {
+            table_name: table_name.to_owned(),
+            ..stream
+        })
+    }
+
+    pub(crate) async fn stream(&self, input: DescribeStream) -> Result<StreamDescription> {
+        self.need_streams()?;
+        let send = || self.client.describe_stream(&input);
+        self.retry.run(Effect::None, send).await
+    }
+
+    pub(crate) async fn shard_iterator(&self, input: GetShardIterator) -> Result<String> {
+        self.need_streams()?;
+        let send = || self.client.get_shard_iterator(&input);
+        self.retry.run(Effect::None, send).await
+    }
+
+    pub(crate) async fn records(&self, input: GetRecords) -> Result<GetRecordsOutput> {
+        self.need_streams()?;
+        let send = || self.client.get_records(&input);
+        self.retry.run(Effect::None, send).await
+    }
+
+    fn need_streams(&self) -> Result<()> {
+        self.need(self.capabilities.streams, "change streams")
+    }
+}

@@ -1,0 +1,153 @@
+//! The operations on many items, each on its own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::operation::{batch_get_item, batch_write_item};
+use aws_sdk_dynamodb::types;
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWrite, BatchWriteItem, BatchWriteItemOutput,
+    KeysAndAttributes,
+};
+use floe_store::{Item, Result};
+
+use super::capacity::{self, Kind};
+use super::expression::Expressions;
+use super::value::{attributes, item, items};
+use super::{Client, built, unreadable};
+use crate::names::Names;
+use crate::retry::Failure;
+
+impl Client {
+    pub(crate) async fn batch_get_item(
+        &self,
+        input: &BatchGetItem,
+    ) -> Result<BatchGetItemOutput, Failure> {
+        let requests: Result<HashMap<_, _>> = input
+            .requests
+            .iter()
+            .map(|(table, request)| Ok((self.outside(table), keys_and_attributes(request)?)))
+            .collect();
+        let request = batch_get_item::BatchGetItemInput::builder()
+            .set_request_items(Some(requests?))
+            .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
+        let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &tables)?;
+        let consumed = answer.consumed_capacity;
+        let detail = input.return_capacity;
+        Ok(BatchGetItemOutput {
+            items: responses(answer.responses, self.names())?,
+            unprocessed: unread(answer.unprocessed_keys, input, self.names())?,
+            consumed: capacity::all_consumed(consumed, Kind::Read, detail, self.names()),
+        })
+    }
+
+    pub(crate) async fn batch_write_item(
+        &self,
+        input: &BatchWriteItem,
+    ) -> Result<BatchWriteItemOutput, Failure> {
+        let requests: Result<HashMap<_, _>> = input
+            .requests
+            .iter()
+            .map(|(table, writes)| {
+                let writes: Result<Vec<_>> = writes.iter().map(write_request).collect();
+                Ok((self.outside(table), writes?))
+            })
+            .collect();
+        let collections = capacity::wanted_collections(input.return_collection);
+        let request = batch_write_item::BatchWriteItemInput::builder()
+            .set_request_items(Some(requests?))
+            .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
+            .set_return_item_collection_metrics(collections);
+        let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &tables)?;
+        let consumed = answer.consumed_capacity;
+        let detail = input.return_capacity;
+        Ok(BatchWriteItemOutput {
+            unprocessed: unwritten(answer.unprocessed_items, self.names())?,
+            consumed: capacity::all_consumed(consumed, Kind::Write, detail, self.names()),
+            collections: capacity::collections(answer.item_collection_metrics, self.names())?,
+        })
+    }
+}
+
+fn keys_and_attributes(request: &KeysAndAttributes) -> Result<types::KeysAndAttributes> {
+    let mut expressions = Expressions::default();
+    let projection = expressions.projection(request.projection.as_ref());
+    built(
+        types::KeysAndAttributes::builder()
+            .set_keys(Some(request.keys.iter().map(attributes).collect()))
+            .consistent_read(request.consistent)
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(expressions.names())
+            .build(),
+    )
+}
+
+type Responses = HashMap<String, Vec<HashMap<String, types::AttributeValue>>>;
+
+fn responses(answer: Option<Responses>, names: &Names) -> Result<BTreeMap<String, Vec<Item>>> {
+    let answer = answer.unwrap_or_default().into_iter();
+    answer
+        .map(|(table, found)| Ok((names.own(table), items(found)?)))
+        .collect()
+}
+
+/// The keys that were not read. How they are to be read is known from the request.
+fn unread(
+    answer: Option<HashMap<String, types::KeysAndAttributes>>,
+    input: &BatchGetItem,
+    names: &Names,
+) -> Result<BTreeMap<String, KeysAndAttributes>> {
+    let answer = answer.unwrap_or_default().into_iter();
+    answer
+        .map(|(table, left)| {
+            let table = names.own(table);
+            let asked = input.requests.get(&table);
+            let asked =
+                asked.ok_or_else(|| unreadable("keys of a table that was not asked for"))?;
+            let request = KeysAndAttributes {
+                keys: items(left.keys)?,
+                projection: asked.projection.clone(),
+                consistent: asked.consistent,
+            };
+            Ok((table, request))
+        })
+        .collect()
+}
+
+fn write_request(write: &BatchWrite) -> Result<types::WriteRequest> {
+    let request = types::WriteRequest::builder();
+    Ok(match write {
+        BatchWrite::Put(item) => {
+            let put = types::PutRequest::builder().set_item(Some(attributes(item)));
+            request.put_request(built(put.build())?).build()
+        }
+        BatchWrite::Delete(key) => {
+            let delete = types::DeleteRequest::builder().set_key(Some(attributes(key)));
+            request.delete_request(built(delete.build())?).build()
+        }
+    })
+}
+
+fn unwritten(
+    answer: Option<HashMap<String, Vec<types::WriteRequest>>>,
+    names: &Names,
+) -> Result<BTreeMap<String, Vec<BatchWrite>>> {
+    let answer = answer.unwrap_or_default().into_iter();
+    answer
+        .map(|(table, left)| {
+            let writes: Result<_> = left.into_iter().map(batch_write).collect();
+            Ok((names.own(table), writes?))
+        })
+        .collect()
+}
+
+fn batch_write(request: types::WriteRequest) -> Result<BatchWrite> {
+    match (request.put_request, request.delete_request) {
+        (Some(put), None) => item(put.item).map(BatchWrite::Put),
+        (None, Some(delete)) => item(delete.key).map(BatchWrite::Delete),
+        _ => Err(unreadable("a write that is neither put nor delete")),
+    }
+}

@@ -1,0 +1,138 @@
+//! The clients of the SDK: one for tables, one for streams, made of the settings.
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{Credentials, SharedHttpClient, StalledStreamProtectionConfig};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types;
+use aws_smithy_http_client::tls;
+use floe_store::capacity::ReturnConsumedCapacity;
+use floe_store::{ConsumedCapacity, Error, Result};
+
+use super::capacity::{self, Kind};
+use super::error;
+use crate::names::Names;
+use crate::options::ConnectOptions;
+use crate::retry::Failure;
+
+/// Speaks with the store: each call is one request and its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    tables: aws_sdk_dynamodb::Client,
+    streams: aws_sdk_dynamodbstreams::Client,
+    names: Names,
+}
+
+impl Client {
+    /// A client with these settings. No request is sent for it to the store itself.
+    pub(crate) async fn new(options: &ConnectOptions) -> Result<Self> {
+        let names = Names::new(&options.table_prefix)?;
+        let config = load(options).await;
+        if config.region().is_none() {
+            return Err(Error::validation(
+                "no region is known: give one, or set AWS_REGION or the region of the profile",
+            ));
+        }
+        Ok(Self {
+            tables: aws_sdk_dynamodb::Client::new(&config),
+            streams: aws_sdk_dynamodbstreams::Client::new(&config),
+            names,
+        })
+    }
+
+    /// How tables are called in the store.
+    pub(crate) const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(super) const fn tables(&self) -> &aws_sdk_dynamodb::Client {
+        &self.tables
+    }
+
+    pub(super) const fn streams(&self) -> &aws_sdk_dynamodbstreams::Client {
+        &self.streams
+    }
+
+    pub(super) fn outside(&self, table_name: &str) -> String {
+        self.names.outside(table_name)
+    }
+
+    /// The answer of the service of tables, to a request about these.
+    pub(super) fn answered<T, E>(
+        &self,
+        answer: Result<T, SdkError<E>>,
+        tables: &[&str],
+    ) -> Result<T, Failure>
+    where
+        aws_sdk_dynamodb::Error: From<E>,
+        E: std::error::Error + 'static,
+    {
+        answer.map_err(|error| {
+            error::failure::<aws_sdk_dynamodb::Error, E>(error, &self.names, tables)
+        })
+    }
+
+    /// The answer of the service of streams.
+    pub(super) fn streamed<T, E>(
+        &self,
+        answer: Result<T, SdkError<E>>,
+        tables: &[&str],
+    ) -> Result<T, Failure>
+    where
+        aws_sdk_dynamodbstreams::Error: From<E>,
+        E: std::error::Error + 'static,
+    {
+        answer.map_err(|error| {
+            error::failure::<aws_sdk_dynamodbstreams::Error, E>(error, &self.names, tables)
+        })
+    }
+
+    pub(super) fn consumed(
+        &self,
+        answer: Option<types::ConsumedCapacity>,
+        kind: Kind,
+        detail: ReturnConsumedCapacity,
+    ) -> Option<ConsumedCapacity> {
+        answer.map(|answer| capacity::consumed(answer, kind, detail, &self.names))
+    }
+}
+
+/// The configuration of both clients. Nothing is repeated by the SDK.
+async fn load(options: &ConnectOptions) -> aws_config::SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(options.connect_timeout)
+        .operation_attempt_timeout(options.request_timeout)
+        .build();
+    let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .http_client(http_client(options.endpoint.as_deref()))
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts)
+        // The deadline of the request ends what stalls.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+    if let Some(region) = &options.region {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    if let Some(profile) = &options.profile {
+        loader = loader.profile_name(profile);
+    }
+    if let Some(url) = &options.endpoint {
+        loader = loader.endpoint_url(url);
+    }
+    if let Some(keys) = &options.credentials {
+        let token = keys.session_token.clone();
+        let keys = Credentials::new(&keys.access_key, &keys.secret_key, token, None, "floe");
+        loader = loader.credentials_provider(keys);
+    }
+    loader.load().await
+}
+
+/// What carries requests: encrypted, unless the endpoint is one that is not.
+fn http_client(endpoint: Option<&str>) -> SharedHttpClient {
+    let builder = aws_smithy_http_client::Builder::new();
+    if endpoint.is_some_and(|url| url.starts_with("http://")) {
+        return builder.build_http();
+    }
+    let ring = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring);
+    builder.tls_provider(ring).build_https()
+}

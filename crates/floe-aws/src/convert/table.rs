@@ -1,0 +1,328 @@
+//! Requests about tables.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::operation::{
+    create_table, delete_table, describe_table, describe_time_to_live, list_tables,
+    list_tags_of_resource, tag_resource, untag_resource, update_table, update_time_to_live,
+};
+use aws_sdk_dynamodb::types;
+use floe_store::op::{
+    CreateIndex, CreateTable, IndexUpdate, KeyRole, KeySchemaElement, ListTables, ListTablesOutput,
+    UpdateTable, UpdateTimeToLive,
+};
+use floe_store::table::{
+    Billing, IndexKind, KeyKind, Projection, StreamView, TableDescription, Throughput,
+};
+use floe_store::{Name, Result};
+
+use super::{Client, built, limit, required, settings};
+use crate::retry::Failure;
+
+impl Client {
+    /// Makes a table. Its attribute of expiry is not part of the request.
+    pub(crate) async fn create_table(
+        &self,
+        input: &CreateTable,
+    ) -> Result<TableDescription, Failure> {
+        let (mode, throughput) = billing(Some(input.billing))?;
+        let tags: Result<Vec<_>> = input.tags.iter().map(tag).collect();
+        let protection = Some(true).filter(|_| input.deletion_protection);
+        let encryption = input.encryption.as_ref();
+        let request = create_table::CreateTableInput::builder()
+            .table_name(self.outside(&input.table_name))
+            .set_attribute_definitions(Some(definitions(&input.attribute_definitions)?))
+            .set_key_schema(Some(key_schema(&input.key_schema)?))
+            .set_global_secondary_indexes(some(global_indexes(&input.indexes)?))
+            .set_local_secondary_indexes(some(local_indexes(&input.indexes)?))
+            .set_billing_mode(mode)
+            .set_provisioned_throughput(throughput)
+            .set_stream_specification(input.stream.map(|view| stream(Some(view))).transpose()?)
+            .set_tags(some(tags?))
+            .set_deletion_protection_enabled(protection)
+            .set_table_class(input.class.map(settings::table_class))
+            .set_on_demand_throughput(settings::on_demand(input.scaling.on_demand))
+            .set_warm_throughput(settings::warm(input.scaling.warm))
+            .set_sse_specification(encryption.map(|e| settings::encryption(Some(e))));
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[&input.table_name])?;
+        self.description(answer.table_description)
+    }
+
+    /// Describes a table, without its tags and its attribute of expiry.
+    pub(crate) async fn describe_table(&self, name: &str) -> Result<TableDescription, Failure> {
+        let request = describe_table::DescribeTableInput::builder().table_name(self.outside(name));
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[name])?;
+        self.description(answer.table)
+    }
+
+    pub(crate) async fn update_table(
+        &self,
+        input: &UpdateTable,
+    ) -> Result<TableDescription, Failure> {
+        let (mode, throughput) = billing(input.billing)?;
+        let indexes: Result<Vec<_>> = input.indexes.iter().map(index_update).collect();
+        let encryption = input.encryption.as_ref();
+        let request = update_table::UpdateTableInput::builder()
+            .table_name(self.outside(&input.table_name))
+            .set_attribute_definitions(some(definitions(&input.attribute_definitions)?))
+            .set_global_secondary_index_updates(some(indexes?))
+            .set_billing_mode(mode)
+            .set_provisioned_throughput(throughput)
+            .set_stream_specification(input.stream.map(stream).transpose()?)
+            .set_deletion_protection_enabled(input.deletion_protection)
+            .set_table_class(input.class.map(settings::table_class))
+            .set_on_demand_throughput(settings::on_demand_update(&input.scaling))
+            .set_warm_throughput(settings::warm_update(&input.scaling))
+            .set_sse_specification(encryption.map(|e| settings::encryption(e.as_ref())));
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[&input.table_name])?;
+        self.description(answer.table_description)
+    }
+
+    pub(crate) async fn delete_table(&self, name: &str) -> Result<(), Failure> {
+        let request = delete_table::DeleteTableInput::builder().table_name(self.outside(name));
+        let answer = request.send_with(self.tables()).await;
+        self.answered(answer, &[name]).map(drop)
+    }
+
+    /// Lists names as they are in the store.
+    pub(crate) async fn list_tables(
+        &self,
+        input: &ListTables,
+    ) -> Result<ListTablesOutput, Failure> {
+        let request = list_tables::ListTablesInput::builder()
+            .set_exclusive_start_table_name(input.start_after.clone())
+            .set_limit(limit(input.limit));
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[])?;
+        Ok(ListTablesOutput {
+            table_names: answer.table_names.unwrap_or_default(),
+            last_name: answer.last_evaluated_table_name,
+        })
+    }
+
+    /// The attribute by which items of a table expire, if they do.
+    pub(crate) async fn ttl_attribute(&self, name: &str) -> Result<Option<Name>, Failure> {
+        let request = describe_time_to_live::DescribeTimeToLiveInput::builder()
+            .table_name(self.outside(name));
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[name])?;
+        let on = answer.time_to_live_description.filter(|ttl| {
+            let status = ttl.time_to_live_status.as_ref();
+            status.is_some_and(|status| {
+                use types::TimeToLiveStatus::{Enabled, Enabling};
+                matches!(status, Enabled | Enabling)
+            })
+        });
+        Ok(on.and_then(|ttl| ttl.attribute_name).map(Name::from))
+    }
+
+    pub(crate) async fn update_time_to_live(
+        &self,
+        input: &UpdateTimeToLive,
+    ) -> Result<(), Failure> {
+        let setting = types::TimeToLiveSpecification::builder()
+            .enabled(input.enabled)
+            .attribute_name(input.attribute.as_str());
+        let request = update_time_to_live::UpdateTimeToLiveInput::builder()
+            .table_name(self.outside(&input.table_name))
+            .time_to_live_specification(built(setting.build())?);
+        let answer = request.send_with(self.tables()).await;
+        self.answered(answer, &[&input.table_name]).map(drop)
+    }
+
+    /// A page of the tags of a resource, and where to go on.
+    pub(crate) async fn tags(
+        &self,
+        arn: &str,
+        next: Option<String>,
+    ) -> Result<(BTreeMap<String, String>, Option<String>), Failure> {
+        let request = list_tags_of_resource::ListTagsOfResourceInput::builder()
+            .resource_arn(arn)
+            .set_next_token(next);
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &[])?;
+        let tags = answer.tags.unwrap_or_default().into_iter();
+        let tags = tags.map(|tag| (tag.key, tag.value)).collect();
+        Ok((tags, answer.next_token.filter(|token| !token.is_empty())))
+    }
+
+    pub(crate) async fn tag(
+        &self,
+        arn: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
+        let tags: Result<Vec<_>> = tags.iter().map(tag).collect();
+        let request = tag_resource::TagResourceInput::builder()
+            .resource_arn(arn)
+            .set_tags(Some(tags?));
+        let answer = request.send_with(self.tables()).await;
+        self.answered(answer, &[]).map(drop)
+    }
+
+    pub(crate) async fn untag(&self, arn: &str, keys: &[String]) -> Result<(), Failure> {
+        let request = untag_resource::UntagResourceInput::builder()
+            .resource_arn(arn)
+            .set_tag_keys(Some(keys.to_vec()));
+        let answer = request.send_with(self.tables()).await;
+        self.answered(answer, &[]).map(drop)
+    }
+
+    fn description(
+        &self,
+        answer: Option<types::TableDescription>,
+    ) -> Result<TableDescription, Failure> {
+        let answer = required(answer, "TableDescription")?;
+        Ok(super::description::table(answer, self.names())?)
+    }
+}
+
+/// A list that is left out when it is empty.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
+fn tag((key, value): (&String, &String)) -> Result<types::Tag> {
+    built(types::Tag::builder().key(key).value(value).build())
+}
+
+fn definitions(attributes: &[(Name, KeyKind)]) -> Result<Vec<types::AttributeDefinition>> {
+    let definition = |(name, kind): &(Name, KeyKind)| {
+        let kind = match kind {
+            KeyKind::S => types::ScalarAttributeType::S,
+            KeyKind::N => types::ScalarAttributeType::N,
+            KeyKind::B => types::ScalarAttributeType::B,
+        };
+        let definition = types::AttributeDefinition::builder().attribute_name(name.as_str());
+        built(definition.attribute_type(kind).build())
+    };
+    attributes.iter().map(definition).collect()
+}
+
+fn key_schema(elements: &[KeySchemaElement]) -> Result<Vec<types::KeySchemaElement>> {
+    let element = |element: &KeySchemaElement| {
+        let role = match element.role {
+            KeyRole::Hash => types::KeyType::Hash,
+            KeyRole::Range => types::KeyType::Range,
+        };
+        let name = element.name.as_str();
+        let element = types::KeySchemaElement::builder().attribute_name(name);
+        built(element.key_type(role).build())
+    };
+    elements.iter().map(element).collect()
+}
+
+fn projection(projection: &Projection) -> types::Projection {
+    let builder = types::Projection::builder();
+    let builder = match projection {
+        Projection::All => builder.projection_type(types::ProjectionType::All),
+        Projection::KeysOnly => builder.projection_type(types::ProjectionType::KeysOnly),
+        Projection::Include(names) => builder
+            .projection_type(types::ProjectionType::Include)
+            .set_non_key_attributes(Some(names.iter().map(ToString::to_string).collect())),
+    };
+    builder.build()
+}
+
+fn global_indexes(indexes: &[CreateIndex]) -> Result<Vec<types::GlobalSecondaryIndex>> {
+    let global = |index: &CreateIndex| {
+        let request = types::GlobalSecondaryIndex::builder()
+            .index_name(&index.name)
+            .set_key_schema(Some(key_schema(&index.key_schema)?))
+            .projection(projection(&index.projection))
+            .set_provisioned_throughput(index.throughput.map(throughput).transpose()?)
+            .set_on_demand_throughput(settings::on_demand(index.scaling.on_demand))
+            .set_warm_throughput(settings::warm(index.scaling.warm));
+        built(request.build())
+    };
+    let indexes = indexes.iter();
+    let indexes = indexes.filter(|index| index.kind == IndexKind::Global);
+    indexes.map(global).collect()
+}
+
+fn local_indexes(indexes: &[CreateIndex]) -> Result<Vec<types::LocalSecondaryIndex>> {
+    let local = |index: &CreateIndex| {
+        let request = types::LocalSecondaryIndex::builder()
+            .index_name(&index.name)
+            .set_key_schema(Some(key_schema(&index.key_schema)?))
+            .projection(projection(&index.projection));
+        built(request.build())
+    };
+    let indexes = indexes.iter();
+    let indexes = indexes.filter(|index| index.kind == IndexKind::Local);
+    indexes.map(local).collect()
+}
+
+fn index_update(update: &IndexUpdate) -> Result<types::GlobalSecondaryIndexUpdate> {
+    let request = types::GlobalSecondaryIndexUpdate::builder();
+    Ok(match update {
+        IndexUpdate::Create(index) => {
+            let create = types::CreateGlobalSecondaryIndexAction::builder()
+                .index_name(&index.name)
+                .set_key_schema(Some(key_schema(&index.key_schema)?))
+                .projection(projection(&index.projection))
+                .set_provisioned_throughput(index.throughput.map(throughput).transpose()?)
+                .set_on_demand_throughput(settings::on_demand(index.scaling.on_demand))
+                .set_warm_throughput(settings::warm(index.scaling.warm));
+            request.create(built(create.build())?)
+        }
+        IndexUpdate::Update(name, units) => {
+            let update = types::UpdateGlobalSecondaryIndexAction::builder()
+                .index_name(name)
+                .provisioned_throughput(throughput(*units)?);
+            request.update(built(update.build())?)
+        }
+        IndexUpdate::Scale(name, scaling) => {
+            let update = types::UpdateGlobalSecondaryIndexAction::builder()
+                .index_name(name)
+                .set_on_demand_throughput(settings::on_demand_update(scaling))
+                .set_warm_throughput(settings::warm_update(scaling));
+            request.update(built(update.build())?)
+        }
+        IndexUpdate::Delete(name) => {
+            let delete = types::DeleteGlobalSecondaryIndexAction::builder().index_name(name);
+            request.delete(built(delete.build())?)
+        }
+    }
+    .build())
+}
+
+fn throughput(units: Throughput) -> Result<types::ProvisionedThroughput> {
+    let number = |units| i64::try_from(units).unwrap_or(i64::MAX);
+    let throughput = types::ProvisionedThroughput::builder()
+        .read_capacity_units(number(units.read))
+        .write_capacity_units(number(units.write));
+    built(throughput.build())
+}
+
+type Payment = (
+    Option<types::BillingMode>,
+    Option<types::ProvisionedThroughput>,
+);
+
+fn billing(billing: Option<Billing>) -> Result<Payment> {
+    Ok(match billing {
+        None => (None, None),
+        Some(Billing::OnDemand) => (Some(types::BillingMode::PayPerRequest), None),
+        Some(Billing::Provisioned(units)) => (
+            Some(types::BillingMode::Provisioned),
+            Some(throughput(units)?),
+        ),
+    })
+}
+
+/// Switches a stream on with these images, or off.
+fn stream(view: Option<StreamView>) -> Result<types::StreamSpecification> {
+    let view = view.map(|view| match view {
+        StreamView::KeysOnly => types::StreamViewType::KeysOnly,
+        StreamView::NewImage => types::StreamViewType::NewImage,
+        StreamView::OldImage => types::StreamViewType::OldImage,
+        StreamView::NewAndOldImages => types::StreamViewType::NewAndOldImages,
+    });
+    let stream = types::StreamSpecification::builder()
+        .stream_enabled(view.is_some())
+        .set_stream_view_type(view);
+    built(stream.build())
+}

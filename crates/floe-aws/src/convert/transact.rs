@@ -1,0 +1,131 @@
+//! The operations on many items, all or nothing.
+
+use aws_sdk_dynamodb::operation::{transact_get_items, transact_write_items};
+use aws_sdk_dynamodb::types;
+use floe_store::Result;
+use floe_store::op::{
+    ConditionCheck, DeleteItem, PutItem, TransactGet, TransactGetItems, TransactGetItemsOutput,
+    TransactWrite, TransactWriteItems, TransactWriteItemsOutput, UpdateItem,
+};
+
+use super::capacity::{self, Kind};
+use super::expression::Expressions;
+use super::item::old_on_failure;
+use super::value::{attributes, item};
+use super::{Client, built};
+use crate::retry::Failure;
+
+/// Adds to an action what all kinds have.
+macro_rules! action {
+    ($client:ident, $write:ident, $action:expr, $condition:expr) => {
+        action!($client, $write, $action, $condition, Expressions::default())
+    };
+    ($client:ident, $write:ident, $action:expr, $condition:expr, $expressions:expr) => {{
+        let mut expressions = $expressions;
+        let condition = expressions.condition($condition);
+        let old = old_on_failure($write.return_old_on_failure);
+        let action = $action
+            .table_name($client.outside(&$write.table_name))
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(expressions.names())
+            .set_expression_attribute_values(expressions.values())
+            .set_return_values_on_condition_check_failure(old);
+        built(action.build())
+    }};
+}
+
+impl Client {
+    pub(crate) async fn transact_get_items(
+        &self,
+        input: &TransactGetItems,
+    ) -> Result<TransactGetItemsOutput, Failure> {
+        let gets: Result<Vec<_>> = input.gets.iter().map(|get| self.get(get)).collect();
+        let request = transact_get_items::TransactGetItemsInput::builder()
+            .set_transact_items(Some(gets?))
+            .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
+        let tables: Vec<&str> = input.gets.iter().map(|get| &*get.table_name).collect();
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &tables)?;
+        let found = answer.responses.unwrap_or_default().into_iter();
+        let items: Result<Vec<_>> = found.map(|one| one.item.map(item).transpose()).collect();
+        let consumed = answer.consumed_capacity;
+        let detail = input.return_capacity;
+        Ok(TransactGetItemsOutput {
+            items: items?,
+            consumed: capacity::all_consumed(consumed, Kind::Read, detail, self.names()),
+        })
+    }
+
+    /// One sending of a transaction. Without a token of the caller's the SDK makes one up, which is never sent
+    /// again.
+    pub(crate) async fn transact_write_items(
+        &self,
+        input: &TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput, Failure> {
+        let actions = input.actions.iter().map(|action| self.action(action));
+        let actions: Result<Vec<_>> = actions.collect();
+        let collections = capacity::wanted_collections(input.return_collection);
+        let request = transact_write_items::TransactWriteItemsInput::builder()
+            .set_transact_items(Some(actions?))
+            .set_client_request_token(input.token.clone())
+            .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
+            .set_return_item_collection_metrics(collections);
+        let tables: Vec<&str> = input.actions.iter().map(|one| one.table_name()).collect();
+        let answer = request.send_with(self.tables()).await;
+        let answer = self.answered(answer, &tables)?;
+        let consumed = answer.consumed_capacity;
+        let detail = input.return_capacity;
+        Ok(TransactWriteItemsOutput {
+            consumed: capacity::all_consumed(consumed, Kind::Write, detail, self.names()),
+            collections: capacity::collections(answer.item_collection_metrics, self.names())?,
+        })
+    }
+
+    fn get(&self, get: &TransactGet) -> Result<types::TransactGetItem> {
+        let mut expressions = Expressions::default();
+        let projection = expressions.projection(get.projection.as_ref());
+        let get = types::Get::builder()
+            .table_name(self.outside(&get.table_name))
+            .set_key(Some(attributes(&get.key)))
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(expressions.names());
+        let item = types::TransactGetItem::builder().get(built(get.build())?);
+        Ok(item.build())
+    }
+
+    fn action(&self, action: &TransactWrite) -> Result<types::TransactWriteItem> {
+        let item = types::TransactWriteItem::builder();
+        let item = match action {
+            TransactWrite::Put(put) => item.put(self.put(put)?),
+            TransactWrite::Update(update) => item.update(self.update(update)?),
+            TransactWrite::Delete(delete) => item.delete(self.delete(delete)?),
+            TransactWrite::Check(check) => item.condition_check(self.check(check)?),
+        };
+        Ok(item.build())
+    }
+
+    fn put(&self, put: &PutItem) -> Result<types::Put> {
+        let action = types::Put::builder().set_item(Some(attributes(&put.item)));
+        action!(self, put, action, put.condition.as_ref())
+    }
+
+    fn update(&self, update: &UpdateItem) -> Result<types::Update> {
+        let mut expressions = Expressions::default();
+        // An update that does nothing was refused before.
+        let changes = expressions.update(&update.update).unwrap_or_default();
+        let action = types::Update::builder()
+            .set_key(Some(attributes(&update.key)))
+            .update_expression(changes);
+        action!(self, update, action, update.condition.as_ref(), expressions)
+    }
+
+    fn delete(&self, delete: &DeleteItem) -> Result<types::Delete> {
+        let action = types::Delete::builder().set_key(Some(attributes(&delete.key)));
+        action!(self, delete, action, delete.condition.as_ref())
+    }
+
+    fn check(&self, check: &ConditionCheck) -> Result<types::ConditionCheck> {
+        let action = types::ConditionCheck::builder().set_key(Some(attributes(&check.key)));
+        action!(self, check, action, Some(&check.condition))
+    }
+}

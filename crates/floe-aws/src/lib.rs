@@ -1,0 +1,145 @@
+//! The DynamoDB engine: Amazon DynamoDB, or anything that speaks its protocol, through the official SDK.
+//!
+//! ```no_run
+//! use floe_aws::{AwsEngine, ConnectOptions};
+//! use floe_store::{Engine, Item, op::GetItem};
+//!
+//! # async fn example() -> floe_store::Result<()> {
+//! let options = ConnectOptions::new().region("eu-central-1").table_prefix("shop-");
+//! let engine = AwsEngine::connect(options).await?;
+//! let key = Item::new().with("id", "o-1");
+//! let found = engine.get_item(GetItem::new("Orders", key)).await?;
+//! println!("{:?}", found.item);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it promises
+//!
+//! - **A request is checked before it is sent**, by the same rules and in the same words as on every engine.
+//! - **A write is applied once or its outcome is told as unknown.** Nothing is repeated that may have been
+//!   applied, unless it carries a token; see [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
+//! - **What the store cannot do is refused before anything is sent**:
+//!   [`Unsupported`](floe_store::Error::Unsupported), as [`ConnectOptions::capabilities`] says.
+//! - **The table prefix is seen by nobody above**, but in the names of resources (ARNs).
+//! - **Nothing is lost on the way**: numbers keep their 38 digits, bytes stay bytes, sets stay sets.
+//!
+//! # Credentials
+//!
+//! In this order: those of [`ConnectOptions::credentials`], the environment, the profile (keys, roles, a process;
+//! with the feature `sso` also IAM Identity Center), a web identity, the container's role, the machine's role.
+//!
+//! # What is where
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `options` | where and as whom to connect |
+//! | `ops` | the operations: check, send, send again, put answers together |
+//! | `changes` | change streams |
+//! | `retry` | what is sent again, after which pauses |
+//! | `names` | the prefix of table names |
+//! | `convert` | between Floe's words and the SDK's: the only place where types of the SDK appear |
+//!
+//! What is not here: the meaning of operations and their checks (`floe-store`), and what to do about an unknown
+//! outcome (`floe`).
+
+#![forbid(unsafe_code)]
+
+mod changes;
+mod convert;
+mod names;
+mod ops;
+mod options;
+mod retry;
+
+pub use options::ConnectOptions;
+
+use convert::Client;
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use retry::Retry;
+
+/// An engine on Amazon DynamoDB, or on anything that speaks its protocol.
+///
+/// Cheap to clone: copies share their connections.
+#[derive(Clone, Debug)]
+pub struct AwsEngine {
+    client: Client,
+    retry: Retry,
+    capabilities: Capabilities,
+}
+
+impl AwsEngine {
+    /// Finds out the region and makes ready to send. Whether the store can be reached, and whether it knows the
+    /// credentials, shows with the first request.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](floe_store::Error::Validation) when no region is known, or when the prefix is none that a
+    /// table's name can begin with.
+    pub async fn connect(options: ConnectOptions) -> Result<Self> {
+        Ok(Self {
+            client: Client::new(&options).await?,
+            retry: Retry {
+                env: options.env,
+                timer: options.timer,
+                retries: options.retries,
+            },
+            capabilities: options.capabilities,
+        })
+    }
+}
+
+macro_rules! operations {
+    ($($operation:ident($input:ident: $type:ty) -> $output:ty, $do:ident;)*) => {$(
+        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(self.$do($input))
+        }
+    )*};
+}
+
+impl Engine for AwsEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.retry.env.now()
+    }
+
+    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        Box::pin(async move { self.describe(&table_name).await })
+    }
+
+    fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
+        Box::pin(async move { self.remove_table(&table_name).await })
+    }
+
+    operations! {
+        get_item(input: GetItem) -> GetItemOutput, get_one;
+        batch_get_item(input: BatchGetItem) -> BatchGetItemOutput, batch_get;
+        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput, transact_get;
+        write_item(input: WriteItem) -> WriteItemOutput, write_one;
+        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput, batch_write;
+        transact_write_items(input: TransactWriteItems) -> TransactWriteItemsOutput, transact_write;
+        query(input: Query) -> Page, query_page;
+        scan(input: Scan) -> Page, scan_page;
+        create_table(input: CreateTable) -> TableDescription, make_table;
+        update_table(input: UpdateTable) -> TableDescription, change_table;
+        list_tables(input: ListTables) -> ListTablesOutput, tables;
+        update_time_to_live(input: UpdateTimeToLive) -> TableDescription, change_expiry;
+        update_tags(input: UpdateTags) -> (), change_tags;
+        list_streams(input: ListStreams) -> ListStreamsOutput, streams;
+        describe_stream(input: DescribeStream) -> StreamDescription, stream;
+        get_shard_iterator(input: GetShardIterator) -> String, shard_iterator;
+        get_records(input: GetRecords) -> GetRecordsOutput, records;
+    }
+}

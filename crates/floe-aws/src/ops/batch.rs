@@ -1,0 +1,145 @@
+//! The operations on many items, each on its own. What the store leaves undone is asked for again a few times,
+//! then named.
+
+use std::collections::BTreeMap;
+
+use floe_store::limits::{BATCH_GET_BYTES_MAX, ITEM_BYTES_MAX};
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, KeysAndAttributes,
+};
+use floe_store::size::item_size;
+use floe_store::{ConsumedCapacity, Error, Result};
+
+use crate::AwsEngine;
+use crate::retry::Effect;
+
+impl AwsEngine {
+    pub(crate) async fn batch_get(&self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
+        input.validate()?;
+        let read = async |input: &BatchGetItem| {
+            let send = || self.client.batch_get_item(input);
+            self.retry.run(Effect::None, send).await
+        };
+        let mut output = read(&input).await?;
+        for round in 1..=self.retry.retries {
+            let Some(requests) = again(&mut output) else {
+                break;
+            };
+            self.retry.pause(round).await;
+            let rest = BatchGetItem {
+                requests,
+                return_capacity: input.return_capacity,
+            };
+            match read(&rest).await {
+                Ok(more) => add_read(&mut output, more),
+                Err(_) => {
+                    // What was read stays read; who asks again for the rest is told what is wrong.
+                    put_back(&mut output.unprocessed, rest.requests);
+                    break;
+                }
+            }
+        }
+        Ok(output)
+    }
+
+    pub(crate) async fn batch_write(&self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
+        input.validate()?;
+        let write = async |input: &BatchWriteItem| {
+            let send = || self.client.batch_write_item(input);
+            self.retry.run(Effect::EachTime, send).await
+        };
+        let mut output = write(&input).await?;
+        for round in 1..=self.retry.retries {
+            if output.unprocessed.is_empty() {
+                break;
+            }
+            self.retry.pause(round).await;
+            let rest = BatchWriteItem {
+                requests: std::mem::take(&mut output.unprocessed),
+                ..input
+            };
+            match write(&rest).await {
+                Ok(more) => add_written(&mut output, more),
+                // Some writes were done, so only what says that nobody knows may be told as an error.
+                Err(error) if error.may_have_applied() => return Err(in_doubt(&error)),
+                Err(_) => {
+                    output.unprocessed = rest.requests;
+                    break;
+                }
+            }
+        }
+        Ok(output)
+    }
+}
+
+/// The keys to ask for again: as many as fit into one answer with what has been read, whatever they weigh. The
+/// others stay where they are; `None` if there are no more keys, or no more room.
+fn again(output: &mut BatchGetItemOutput) -> Option<BTreeMap<String, KeysAndAttributes>> {
+    let bytes: usize = output.items.values().flatten().map(item_size).sum();
+    let mut room = BATCH_GET_BYTES_MAX.saturating_sub(bytes) / ITEM_BYTES_MAX;
+    let mut requests = BTreeMap::new();
+    for (table, left) in &mut output.unprocessed {
+        let count = room.min(left.keys.len());
+        room -= count;
+        let request = KeysAndAttributes {
+            keys: left.keys.drain(..count).collect(),
+            ..left.clone()
+        };
+        requests.insert(table.clone(), request);
+    }
+    output.unprocessed.retain(|_, left| !left.keys.is_empty());
+    requests.retain(|_, request| !request.keys.is_empty());
+    Some(requests).filter(|requests| !requests.is_empty())
+}
+
+fn put_back(
+    unprocessed: &mut BTreeMap<String, KeysAndAttributes>,
+    requests: BTreeMap<String, KeysAndAttributes>,
+) {
+    for (table, mut request) in requests {
+        match unprocessed.get_mut(&table) {
+            Some(left) => left.keys.append(&mut request.keys),
+            None => drop(unprocessed.insert(table, request)),
+        }
+    }
+}
+
+fn add_read(output: &mut BatchGetItemOutput, more: BatchGetItemOutput) {
+    for (table, mut items) in more.items {
+        output.items.entry(table).or_default().append(&mut items);
+    }
+    put_back(&mut output.unprocessed, more.unprocessed);
+    add_consumed(&mut output.consumed, more.consumed);
+}
+
+fn add_written(output: &mut BatchWriteItemOutput, more: BatchWriteItemOutput) {
+    output.unprocessed = more.unprocessed;
+    add_consumed(&mut output.consumed, more.consumed);
+    for (table, mut sizes) in more.collections {
+        output
+            .collections
+            .entry(table)
+            .or_default()
+            .append(&mut sizes);
+    }
+}
+
+fn add_consumed(consumed: &mut Vec<ConsumedCapacity>, more: Vec<ConsumedCapacity>) {
+    for cost in more {
+        let same = consumed
+            .iter_mut()
+            .find(|one| one.table_name == cost.table_name);
+        match same {
+            Some(one) => one.merge(&cost),
+            None => consumed.push(cost),
+        }
+    }
+}
+
+/// Some of a batch was written, and of some nobody knows.
+fn in_doubt(error: &Error) -> Error {
+    Error::OutcomeUnknown(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

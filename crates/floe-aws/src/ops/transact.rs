@@ -1,0 +1,35 @@
+//! The operations on many items, all or nothing.
+
+use floe_store::Result;
+use floe_store::op::{
+    TransactGetItems, TransactGetItemsOutput, TransactWriteItems, TransactWriteItemsOutput,
+};
+
+use crate::AwsEngine;
+use crate::retry::Effect;
+
+impl AwsEngine {
+    pub(crate) async fn transact_get(
+        &self,
+        input: TransactGetItems,
+    ) -> Result<TransactGetItemsOutput> {
+        input.validate()?;
+        self.need(self.capabilities.transactions, "transactions")?;
+        let send = || self.client.transact_get_items(&input);
+        self.retry.run(Effect::None, send).await
+    }
+
+    pub(crate) async fn transact_write(
+        &self,
+        input: TransactWriteItems,
+    ) -> Result<TransactWriteItemsOutput> {
+        input.validate()?;
+        self.need(self.capabilities.transactions, "transactions")?;
+        let effect = match input.token {
+            Some(_) => Effect::Once,
+            None => Effect::EachTime,
+        };
+        let send = || self.client.transact_write_items(&input);
+        self.retry.run(effect, send).await
+    }
+}

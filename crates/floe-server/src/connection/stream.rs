@@ -1,0 +1,107 @@
+//! A stream that notes what moves through it, so that everybody sees what its connection is doing.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::entry::Phase;
+use super::registry::Place;
+
+/// A stream, and the place of its connection. The place is given back when the stream is closed.
+#[derive(Debug)]
+pub(crate) struct Watched<S> {
+    stream: S,
+    place: Place,
+}
+
+impl<S> Watched<S> {
+    pub(crate) const fn new(stream: S, place: Place) -> Self {
+        Self { stream, place }
+    }
+
+    fn has_read(&self, bytes: usize) -> io::Result<()> {
+        let Place {
+            registry, entry, ..
+        } = &self.place;
+        let now = registry.now();
+        if bytes > 0 && entry.phase() == Phase::Waiting && !entry.enter(Phase::Head, now) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        entry.moved(bytes, now);
+        Ok(())
+    }
+
+    fn has_written(&self, bytes: usize) {
+        let Place {
+            registry, entry, ..
+        } = &self.place;
+        entry.moved(bytes, registry.now());
+    }
+
+    /// Whether nothing further may come in: the server stops, and no request is under way.
+    fn is_over(&self) -> bool {
+        self.place.registry.is_draining() && self.place.entry.phase() == Phase::Waiting
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            // No bytes is the end of the stream.
+            Poll::Pending if self.is_over() => Poll::Ready(Ok(())),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(read) => {
+                Poll::Ready(read.and_then(|()| self.has_read(buffer.filled().len() - before)))
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        self.has_written(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, parts))?;
+        self.has_written(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        // A whole answer is handed over at once, and flushed when the last of it is written.
+        let Place {
+            registry, entry, ..
+        } = &self.place;
+        if entry.phase() == Phase::Answering && !entry.answered(registry.now()) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

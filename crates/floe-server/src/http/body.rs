@@ -1,0 +1,165 @@
+//! Reads the body of a request: without a copy if it comes in one piece, within the limits if it does not.
+
+use std::future::poll_fn;
+use std::io;
+use std::ops::Deref;
+use std::pin::Pin;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{self, HeaderMap};
+
+use super::{Exchange, Handler, Phase};
+use crate::limits::{BODY_BYTES_MAX, DISCARDED_BYTES_MAX, UNCOUNTED_BYTES_MAX};
+use crate::memory::{NoRoom, Taken};
+
+/// A whole body, with the memory that it is counted for.
+#[derive(Debug)]
+pub(super) struct Body {
+    bytes: Bytes,
+    _taken: Option<Taken>,
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Why there is no body.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It is larger than any request may be.
+    TooLarge,
+    /// Others have used up the memory for large bodies.
+    NoRoom,
+    /// The client has gone.
+    Gone(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+impl From<NoRoom> for Fault {
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}
+
+/// Reads a whole body.
+pub(super) async fn read<H: Handler>(
+    mut incoming: Incoming,
+    headers: &HeaderMap,
+    exchange: &Exchange<H>,
+) -> Result<Body, Fault> {
+    let size = incoming.size_hint();
+    if size.lower() > BODY_BYTES_MAX as u64 {
+        // A client that asks first is told at once and sends nothing.
+        if !headers.contains_key(header::EXPECT) {
+            discard(incoming).await?;
+        }
+        return Err(Fault::TooLarge);
+    }
+    let Some(first) = next(&mut incoming).await? else {
+        return Ok(whole(Bytes::new()));
+    };
+    if incoming.is_end_stream() {
+        return Ok(whole(first));
+    }
+    let size_max = size.upper().map_or(BODY_BYTES_MAX, |upper| {
+        usize::try_from(upper).unwrap_or(BODY_BYTES_MAX)
+    });
+    gather(first, incoming, size_max.min(BODY_BYTES_MAX), exchange).await
+}
+
+const fn whole(bytes: Bytes) -> Body {
+    Body {
+        bytes,
+        _taken: None,
+    }
+}
+
+/// Puts the pieces together. Memory is only taken for what has begun to come, so that who announces a large body
+/// and does not send it holds nothing; then all of it at once, so that two who have half of it never wait for
+/// each other.
+async fn gather<H: Handler>(
+    first: Bytes,
+    mut incoming: Incoming,
+    size_max: usize,
+    exchange: &Exchange<H>,
+) -> Result<Body, Fault> {
+    let mut bytes = BytesMut::with_capacity(size_max.min(UNCOUNTED_BYTES_MAX));
+    bytes.extend_from_slice(&first);
+    drop(first);
+    let mut taken = None;
+    while let Some(piece) = next(&mut incoming).await? {
+        let length = bytes.len() + piece.len();
+        if length > BODY_BYTES_MAX {
+            drop((bytes, taken));
+            discard(incoming).await?;
+            return Err(Fault::TooLarge);
+        }
+        if length > UNCOUNTED_BYTES_MAX && taken.is_none() {
+            taken = match take(size_max, exchange).await {
+                Ok(taken) => Some(taken),
+                Err(fault) => {
+                    drop(bytes);
+                    discard(incoming).await?;
+                    return Err(fault);
+                }
+            };
+            bytes.reserve(size_max - bytes.len());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(Body {
+        bytes: bytes.freeze(),
+        _taken: taken,
+    })
+}
+
+/// Takes memory. The client has nothing to do with how long that lasts, so it is not held against it.
+async fn take<H: Handler>(size: usize, exchange: &Exchange<H>) -> Result<Taken, Fault> {
+    let Exchange {
+        registry, entry, ..
+    } = exchange;
+    exchange.enter(Phase::Serving)?;
+    let deadline = registry.limits().memory_deadline;
+    let taken = registry.bodies.take(size, deadline).await;
+    exchange.enter(Phase::Body)?;
+    let taken = taken?;
+    entry.holds(taken.bytes());
+    Ok(taken)
+}
+
+/// Reads and forgets a body, or as much of it as is bearable, so that the client comes to read the answer.
+pub(super) async fn discard(mut incoming: Incoming) -> io::Result<()> {
+    let mut discarded = 0;
+    while let Some(piece) = next(&mut incoming).await? {
+        discarded += piece.len();
+        if discarded > DISCARDED_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The next piece; none at the end.
+async fn next(incoming: &mut Incoming) -> io::Result<Option<Bytes>> {
+    loop {
+        let frame = poll_fn(|cx| Pin::new(&mut *incoming).poll_frame(cx)).await;
+        match frame.transpose().map_err(io::Error::other)? {
+            None => return Ok(None),
+            // Trailers say nothing that is asked for.
+            Some(frame) => match frame.into_data() {
+                Ok(data) => return Ok(Some(data)),
+                Err(_) => continue,
+            },
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What goes out: the statuses, headers and bodies that DynamoDB answers with.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use floe_store::Env;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::{Exchange, text};
+use crate::guard::{Origin, Refused};
+use crate::limits::{PREFLIGHT_SECONDS, UNCOUNTED_BYTES_MAX};
+use crate::memory::Taken;
+use crate::service::Answer;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
+const PRIVATE_NETWORK_ASKED: HeaderName =
+    HeaderName::from_static("access-control-request-private-network");
+const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
+
+const SERVER: HeaderValue = HeaderValue::from_static("Server");
+const EXPOSED: HeaderValue = HeaderValue::from_static("x-amzn-RequestId,x-amz-crc32,Date");
+
+/// The type of a JSON body. DynamoDB answers in the one that it was asked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContentType {
+    /// `application/json`.
+    Json,
+    /// `application/x-amz-json-1.0`.
+    AmzJson,
+}
+
+impl ContentType {
+    /// The type that a request names. None if it is one that DynamoDB does not know; without a body every one is
+    /// as good as `application/json`.
+    pub(super) fn of(headers: &HeaderMap, is_empty: bool) -> Option<Self> {
+        let value = text(headers, &header::CONTENT_TYPE);
+        let name = value.split(';').next().unwrap_or_default().trim();
+        match name {
+            "application/x-amz-json-1.0" => Some(Self::AmzJson),
+            "application/json" => Some(Self::Json),
+            _ => is_empty.then_some(Self::Json),
+        }
+    }
+
+    const fn value(self) -> HeaderValue {
+        match self {
+            Self::Json => HeaderValue::from_static("application/json"),
+            Self::AmzJson => HeaderValue::from_static("application/x-amz-json-1.0"),
+        }
+    }
+}
+
+/// An answer before it has headers.
+#[derive(Debug)]
+pub(super) struct Reply {
+    status: StatusCode,
+    body: Bytes,
+    content_type: Option<HeaderValue>,
+    origin: Option<Origin>,
+    preflight: Option<Preflight>,
+    /// The body goes out in chunks.
+    is_chunked: bool,
+    /// The connection is closed afterwards.
+    pub(super) closes: bool,
+}
+
+/// What a browser asks for before it sends the request of a page.
+#[derive(Debug)]
+struct Preflight {
+    headers: Option<HeaderValue>,
+    methods: Option<HeaderValue>,
+    is_private_network: bool,
+}
+
+impl Reply {
+    const fn new(status: StatusCode, body: Bytes) -> Self {
+        Self {
+            status,
+            body,
+            content_type: None,
+            origin: None,
+            preflight: None,
+            is_chunked: false,
+            closes: false,
+        }
+    }
+
+    /// The answer to a call.
+    pub(super) fn json(answer: Answer, content_type: ContentType) -> Self {
+        let status = StatusCode::from_u16(answer.status);
+        let mut reply = Self::new(
+            status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            answer.body,
+        );
+        reply.content_type = Some(content_type.value());
+        reply
+    }
+
+    /// The service is up.
+    pub(super) const fn healthy(words: Bytes) -> Self {
+        Self::new(StatusCode::OK, words)
+    }
+
+    /// There is no such page.
+    pub(super) const fn unknown_page() -> Self {
+        let words = Bytes::from_static(b"<UnknownOperationException/>\n");
+        Self::new(StatusCode::NOT_FOUND, words)
+    }
+
+    /// The body is larger than any request may be.
+    pub(super) const fn too_large() -> Self {
+        let mut reply = Self::new(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new());
+        reply.is_chunked = true;
+        reply.closes = true;
+        reply
+    }
+
+    /// Others have used up the memory.
+    pub(super) fn unavailable() -> Self {
+        let words = br#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
+        let mut reply = Self::new(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(words));
+        reply.content_type = Some(ContentType::AmzJson.value());
+        reply
+    }
+
+    /// The guard does not let it in.
+    pub(super) fn forbidden(refused: &Refused) -> Self {
+        let answer = coral_error("AccessDeniedException", &refused.to_string());
+        let mut reply = Self::json(answer, ContentType::AmzJson);
+        reply.status = StatusCode::FORBIDDEN;
+        reply
+    }
+
+    /// A browser may send the request of a page.
+    pub(super) fn preflight(headers: &HeaderMap) -> Self {
+        let mut reply = Self::new(StatusCode::OK, Bytes::new());
+        reply.preflight = Some(Preflight {
+            headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
+            methods: headers.get(header::ACCESS_CONTROL_REQUEST_METHOD).cloned(),
+            is_private_network: headers.contains_key(PRIVATE_NETWORK_ASKED),
+        });
+        reply
+    }
+
+    /// The page of this origin may read it.
+    pub(super) fn with_origin(mut self, origin: Option<Origin>) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// The answer as it goes out. Takes the headers of the request for the memory that they have.
+    pub(super) fn into_response<H>(
+        self,
+        mut headers: HeaderMap,
+        exchange: &Exchange<H>,
+    ) -> Response<AnswerBody> {
+        headers.clear();
+        headers.insert(header::SERVER, SERVER);
+        headers.insert(REQUEST_ID, request_id(&exchange.responder.env));
+        headers.insert(CRC32, HeaderValue::from(crc32fast::hash(&self.body)));
+        if let Some(content_type) = self.content_type {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        if let Some(origin) = self.origin {
+            add_origin(&mut headers, origin, self.preflight);
+        }
+        if self.closes {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        let body = AnswerBody {
+            bytes: counted(self.body, exchange),
+            is_chunked: self.is_chunked,
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+/// Lets the page of an origin read the answer.
+fn add_origin(headers: &mut HeaderMap, origin: Origin, preflight: Option<Preflight>) {
+    if origin.is_named {
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.value);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    let Some(preflight) = preflight else { return };
+    let seconds = HeaderValue::from(PREFLIGHT_SECONDS);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, seconds);
+    if let Some(names) = preflight.headers {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
+    }
+    if let Some(methods) = preflight.methods {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    }
+    if preflight.is_private_network {
+        headers.insert(PRIVATE_NETWORK, HeaderValue::from_static("true"));
+    }
+}
+
+/// Counts a large answer until its last byte has been handed to the system.
+fn counted<H>(bytes: Bytes, exchange: &Exchange<H>) -> Bytes {
+    if bytes.len() <= UNCOUNTED_BYTES_MAX {
+        exchange.entry.holds(0);
+        return bytes;
+    }
+    exchange.entry.holds(bytes.len());
+    let taken = exchange.registry.answers.add(bytes.len());
+    Bytes::from_owner(Counted {
+        bytes,
+        _taken: taken,
+    })
+}
+
+struct Counted {
+    bytes: Bytes,
+    _taken: Taken,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// An id of the form that DynamoDB gives its requests: 26 characters that differ and 26 that do not.
+fn request_id(env: &Env) -> HeaderValue {
+    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+    let mut id = *b"00000000000000000000000000VV4KQNSO5AEMVJF66Q9ASUAAJG";
+    let mut bits = u128::from(env.next_u64()) << 64 | u128::from(env.next_u64());
+    for letter in id.iter_mut().take(26) {
+        let digit = usize::try_from(bits & 31).unwrap_or_default();
+        *letter = DIGITS.get(digit).copied().unwrap_or(b'0');
+        bits >>= 5;
+    }
+    HeaderValue::from_bytes(&id).unwrap_or(SERVER)
+}
+
+/// An error of the part of DynamoDB that stands before the service.
+pub(crate) fn coral_error(code: &str, message: &str) -> Answer {
+    let mut body = String::with_capacity(96 + message.len());
+    body.push_str(r#"{"__type":"com.amazon.coral.service#"#);
+    body.push_str(code);
+    body.push_str(r#"","message":""#);
+    push_escaped(&mut body, message);
+    body.push_str(r#""}"#);
+    Answer {
+        status: 400,
+        body: body.into(),
+    }
+}
+
+/// Adds text as it stands in a string of JSON.
+fn push_escaped(json: &mut String, text: &str) {
+    for letter in text.chars() {
+        match letter {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\t' => json.push_str("\\t"),
+            control if control < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => json.push(other),
+        }
+    }
+}
+
+/// The body of an answer, which goes out in one piece.
+#[derive(Debug)]
+pub(crate) struct AnswerBody {
+    bytes: Bytes,
+    is_chunked: bool,
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.is_chunked = false;
+        let bytes = std::mem::take(&mut self.bytes);
+        Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty() && !self.is_chunked
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.is_chunked {
+            true => SizeHint::default(),
+            false => SizeHint::with_exact(self.bytes.len() as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_of_dynamodbs() {
+        let env = Env::system();
+        let (one, two) = (request_id(&env), request_id(&env));
+        assert_ne!(one, two);
+        let id = one.to_str().unwrap();
+        assert_eq!(id.len(), 52);
+        assert!(
+            id.bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()),
+            "{id}"
+        );
+    }
+
+    #[test]
+    fn messages_are_escaped() {
+        let answer = coral_error("X", "a \"b\" \\ \n\u{1}");
+        assert_eq!(
+            answer.body,
+            r#"{"__type":"com.amazon.coral.service#X","message":"a \"b\" \\ \n\u0001"}"#
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! The settings of a server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use floe_store::Env;
+
+use crate::accept::ServeError;
+use crate::limits::Limits;
+use crate::sigv4::Keys;
+
+/// The region that a server is in unless told otherwise.
+const REGION: &str = "us-east-1";
+
+/// The settings of a [`Server`](crate::Server).
+///
+/// ```
+/// use floe_server::{Keys, Options};
+///
+/// let options = Options::new()
+///     .listen(([0, 0, 0, 0], 8000).into())
+///     .keys(Keys::one("AKIDEXAMPLE", "a secret"))
+///     .allow_host("db.example.com");
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) listen: SocketAddr,
+    pub(crate) region: Option<String>,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) is_insecure: bool,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) cors: Vec<String>,
+    pub(crate) limits: Limits,
+    pub(crate) env: Env,
+}
+
+impl Options {
+    /// The defaults: a free port of this machine, every credential accepted, no web pages.
+    pub fn new() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            region: None,
+            keys: None,
+            is_insecure: false,
+            hosts: Vec::new(),
+            cors: Vec::new(),
+            limits: Limits::default(),
+            env: Env::system(),
+        }
+    }
+
+    /// Where to listen. An address that other machines can reach is refused without [`keys`](Self::keys), unless
+    /// it is said to be [insecure](Self::insecure).
+    #[must_use]
+    pub const fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// The region of the server. With [`keys`](Self::keys), a signature for another one is refused; without this,
+    /// every region is accepted, and the server says that it is in us-east-1.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = Some(region.into());
+        self
+    }
+
+    /// Lets in only requests that are signed with one of these.
+    #[must_use]
+    pub fn keys(mut self, keys: Keys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Lets everybody in who can reach the server, also from other machines.
+    #[must_use]
+    pub const fn insecure(mut self, on: bool) -> Self {
+        self.is_insecure = on;
+        self
+    }
+
+    /// A name under which clients reach the server, in addition to addresses and `localhost`: a name, all names
+    /// below one (`*.example.com`), or all (`*`).
+    #[must_use]
+    pub fn allow_host(mut self, name: impl Into<String>) -> Self {
+        self.hosts.push(name.into());
+        self
+    }
+
+    /// Lets the web pages of an origin use the server (`https://app.example.com`), or those of all (`*`).
+    #[must_use]
+    pub fn cors(mut self, origin: impl Into<String>) -> Self {
+        self.cors.push(origin.into());
+        self
+    }
+
+    /// What keeps one client from taking the server away from the others.
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where time and ids come from.
+    #[must_use]
+    pub fn env(mut self, env: Env) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// Refuses an address that everybody could use.
+    pub(crate) fn check(&self) -> Result<(), ServeError> {
+        let is_open = self.keys.is_none() && !self.is_insecure;
+        match is_open && !self.listen.ip().is_loopback() {
+            true => Err(ServeError::Exposed {
+                listen: self.listen,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn region_name(&self) -> &str {
+        self.region.as_deref().unwrap_or(REGION)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,44 @@
+//! Answers calls: the name of an operation and a body of JSON.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use floe_store::Engine;
+
+/// An answer to a call, to be sent as `application/x-amz-json-1.0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status of HTTP: 200, 400 for what the caller did wrong, 500 for what went wrong here.
+    pub status: u16,
+    /// The JSON.
+    pub body: Bytes,
+}
+
+/// Answers calls with an engine.
+#[derive(Clone)]
+pub struct Service {
+    engine: Arc<dyn Engine>,
+    endpoint: Arc<OnceLock<String>>,
+}
+
+impl Service {
+    /// A service on this engine.
+    pub fn new(engine: Arc<dyn Engine>) -> Self {
+        Self {
+            engine,
+            endpoint: Arc::default(),
+        }
+    }
+
+    /// Tells this service and its clones where they can be called: the host and port that DescribeEndpoints
+    /// answers. The first one counts; without it, it is `localhost:8000`.
+    pub fn set_endpoint(&self, host: impl Into<String>) {
+        self.endpoint.get_or_init(|| host.into());
+    }
+
+    /// Answers a call. The target is the header `X-Amz-Target`: `DynamoDB_20120810.GetItem` and the like.
+    pub async fn call(&self, target: &str, body: &[u8]) -> Answer {
+        let endpoint = self.endpoint.get().map_or("localhost:8000", String::as_str);
+        crate::wire::answer(&*self.engine, endpoint, target, body).await
+    }
+}

@@ -1,0 +1,147 @@
+//! Moments as they stand in signed requests: `20150830T123600Z`, or the form of the header `Date`.
+
+use std::fmt;
+
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// A moment, in seconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(pub(crate) i64);
+
+impl Moment {
+    /// Reads either form.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::parse_basic(text).or_else(|| Self::parse_http(text))
+    }
+
+    /// `20150830T123600Z`.
+    fn parse_basic(text: &str) -> Option<Self> {
+        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        if date.len() != 8 || time.len() != 6 {
+            return None;
+        }
+        let day = days(
+            number(date.get(..4)?)?,
+            number(date.get(4..6)?)?,
+            number(date.get(6..)?)?,
+        )?;
+        Self::at(
+            day,
+            number(time.get(..2)?)?,
+            number(time.get(2..4)?)?,
+            number(time.get(4..)?)?,
+        )
+    }
+
+    /// `Sun, 30 Aug 2015 12:36:00 GMT`.
+    fn parse_http(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once(", ")?;
+        let mut words = rest.split_whitespace();
+        let day = number(words.next()?)?;
+        let name = words.next()?;
+        let month = MONTHS.iter().position(|month| *month == name)?;
+        let year = number(words.next()?)?;
+        let mut time = words.next()?.split(':').map(number);
+        if words.next()? != "GMT" {
+            return None;
+        }
+        let day = days(year, i64::try_from(month + 1).ok()?, day)?;
+        Self::at(day, time.next()??, time.next()??, time.next()??)
+    }
+
+    fn at(day: i64, hour: i64, minute: i64, second: i64) -> Option<Self> {
+        let is_time = hour < 24 && minute < 60 && second <= 60;
+        is_time.then_some(Self(day * 86_400 + hour * 3600 + minute * 60 + second))
+    }
+
+    /// So many seconds later.
+    pub(crate) const fn plus(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds))
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (day, second) = (self.0.div_euclid(86_400), self.0.rem_euclid(86_400));
+        let (year, month, day) = date(day);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(
+            f,
+            "{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z"
+        )
+    }
+}
+
+/// A number of digits alone.
+fn number(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.len() < 6 && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+/// The days from 1970-01-01 to a date of the Gregorian calendar. Counts in years that begin in March, so that the
+/// day that some years have more comes last.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+/// The date so many days after 1970-01-01: the way back.
+const fn date(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_the_same_moment() {
+        let moment = Some(Moment(1_440_938_160));
+        assert_eq!(Moment::parse("20150830T123600Z"), moment);
+        assert_eq!(Moment::parse("Sun, 30 Aug 2015 12:36:00 GMT"), moment);
+        assert_eq!(Moment(1_440_938_160).to_string(), "20150830T123600Z");
+    }
+
+    #[test]
+    fn every_day_comes_back() {
+        for day in (-200_000..3_000_000).step_by(7) {
+            let (year, month, of_month) = date(day);
+            assert_eq!(days(year, month, of_month), Some(day));
+        }
+        assert_eq!(Moment(951_782_400).to_string(), "20000229T000000Z");
+    }
+
+    #[test]
+    fn what_is_no_moment_is_none() {
+        for text in [
+            "",
+            "201",
+            "20150830",
+            "20150830T123600",
+            "20151330T123600Z",
+            "20150830T243600Z",
+            "2015083\u{e9}T123600Z",
+            "+0150830T123600Z",
+            "Sun, 30 Aug 2015 12:36 GMT",
+            "Sun, 30 Aug 2015 12:36:00 CET",
+            "yesterday, at noon",
+        ] {
+            assert_eq!(Moment::parse(text), None, "{text}");
+        }
+    }
+}

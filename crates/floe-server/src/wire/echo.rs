@@ -1,0 +1,249 @@
+//! Repeats a part of a request in an error, as DynamoDB does for some lists and maps: in the words of its Java
+//! classes, all fields of which are named.
+//!
+//! An echo is many times as long as what it repeats, so it is cut when it gets long.
+
+use std::fmt::{self, Display, Write as _};
+
+use floe_store::{Item, Value};
+
+use super::java::sort_as_map;
+use super::read::{Map, Str};
+use super::value::Attribute;
+
+/// An echo has at most so many bytes before it is cut.
+const ECHO_BYTES_MAX: usize = 256 * 1024;
+
+/// The echo of a part of a request.
+pub(crate) fn echo(part: impl Display) -> String {
+    let mut echo = Bounded(String::new());
+    match write!(echo, "{part}") {
+        Ok(()) => echo.0,
+        Err(fmt::Error) => echo.0 + "...",
+    }
+}
+
+/// A text that takes no more when it is full.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = ECHO_BYTES_MAX.saturating_sub(self.0.len());
+        match text.len() <= room {
+            true => self.0.push_str(text),
+            false => {
+                let cut = (0..=room).rev().find(|at| text.is_char_boundary(*at));
+                self.0.push_str(text.get(..cut.unwrap_or(0)).unwrap_or(""));
+                return Err(fmt::Error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows what is not there as `null`.
+pub(crate) struct OrNull<T>(pub(crate) Option<T>);
+
+impl<T: Display> Display for OrNull<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(shown) => shown.fmt(f),
+            None => f.write_str("null"),
+        }
+    }
+}
+
+/// Shows elements as a list.
+pub(crate) struct AsList<'a, T>(pub(crate) &'a [T]);
+
+impl<T: Display> Display for AsList<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(f, self.0.iter())
+    }
+}
+
+fn write_list(
+    f: &mut fmt::Formatter<'_>,
+    elements: impl Iterator<Item = impl Display>,
+) -> fmt::Result {
+    f.write_str("[")?;
+    for (n, element) in elements.enumerate() {
+        let comma = if n == 0 { "" } else { ", " };
+        write!(f, "{comma}{element}")?;
+    }
+    f.write_str("]")
+}
+
+fn write_map<T>(
+    f: &mut fmt::Formatter<'_>,
+    mut entries: Vec<(&str, T)>,
+    shown: impl Fn(&T) -> &dyn Display,
+) -> fmt::Result {
+    sort_as_map(&mut entries, |(name, _)| name);
+    f.write_str("{")?;
+    for (n, (name, value)) in entries.iter().enumerate() {
+        let comma = if n == 0 { "" } else { ", " };
+        write!(f, "{comma}{name}={}", shown(value))?;
+    }
+    f.write_str("}")
+}
+
+/// Shows an item or a key.
+pub(crate) struct AsItem<'a>(pub(crate) &'a Item);
+
+impl Display for AsItem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.0.iter().map(|(name, value)| (&**name, AsValue(value)));
+        write_map(f, entries.collect(), |value| value)
+    }
+}
+
+/// Shows the names of an expression.
+pub(crate) struct AsNames<'a>(pub(crate) &'a Map<'a, Str<'a>>);
+
+impl Display for AsNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.0.0.iter().map(|(key, name)| (&**key, name));
+        write_map(f, entries.collect(), |name| *name)
+    }
+}
+
+/// Shows the values of an expression.
+pub(crate) struct AsValues<'a>(pub(crate) &'a Map<'a, Attribute>);
+
+impl Display for AsValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.0.0.iter();
+        let entries = entries.map(|(key, attribute)| (&**key, AsValue(&attribute.value)));
+        write_map(f, entries.collect(), |value| value)
+    }
+}
+
+/// Shows a value: all fields that one can have, of which one is filled.
+struct AsValue<'a>(&'a Value);
+
+impl Display for AsValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const FIELDS: [&str; 16] = [
+            "s",
+            "n",
+            "b",
+            "iNT",
+            "dECIMAL",
+            "dOUBLE",
+            "sS",
+            "nS",
+            "bS",
+            "iNTSET",
+            "dECIMALSET",
+            "dOUBLESET",
+            "m",
+            "l",
+            "nULL",
+            "bOOL",
+        ];
+        f.write_str("AttributeValue(")?;
+        for (n, field) in FIELDS.iter().enumerate() {
+            let comma = if n == 0 { "" } else { ", " };
+            write!(f, "{comma}{field}=")?;
+            match *field == self.field() {
+                true => self.write_filled(f)?,
+                false => f.write_str("null")?,
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+impl AsValue<'_> {
+    const fn field(&self) -> &'static str {
+        match self.0 {
+            Value::S(_) => "s",
+            Value::N(_) => "n",
+            Value::B(_) => "b",
+            Value::Ss(_) => "sS",
+            Value::Ns(_) => "nS",
+            Value::Bs(_) => "bS",
+            Value::M(_) => "m",
+            Value::L(_) => "l",
+            Value::Null => "nULL",
+            Value::Bool(_) => "bOOL",
+        }
+    }
+
+    fn write_filled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::S(text) => f.write_str(text),
+            Value::N(number) => write!(f, "{number}"),
+            Value::B(bytes) => Buffer(bytes).fmt(f),
+            Value::Ss(set) => write_list(f, set.iter()),
+            Value::Ns(set) => write_list(f, set.iter()),
+            Value::Bs(set) => write_list(f, set.iter().map(|bytes| Buffer(bytes))),
+            Value::M(map) => AsItem(map).fmt(f),
+            Value::L(list) => write_list(f, list.iter().map(AsValue)),
+            Value::Null => f.write_str("true"),
+            Value::Bool(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// Shows bytes, of which Java tells the length only.
+struct Buffer<'a>(&'a [u8]);
+
+impl Display for Buffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.0.len();
+        write!(
+            f,
+            "java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_store::{Number, Set};
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_with_all_its_fields() {
+        let filled = |value: Value| {
+            let shown = AsValue(&value).to_string();
+            let fields = shown.strip_prefix("AttributeValue(").unwrap();
+            let fields = fields.strip_suffix(")").unwrap();
+            let filled: Vec<_> = fields
+                .split(", ")
+                .filter(|field| !field.ends_with("=null"))
+                .collect();
+            filled.join(", ")
+        };
+        assert_eq!(
+            AsValue(&Value::from("x")).to_string(),
+            "AttributeValue(s=x, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, \
+             iNTSET=null, dECIMALSET=null, dOUBLESET=null, m=null, l=null, nULL=null, bOOL=null)"
+        );
+        for (value, expected) in [
+            (Value::from(1), "n=1"),
+            (
+                Value::from(vec![1_u8, 2]),
+                "b=java.nio.HeapByteBuffer[pos=0 lim=2 cap=2]",
+            ),
+            (Value::from(false), "bOOL=false"),
+            (Value::Null, "nULL=true"),
+            (Value::L(vec![]), "l=[]"),
+            (Value::M(Item::new()), "m={}"),
+            (Value::Ns(Set::new([Number::from(1)]).unwrap()), "nS=[1]"),
+        ] {
+            assert_eq!(filled(value), expected);
+        }
+    }
+
+    #[test]
+    fn an_echo_is_cut_between_characters() {
+        assert_eq!(echo("short"), "short");
+        let long = "a".repeat(ECHO_BYTES_MAX - 1) + "é";
+        assert_eq!(echo(&long), "a".repeat(ECHO_BYTES_MAX - 1) + "...");
+        assert_eq!(echo("a".repeat(ECHO_BYTES_MAX)), "a".repeat(ECHO_BYTES_MAX));
+    }
+}

@@ -1,0 +1,8 @@
+//! JSON, read from the front and written to the back, without a tree in between.
+
+mod reader;
+mod scan;
+mod writer;
+
+pub(super) use reader::{Malformed, Reader, Token};
+pub(super) use writer::Writer;

@@ -1,0 +1,228 @@
+//! Writes JSON to the back of a buffer.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use floe_store::Number;
+
+use super::scan::plain_length;
+
+/// JSON that is being written. Commas come by themselves; brackets must be closed by who opens them.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    out: Vec<u8>,
+}
+
+impl Writer {
+    /// A writer with room for so many bytes.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self {
+            out: Vec::with_capacity(bytes),
+        }
+    }
+
+    /// What was written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
+    /// An object, the members of which the function writes.
+    pub(crate) fn object(&mut self, members: impl FnOnce(&mut Self)) {
+        self.begin_object();
+        members(self);
+        self.end_object();
+    }
+
+    /// An array, the elements of which the function writes.
+    pub(crate) fn array(&mut self, elements: impl FnOnce(&mut Self)) {
+        self.begin_array();
+        elements(self);
+        self.end_array();
+    }
+
+    /// The beginning of an object.
+    #[inline]
+    pub(crate) fn begin_object(&mut self) {
+        self.comma();
+        self.out.push(b'{');
+    }
+
+    /// The end of an object.
+    #[inline]
+    pub(crate) fn end_object(&mut self) {
+        self.out.push(b'}');
+    }
+
+    /// The beginning of an array.
+    #[inline]
+    pub(crate) fn begin_array(&mut self) {
+        self.comma();
+        self.out.push(b'[');
+    }
+
+    /// The end of an array.
+    #[inline]
+    pub(crate) fn end_array(&mut self) {
+        self.out.push(b']');
+    }
+
+    /// The name of the first member of an object, as it is written: with its quotes and its colon.
+    #[inline]
+    pub(crate) fn key(&mut self, written: &'static str) -> &mut Self {
+        self.out.extend_from_slice(written.as_bytes());
+        self
+    }
+
+    /// The name of a member; its value must follow.
+    pub(crate) fn name(&mut self, name: &str) -> &mut Self {
+        self.string(name);
+        self.out.push(b':');
+        self
+    }
+
+    /// A string.
+    pub(crate) fn string(&mut self, text: &str) {
+        self.comma();
+        self.out.push(b'"');
+        self.escape(text.as_bytes());
+        self.out.push(b'"');
+    }
+
+    /// A number of DynamoDB, as a string.
+    pub(crate) fn decimal(&mut self, number: Number) {
+        self.comma();
+        self.out.push(b'"');
+        // Writing to a vector cannot fail.
+        let written = number.write(&mut Utf8(&mut self.out));
+        debug_assert!(written.is_ok());
+        self.out.push(b'"');
+    }
+
+    /// Bytes, as a string in base 64.
+    pub(crate) fn base64(&mut self, bytes: &[u8]) {
+        self.comma();
+        self.out.push(b'"');
+        let start = self.out.len();
+        // Whole groups of three bytes become four letters; writing into a slice needs no second buffer.
+        self.out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+        let written = self
+            .out
+            .get_mut(start..)
+            .map(|room| STANDARD.encode_slice(bytes, room));
+        debug_assert!(matches!(written, Some(Ok(_))));
+        self.out.push(b'"');
+    }
+
+    /// A number, or what prints as one.
+    pub(crate) fn number(&mut self, number: impl std::fmt::Display) {
+        self.comma();
+        self.print(number);
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn bool(&mut self, value: bool) {
+        self.comma();
+        self.out
+            .extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn print(&mut self, value: impl std::fmt::Display) {
+        // Writing to a vector cannot fail, and what is printed here are numbers and names.
+        let printed = write!(Utf8(&mut self.out), "{value}");
+        debug_assert!(printed.is_ok());
+    }
+
+    /// A comma, if something came before in the same container.
+    #[inline]
+    fn comma(&mut self) {
+        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
+            self.out.push(b',');
+        }
+    }
+
+    fn escape(&mut self, mut bytes: &[u8]) {
+        loop {
+            let (plain, rest) = bytes.split_at(plain_length(bytes));
+            self.out.extend_from_slice(plain);
+            let Some((special, rest)) = rest.split_first() else {
+                return;
+            };
+            self.escape_byte(*special);
+            bytes = rest;
+        }
+    }
+
+    fn escape_byte(&mut self, byte: u8) {
+        let letter = match byte {
+            b'"' | b'\\' => byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            control => {
+                const HEX: [u8; 16] = *b"0123456789ABCDEF";
+                let digit = |n: u8| HEX.get(usize::from(n)).copied().unwrap_or(b'0');
+                let digits = [digit(control >> 4), digit(control & 15)];
+                self.out.extend_from_slice(b"\\u00");
+                self.out.extend_from_slice(&digits);
+                return;
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', letter]);
+    }
+}
+
+/// Lets text be printed into bytes.
+struct Utf8<'a>(&'a mut Vec<u8>);
+
+impl std::fmt::Write for Utf8<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Writer)) -> String {
+        let mut writer = Writer::default();
+        write(&mut writer);
+        String::from_utf8(writer.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn commas_stand_between_members_and_elements() {
+        let text = written(|w| {
+            w.object(|w| {
+                w.name("a").number(1.5);
+                w.name("b").array(|w| {
+                    w.string("x");
+                    w.bool(true);
+                    w.object(|_| {});
+                    w.array(|_| {});
+                });
+                w.name("c").object(|w| w.name("d").base64(&[0, 255, 1, 2]));
+                w.name("e").string("");
+                w.name("").string(":");
+                w.name("f").decimal(Number::from(7));
+            });
+        });
+        assert_eq!(
+            text,
+            r#"{"a":1.5,"b":["x",true,{},[]],"c":{"d":"AP8BAg=="},"e":"","":":","f":"7"}"#
+        );
+    }
+
+    #[test]
+    fn what_cannot_stand_in_a_string_is_escaped() {
+        let text = written(|w| w.string("a\"b\\c/\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}é😀"));
+        assert_eq!(
+            text,
+            "\"a\\\"b\\\\c/\\n\\r\\t\\b\\f\\u0001\\u001F\u{7f}é😀\""
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! The parameters that expressions have replaced, as clients still send them, made into expressions.
+//!
+//! `Expected` and the filters are conditions on attributes, one each, all of which must hold or one of them
+//! (`ConditionalOperator`). `AttributeUpdates` is an update, an action for each attribute.
+
+mod comparison;
+pub(crate) mod filter;
+mod updates;
+
+pub(crate) use comparison::Comparison;
+pub(crate) use updates::{AttributeValueUpdate, attribute_updates, without_expressions};
+
+use floe_store::Value;
+use floe_store::expr::{Condition, Path, Paths};
+use floe_store::limits::ATTRIBUTE_NAME_BYTES_MAX;
+use floe_store::op::{Faults, invalid};
+
+use super::read::{Map, Str, members};
+use super::refusal::{Refusal, Result};
+use super::value::Attribute;
+use super::value_fault::{Named, ValueFault, Voice};
+
+/// The fault of an `AttributesToGet` without names, or with too many.
+pub(crate) fn attributes_to_get_faults(faults: &mut Faults, names: Option<&[Str<'_>]>) {
+    const NAMES: std::ops::RangeInclusive<usize> = 1..=255;
+    if let Some(names) = names
+        && !NAMES.contains(&names.len())
+    {
+        let constraint = match names.is_empty() {
+            true => "Member must have length greater than or equal to 1",
+            false => "Member must have length less than or equal to 255",
+        };
+        let shown = format_args!("[{}]", names.join(", "));
+        faults.add(shown, "attributesToGet", constraint);
+    }
+}
+
+/// `AttributesToGet`: names of attributes, each once.
+pub(crate) fn attributes_to_get(names: &[Str<'_>]) -> Result<Paths> {
+    if names.iter().any(|name| name.is_empty()) {
+        return Err(Refusal::validation("Empty attribute name"));
+    }
+    if names
+        .iter()
+        .any(|name| name.len() > ATTRIBUTE_NAME_BYTES_MAX)
+    {
+        return Err(Refusal::from(invalid(
+            "Attribute name is too large, must be less than 65536 bytes",
+        )));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(repeated) = names.iter().find(|name| !seen.insert(&***name)) {
+        return Err(Refusal::validation(format!(
+            "One or more parameter values were invalid: Duplicate value in attribute name: {repeated}"
+        )));
+    }
+    Ok(Paths(
+        names.iter().map(|name| Path::attribute(&**name)).collect(),
+    ))
+}
+
+members! {
+    /// What an attribute must be for a write to happen.
+    ExpectedAttributeValue<'a> as "ExpectedAttributeValue" {
+        "Value" => value: Attribute,
+        "Exists" => exists: Flag,
+        "ComparisonOperator" => comparison_operator: Str<'a>,
+        "AttributeValueList" => attribute_value_list: Vec<Attribute>,
+    }
+}
+
+/// A flag that only the older layer of validation reads if it is written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'a> super::read::Read<'a> for Flag {
+    fn class() -> String {
+        bool::class()
+    }
+
+    fn read(reader: &mut super::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
+        reader.needs_older_layer |= reader.peek()? == super::json::Token::String;
+        bool::read(reader, place).map(Self)
+    }
+}
+
+/// How conditions are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Join {
+    And,
+    Or,
+}
+
+impl Join {
+    /// What a `ConditionalOperator` says of so many conditions.
+    pub(crate) fn of(
+        operator: Option<&str>,
+        conditions: usize,
+    ) -> std::result::Result<Self, &'static str> {
+        match (operator, conditions) {
+            (None, _) => Ok(Self::And),
+            (Some(_), 0) => Err("ConditionalOperator cannot be used without Filter or Expected"),
+            (Some(_), 1) => Err(
+                "ConditionalOperator can only be used when Filter or Expected has two or more elements",
+            ),
+            (Some("AND"), _) => Ok(Self::And),
+            (Some("OR"), _) => Ok(Self::Or),
+            (Some(_), _) => {
+                Err("Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]")
+            }
+        }
+    }
+
+    /// The conditions as one; `None` if there are none.
+    pub(crate) fn all(self, conditions: impl IntoIterator<Item = Condition>) -> Option<Condition> {
+        conditions.into_iter().reduce(match self {
+            Self::And => Condition::and,
+            Self::Or => Condition::or,
+        })
+    }
+}
+
+/// `Expected` and `ConditionalOperator`, as a condition.
+pub(crate) fn expected(
+    expected: Option<Map<'_, ExpectedAttributeValue<'_>>>,
+    operator: Option<&str>,
+    voice: Voice,
+) -> Result<Option<Condition>> {
+    let expected = expected.map(|expected| expected.0).unwrap_or_default();
+    let join = Join::of(operator, expected.len()).map_err(|message| voice.refuse(message))?;
+    for (name, condition) in &expected {
+        condition.check_values(name, voice)?;
+    }
+    let conditions = expected
+        .into_iter()
+        .map(|(name, condition)| condition.on(&name))
+        .collect::<floe_store::Result<Vec<_>>>();
+    let conditions = conditions.map_err(|error| voice.refuse_error(error))?;
+    Ok(join.all(conditions))
+}
+
+impl ExpectedAttributeValue<'_> {
+    fn check_values(&self, name: &str, voice: Voice) -> Result<()> {
+        if name.is_empty() {
+            return Err(voice.refuse_value(&ValueFault::EmptyName(Named::Attribute)));
+        }
+        let list = self.attribute_value_list.iter().flatten();
+        match self
+            .value
+            .iter()
+            .chain(list)
+            .find_map(|value| value.fault.as_ref())
+        {
+            None => Ok(()),
+            Some(fault) => Err(voice.refuse_value(fault)),
+        }
+    }
+
+    fn on(self, name: &str) -> floe_store::Result<Condition> {
+        let wrong = |message: &str| invalid(format_args!("{message} for Attribute: {name}"));
+        let exists = self.exists.map(|Flag(exists)| exists);
+        let path = || Path::attribute(name);
+        match (
+            self.comparison_operator,
+            self.value,
+            self.attribute_value_list,
+        ) {
+            (Some(_), ..) if exists.is_some() => Err(wrong(
+                "Exists and ComparisonOperator cannot be used together",
+            )),
+            (_, Some(_), Some(_)) => Err(wrong(
+                "Value and AttributeValueList cannot be used together",
+            )),
+            (Some(operator), value, list) => {
+                let values = values(value, list);
+                Ok(Comparison::expected(&operator, values, name)?.on(name))
+            }
+            (None, _, Some(_)) => Err(wrong(
+                "AttributeValueList can only be used with a ComparisonOperator",
+            )),
+            (None, Some(_), None) if exists == Some(false) => {
+                Err(wrong("Value cannot be used when Exists is false"))
+            }
+            (None, Some(value), None) => Ok(Condition::eq(path(), value.value)),
+            (None, None, None) => match exists {
+                Some(false) => Ok(Condition::attribute_not_exists(path())),
+                Some(true) => Err(wrong("Value must be provided when Exists is true")),
+                None => Err(wrong("Value must be provided when Exists is null")),
+            },
+        }
+    }
+}
+
+/// The values to compare with, `None` if there is no parameter for them.
+fn values(value: Option<Attribute>, list: Option<Vec<Attribute>>) -> Option<Vec<Value>> {
+    let values = list.or_else(|| value.map(|value| vec![value]))?;
+    Some(values.into_iter().map(|value| value.value).collect())
+}

@@ -1,0 +1,256 @@
+//! BatchGetItem.
+
+use floe_store::Engine;
+use floe_store::limits::BATCH_GET_ITEMS_MAX;
+use floe_store::op::{
+    self, BatchGetItem, BatchGetItemOutput, Faults, TABLE_NAMES_CONSTRAINT, is_name,
+    length_at_least, length_at_most,
+};
+
+use crate::wire::echo::echo;
+use crate::wire::expressions::{Parameters, Placeholders, check_unmixed};
+use crate::wire::json::Writer;
+use crate::wire::legacy::attributes_to_get;
+use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
+use crate::wire::read::{Map, Str, members, request, request_and_layer};
+use crate::wire::refusal::{Refusal, Result};
+use crate::wire::value::{Attributes, Layer};
+use crate::wire::value_fault::{Named, ValueFault};
+use crate::wire::write::{Split, room, write_consumed_list, write_item, write_items};
+
+members! {
+    Request<'a> as "BatchGetItemInput" {
+        "RequestItems" => request_items: Map<'a, KeysAndAttributes<'a>>,
+        "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
+    }
+}
+
+members! {
+    /// What to read from one table.
+    KeysAndAttributes<'a> as "KeysAndAttributes" {
+        "Keys" => keys: Vec<Attributes>,
+        "AttributesToGet" => attributes_to_get: Vec<Str<'a>>,
+        "ConsistentRead" => consistent_read: bool,
+        "ProjectionExpression" => projection_expression: Str<'a>,
+        "ExpressionAttributeNames" => expression_attribute_names: Map<'a, Str<'a>>,
+    }
+}
+
+/// Tables by name, and what to read from each.
+type Tables<'t, 'a> = &'t [(Str<'a>, KeysAndAttributes<'a>)];
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let (request, layer) = request_and_layer(body)?;
+    let mut names = GivenNames::default();
+    let operation = operation(request, layer, &mut names)?;
+    let mut output = engine.batch_get_item(operation).await?;
+    names.name_costs(&mut output.consumed);
+    write(&output, &names, body)
+}
+
+fn operation(request: Request<'_>, layer: Layer, names: &mut GivenNames) -> Result<BatchGetItem> {
+    check_members(&request)?;
+    let tables = request.request_items.map_or_else(Vec::new, |map| map.0);
+    check_names_filled(&tables, layer)?;
+    check_unmixed_over_tables(&tables)?;
+    let mut operation = BatchGetItem::new();
+    operation.return_capacity = return_capacity(request.return_consumed_capacity.as_deref());
+    for (name, table) in tables {
+        let request = keys_and_attributes(table, layer)?;
+        let name = names.plain(TableName::new(name));
+        if operation.requests.insert(name, request).is_some() {
+            return Err(Refusal::validation(
+                "the request names a table by its name and by its resource name",
+            ));
+        }
+    }
+    Ok(operation)
+}
+
+/// Some faults are told alone, whatever else there is.
+fn check_members(request: &Request<'_>) -> Result<()> {
+    let mut faults = Faults::new();
+    match &request.request_items {
+        None => faults.add_null("requestItems"),
+        Some(tables) => {
+            check_counts(&tables.0)?;
+            table_faults(&mut faults, &tables.0);
+        }
+    }
+    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
+    faults.into_result()?;
+    Ok(())
+}
+
+fn check_counts(tables: Tables<'_, '_>) -> Result<()> {
+    let mut faults = Faults::new();
+    let keys = |table: &KeysAndAttributes<'_>| table.keys.as_ref().map(Vec::len);
+    let largest = tables
+        .iter()
+        .find(|(_, table)| keys(table).is_some_and(|keys| keys > BATCH_GET_ITEMS_MAX));
+    if tables.is_empty() {
+        faults.add_unseen("RequestItems", length_at_least(1));
+    } else if let Some((name, _)) = tables.iter().find(|(_, table)| keys(table) == Some(0)) {
+        let path = format_args!("RequestItems.{name}.member.Keys");
+        faults.add_unseen(path, length_at_least(1));
+    } else if let Some((name, _)) = largest.filter(|_| are_names(tables)) {
+        let path = format_args!("RequestItems.{name}.member.Keys");
+        faults.add_unseen(path, length_at_most(BATCH_GET_ITEMS_MAX));
+    }
+    Ok(faults.into_result()?)
+}
+
+fn table_faults(faults: &mut Faults, tables: Tables<'_, '_>) {
+    if !are_names(tables) {
+        faults.add(tables_echo(tables), "requestItems", TABLE_NAMES_CONSTRAINT);
+    }
+    for (name, table) in tables {
+        if table.keys.is_none() {
+            faults.add_null(format_args!("requestItems.{name}.member.keys"));
+        }
+        if table.attributes_to_get.as_ref().is_some_and(Vec::is_empty) {
+            let path = format_args!("RequestItems.{name}.member.AttributesToGet");
+            faults.add_unseen(path, length_at_least(1));
+        }
+    }
+}
+
+/// Whether all tables have names that tables can have.
+fn are_names(tables: Tables<'_, '_>) -> bool {
+    let mut names = tables.iter();
+    names.all(|(name, _)| is_name(name) || is_name(&TableName::new(Str::Borrowed(name))))
+}
+
+/// Names of attributes come before everything else.
+fn check_names_filled(tables: Tables<'_, '_>, layer: Layer) -> Result<()> {
+    for (_, table) in tables {
+        let mut faults = table.keys.iter().flatten().map(|key| key.fault.as_ref());
+        let names = table.attributes_to_get.as_ref();
+        if faults.any(|fault| fault.is_some_and(ValueFault::is_nameless))
+            || names.is_some_and(|names| names.iter().any(|name| name.is_empty()))
+        {
+            return Err(Refusal::validation(
+                ValueFault::EmptyName(Named::Attribute).message(layer),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An expression for one table does not go with what expressions have replaced for another.
+fn check_unmixed_over_tables(tables: Tables<'_, '_>) -> Result<()> {
+    let given =
+        |is_given: fn(&KeysAndAttributes<'_>) -> bool| tables.iter().any(|(_, t)| is_given(t));
+    check_unmixed(
+        &[("AttributesToGet", given(|t| t.attributes_to_get.is_some()))],
+        &[(
+            "ProjectionExpression",
+            given(|t| t.projection_expression.is_some()),
+        )],
+    )
+}
+
+fn keys_and_attributes(
+    table: KeysAndAttributes<'_>,
+    layer: Layer,
+) -> Result<op::KeysAndAttributes> {
+    let parameters = Parameters {
+        replaced: &[],
+        expressions: &[(
+            "ProjectionExpression",
+            table.projection_expression.is_some(),
+        )],
+        names: table.expression_attribute_names.is_some(),
+        values: false,
+    };
+    parameters.check(layer)?;
+    let placeholders = Placeholders::new(table.expression_attribute_names, None, layer)?;
+    let mut parser = placeholders.parser();
+    let projection = match (&table.projection_expression, &table.attributes_to_get) {
+        (Some(text), _) => Some(parser.projection(text)?),
+        (None, Some(names)) => Some(attributes_to_get(names)?),
+        (None, None) => None,
+    };
+    parser.finish()?;
+    let mut keys = Vec::with_capacity(table.keys.as_ref().map_or(0, Vec::len));
+    for key in table.keys.unwrap_or_default() {
+        keys.push(key.sound(layer)?);
+    }
+    Ok(op::KeysAndAttributes {
+        keys,
+        projection,
+        consistent: table.consistent_read.unwrap_or(false),
+    })
+}
+
+fn write(output: &BatchGetItemOutput, names: &GivenNames, body: &str) -> Result<Vec<u8>> {
+    // What was not read is asked again in the words of the request, of which the operation keeps the meaning only.
+    let asked: Request<'_> = match output.unprocessed.is_empty() {
+        true => Request::default(),
+        false => request(body)?,
+    };
+    let asked = asked.request_items.map_or_else(Vec::new, |map| map.0);
+    let read = output.items.values().flatten();
+    let mut writer = Writer::with_capacity(256 + room(read));
+    writer.object(|w| {
+        w.name("Responses").object(|w| {
+            for (table, items) in &output.items {
+                write_items(w.name(names.given(table)), items);
+            }
+        });
+        w.name("UnprocessedKeys").object(|w| {
+            for (table, rest) in &output.unprocessed {
+                let table = names.given(table);
+                let asked = asked.iter().find(|(name, _)| name == table);
+                let asked = asked.map(|(_, asked)| asked);
+                write_table(w.name(table), asked, |w| write_items(w, &rest.keys));
+            }
+        });
+        write_consumed_list(w, &output.consumed, Split::Total);
+    });
+    Ok(writer.into_bytes())
+}
+
+/// What to read from a table: these keys, and what the request says besides.
+fn write_table(
+    w: &mut Writer,
+    table: Option<&KeysAndAttributes<'_>>,
+    write_keys: impl FnOnce(&mut Writer),
+) {
+    let attributes = table.and_then(|table| table.attributes_to_get.as_ref());
+    let names = table.and_then(|table| table.expression_attribute_names.as_ref());
+    w.object(|w| {
+        if let Some(attributes) = attributes {
+            w.name("AttributesToGet")
+                .array(|w| attributes.iter().for_each(|name| w.string(name)));
+        }
+        if let Some(consistent) = table.and_then(|table| table.consistent_read) {
+            w.name("ConsistentRead").bool(consistent);
+        }
+        if let Some(names) = names {
+            let names = names.0.iter();
+            w.name("ExpressionAttributeNames")
+                .object(|w| names.for_each(|(key, name)| w.name(key).string(name)));
+        }
+        write_keys(w.name("Keys"));
+        if let Some(text) = table.and_then(|table| table.projection_expression.as_ref()) {
+            w.name("ProjectionExpression").string(text);
+        }
+    });
+}
+
+/// What the request asks of its tables, as DynamoDB repeats it: as JSON, in the order of the names.
+fn tables_echo(tables: Tables<'_, '_>) -> String {
+    let mut sorted: Vec<_> = tables.iter().collect();
+    sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut writer = Writer::default();
+    writer.object(|w| {
+        for (name, table) in sorted {
+            let keys = table.keys.iter().flatten();
+            write_table(w.name(name), Some(table), |w| {
+                w.array(|w| keys.for_each(|key| write_item(w, &key.item)));
+            });
+        }
+    });
+    echo(String::from_utf8_lossy(&writer.into_bytes()))
+}

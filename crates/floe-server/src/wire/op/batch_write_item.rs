@@ -1,0 +1,272 @@
+//! BatchWriteItem.
+
+use std::fmt::{self, Display};
+
+use floe_store::Engine;
+use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
+use floe_store::op::{
+    BatchWrite, BatchWriteItem, BatchWriteItemOutput, Faults, TABLE_NAMES_CONSTRAINT,
+    WRITES_CONSTRAINT, is_name,
+};
+
+use crate::wire::echo::{AsItem, AsList, OrNull, echo};
+use crate::wire::json::Writer;
+use crate::wire::parameter::{
+    GivenNames, TableName, return_capacity, return_capacity_faults, return_collection,
+    return_collection_faults,
+};
+use crate::wire::read::{Map, Str, members, request};
+use crate::wire::refusal::{Refusal, Result};
+use crate::wire::value::{Attributes, Layer};
+use crate::wire::value_fault::{Named, ValueFault};
+use crate::wire::write::{Split, write_collections, write_consumed_list, write_item};
+
+members! {
+    Request<'a> as "BatchWriteItemInput" {
+        "RequestItems" => request_items: Map<'a, Vec<WriteRequest<'a>>>,
+        "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
+        "ReturnItemCollectionMetrics" => return_item_collection_metrics: Str<'a>,
+    }
+}
+
+members! {
+    /// One write: one of both.
+    WriteRequest<'a> as "WriteRequest" {
+        "PutRequest" => put_request: PutRequest<'a>,
+        "DeleteRequest" => delete_request: DeleteRequest<'a>,
+    }
+}
+
+members! {
+    /// Sets the whole item.
+    PutRequest<'a> as "PutRequest" {
+        "Item" => item: Attributes,
+    }
+}
+
+members! {
+    /// Removes an item.
+    DeleteRequest<'a> as "DeleteRequest" {
+        "Key" => key: Attributes,
+    }
+}
+
+/// Tables by name, and the writes to each.
+type Tables<'t, 'a> = &'t [(Str<'a>, Vec<WriteRequest<'a>>)];
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let mut names = GivenNames::default();
+    let operation = operation(request(body)?, &mut names)?;
+    let mut output = engine.batch_write_item(operation).await?;
+    names.name_costs(&mut output.consumed);
+    Ok(write(&output, &names))
+}
+
+fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<BatchWriteItem> {
+    check_members(&request)?;
+    let tables = request.request_items.map_or_else(Vec::new, |map| map.0);
+    check_names_filled(&tables)?;
+    let mut operation = BatchWriteItem::new();
+    operation.return_capacity = return_capacity(request.return_consumed_capacity.as_deref());
+    operation.return_collection =
+        return_collection(request.return_item_collection_metrics.as_deref());
+    for (name, writes) in tables {
+        // A table may be named twice, by its name and by its resource name.
+        let name = names.plain(TableName::new(name));
+        let requests = operation.requests.entry(name).or_default();
+        requests.append(&mut batch_writes(writes)?);
+    }
+    Ok(operation)
+}
+
+/// The first write that is refused is told, be it for what the engine finds.
+fn batch_writes(requests: Vec<WriteRequest<'_>>) -> Result<Vec<BatchWrite>> {
+    let mut writes: Vec<BatchWrite> = Vec::with_capacity(requests.len());
+    for request in requests {
+        match batch_write(request) {
+            Ok(write) => writes.push(write),
+            Err(refusal) => {
+                for write in &writes {
+                    write.validate()?;
+                }
+                return Err(refusal);
+            }
+        }
+    }
+    Ok(writes)
+}
+
+fn check_members(request: &Request<'_>) -> Result<()> {
+    let tables = request.request_items.as_ref().map(|tables| &*tables.0);
+    if tables.is_some_and(<[_]>::is_empty) {
+        return Err(Refusal::validation(
+            "The requestItems parameter is required for BatchWriteItem",
+        ));
+    }
+    let mut faults = Faults::new();
+    match tables {
+        None => faults.add_null("requestItems"),
+        Some(tables) => table_faults(&mut faults, tables),
+    }
+    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
+    return_collection_faults(
+        &mut faults,
+        request.return_item_collection_metrics.as_deref(),
+    );
+    faults.into_result()?;
+    check_table_names(tables.unwrap_or_default())
+}
+
+fn table_faults(faults: &mut Faults, tables: Tables<'_, '_>) {
+    let total: usize = tables.iter().map(|(_, writes)| writes.len()).sum();
+    if total > BATCH_WRITE_ITEMS_MAX || tables.iter().any(|(_, writes)| writes.is_empty()) {
+        faults.add(echo(AsTables(tables)), "requestItems", WRITES_CONSTRAINT);
+    }
+    for (name, writes) in tables {
+        for (at, write) in writes.iter().enumerate() {
+            let mut missing = |what: &str| {
+                let at = at + 1;
+                faults.add_null(format_args!(
+                    "requestItems.{name}.member.{at}.member.{what}"
+                ));
+            };
+            if write
+                .put_request
+                .as_ref()
+                .is_some_and(|put| put.item.is_none())
+            {
+                missing("putRequest.item");
+            }
+            if write
+                .delete_request
+                .as_ref()
+                .is_some_and(|delete| delete.key.is_none())
+            {
+                missing("deleteRequest.key");
+            }
+        }
+    }
+}
+
+/// Names of tables come after all other members, alone.
+fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
+    let is_table = |name: &Str<'_>| is_name(name) || is_name(&TableName::new(Str::Borrowed(name)));
+    let mut faults = Faults::new();
+    if !tables.iter().all(|(name, _)| is_table(name)) {
+        faults.add(
+            echo(AsTables(tables)),
+            "requestItems",
+            TABLE_NAMES_CONSTRAINT,
+        );
+    }
+    Ok(faults.into_result()?)
+}
+
+/// Names of attributes come before everything else in the items.
+fn check_names_filled(tables: Tables<'_, '_>) -> Result<()> {
+    let mut writes = tables.iter().flat_map(|(_, writes)| writes);
+    let is_nameless = |attributes: Option<&Attributes>| {
+        let fault = attributes.and_then(|attributes| attributes.fault.as_ref());
+        fault.is_some_and(ValueFault::is_nameless)
+    };
+    let found = writes.any(|write| {
+        is_nameless(write.put_request.as_ref().and_then(|put| put.item.as_ref()))
+            || is_nameless(
+                write
+                    .delete_request
+                    .as_ref()
+                    .and_then(|delete| delete.key.as_ref()),
+            )
+    });
+    match found {
+        true => Err(Refusal::validation(
+            ValueFault::EmptyName(Named::Attribute).message(Layer::Older),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn batch_write(write: WriteRequest<'_>) -> Result<BatchWrite> {
+    match (write.put_request, write.delete_request) {
+        (Some(put), None) => {
+            let item = put.item.unwrap_or_default().sound(Layer::Older)?;
+            Ok(BatchWrite::Put(item))
+        }
+        (None, Some(delete)) => {
+            let key = delete.key.unwrap_or_default().sound(Layer::Older)?;
+            Ok(BatchWrite::Delete(key))
+        }
+        // In these words, of all that there are.
+        (None, None) | (Some(_), Some(_)) => Err(Refusal::validation(
+            ValueFault::Several.message(Layer::Older),
+        )),
+    }
+}
+
+fn write(output: &BatchWriteItemOutput, names: &GivenNames) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(256);
+    writer.object(|w| {
+        w.name("UnprocessedItems").object(|w| {
+            for (table, writes) in &output.unprocessed {
+                w.name(names.given(table))
+                    .array(|w| writes.iter().for_each(|write| write_request(w, write)));
+            }
+        });
+        write_collections(w, &output.collections, names);
+        write_consumed_list(w, &output.consumed, Split::Total);
+    });
+    writer.into_bytes()
+}
+
+fn write_request(w: &mut Writer, write: &BatchWrite) {
+    w.object(|w| match write {
+        BatchWrite::Put(item) => w
+            .name("PutRequest")
+            .object(|w| write_item(w.name("Item"), item)),
+        BatchWrite::Delete(key) => w
+            .name("DeleteRequest")
+            .object(|w| write_item(w.name("Key"), key)),
+    });
+}
+
+/// Shows the writes of a request.
+struct AsTables<'t, 'a>(Tables<'t, 'a>);
+
+impl Display for AsTables<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sorted: Vec<_> = self.0.iter().collect();
+        sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        f.write_str("{")?;
+        for (n, (name, writes)) in sorted.into_iter().enumerate() {
+            let comma = if n == 0 { "" } else { ", " };
+            write!(f, "{comma}{name}={}", AsList(writes))?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl Display for WriteRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (put, delete) = (self.put_request.as_ref(), self.delete_request.as_ref());
+        write!(
+            f,
+            "WriteRequest(putRequest={}, deleteRequest={})",
+            OrNull(put),
+            OrNull(delete)
+        )
+    }
+}
+
+impl Display for PutRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let item = OrNull(self.item.as_ref().map(|item| AsItem(&item.item)));
+        write!(f, "PutRequest(item={item}, workloadProfileName=null)")
+    }
+}
+
+impl Display for DeleteRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = OrNull(self.key.as_ref().map(|key| AsItem(&key.item)));
+        write!(f, "DeleteRequest(key={key}, workloadProfileName=null)")
+    }
+}

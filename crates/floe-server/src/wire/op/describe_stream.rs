@@ -1,0 +1,139 @@
+//! DescribeStream.
+
+use floe_store::Engine;
+use floe_store::limits::{DESCRIBE_STREAM_SHARDS_MAX, SHARD_ID_CHARS};
+use floe_store::op::{DescribeStream, Faults, Shard, StreamDescription, StreamStatus};
+
+use crate::wire::json::Writer;
+use crate::wire::parameter::{limit, limit_faults};
+use crate::wire::read::{Str, members, request};
+use crate::wire::refusal::Result;
+use crate::wire::write::write_moment;
+
+members! {
+    Request<'a> as "DescribeStreamInput" {
+        "StreamArn" => stream_arn: Str<'a>,
+        "Limit" => limit: i32,
+        "ExclusiveStartShardId" => exclusive_start_shard_id: Str<'a>,
+        "ShardFilter" => shard_filter: ShardFilter<'a>,
+    }
+}
+
+members! {
+    /// Which shards are wanted: so far only the children of one.
+    ShardFilter<'a> as "ShardFilter" {
+        "Type" => kind: Str<'a>,
+        "ShardId" => shard_id: Str<'a>,
+    }
+}
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let request: Request<'_> = request(body)?;
+    check_members(&request)?;
+    let parent = request.shard_filter.and_then(|filter| filter.shard_id);
+    let operation = DescribeStream {
+        stream_arn: request.stream_arn.unwrap_or_default().into_owned(),
+        start_after: request.exclusive_start_shard_id.map(Str::into_owned),
+        limit: limit(request.limit),
+    };
+    let output = match parent {
+        None => engine.describe_stream(operation).await?,
+        Some(parent) => describe_children(engine, operation, &parent).await?,
+    };
+    Ok(write(&output))
+}
+
+fn check_members(request: &Request<'_>) -> Result<()> {
+    let mut faults = Faults::new();
+    if request.stream_arn.is_none() {
+        faults.add_null("streamArn");
+    }
+    limit_faults(&mut faults, request.limit, DESCRIBE_STREAM_SHARDS_MAX);
+    if let Some(shard) = &request.exclusive_start_shard_id {
+        faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
+    }
+    if let Some(filter) = &request.shard_filter {
+        if let Some(word) = &filter.kind {
+            faults.one_of(word, "shardFilter.type", &["CHILD_SHARDS"]);
+        }
+        if let Some(shard) = &filter.shard_id {
+            faults.length(shard, "shardFilter.shardId", SHARD_ID_CHARS);
+        }
+    }
+    Ok(faults.into_result()?)
+}
+
+/// The stream with those of its shards that follow the parent, looked for among all.
+async fn describe_children(
+    engine: &dyn Engine,
+    mut operation: DescribeStream,
+    parent: &str,
+) -> Result<StreamDescription> {
+    let limit = operation.limit.take().unwrap_or(DESCRIBE_STREAM_SHARDS_MAX);
+    let mut children = Vec::new();
+    loop {
+        let mut page = engine.describe_stream(operation.clone()).await?;
+        page.shards
+            .retain(|shard| shard.parent_id.as_deref() == Some(parent));
+        children.append(&mut page.shards);
+        if page.last_shard_id.is_none() || children.len() > limit {
+            let more = children.len() > limit;
+            children.truncate(limit);
+            page.last_shard_id = children.last().filter(|_| more).map(|last| last.id.clone());
+            page.shards = children;
+            return Ok(page);
+        }
+        operation.start_after = page.last_shard_id;
+    }
+}
+
+fn write(stream: &StreamDescription) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(1024);
+    writer.object(|w| {
+        w.name("StreamDescription")
+            .object(|w| write_description(w, stream));
+    });
+    writer.into_bytes()
+}
+
+fn write_description(w: &mut Writer, stream: &StreamDescription) {
+    w.name("StreamArn").string(&stream.arn);
+    w.name("StreamLabel").string(&stream.label);
+    w.name("StreamStatus").string(match stream.status {
+        StreamStatus::Enabled => "ENABLED",
+        StreamStatus::Disabled => "DISABLED",
+    });
+    w.name("StreamViewType").string(stream.view.as_str());
+    w.name("CreationRequestDateTime");
+    write_moment(w, stream.created);
+    w.name("TableName").string(&stream.table_name);
+    w.name("KeySchema").array(|w| {
+        for element in &stream.key_schema {
+            w.object(|w| {
+                w.name("AttributeName").string(&element.name);
+                w.name("KeyType").string(element.role.as_str());
+            });
+        }
+    });
+    w.name("Shards")
+        .array(|w| stream.shards.iter().for_each(|shard| write_shard(w, shard)));
+    if let Some(id) = &stream.last_shard_id {
+        w.name("LastEvaluatedShardId").string(id);
+    }
+}
+
+fn write_shard(w: &mut Writer, shard: &Shard) {
+    w.object(|w| {
+        w.name("ShardId").string(&shard.id);
+        w.name("SequenceNumberRange").object(|w| {
+            w.name("StartingSequenceNumber")
+                .string(&shard.starting_sequence);
+            if let Some(last) = &shard.ending_sequence {
+                w.name("EndingSequenceNumber").string(last);
+            }
+        });
+        if let Some(parent) = &shard.parent_id {
+            w.name("ParentShardId").string(parent);
+        }
+    });
+}

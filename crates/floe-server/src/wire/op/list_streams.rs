@@ -1,0 +1,57 @@
+//! ListStreams.
+
+use floe_store::Engine;
+use floe_store::limits::LIST_STREAMS_MAX;
+use floe_store::op::{Faults, ListStreams, ListStreamsOutput};
+
+use crate::wire::json::Writer;
+use crate::wire::parameter::{TableName, limit, limit_faults};
+use crate::wire::read::{Str, members, request};
+use crate::wire::refusal::Result;
+
+members! {
+    Request<'a> as "ListStreamsInput" {
+        "TableName" => table_name: TableName<'a>,
+        "Limit" => limit: i32,
+        "ExclusiveStartStreamArn" => exclusive_start_stream_arn: Str<'a>,
+    }
+}
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let operation = operation(request(body)?)?;
+    let output = engine.list_streams(operation).await?;
+    Ok(write(&output))
+}
+
+fn operation(request: Request<'_>) -> Result<ListStreams> {
+    let mut faults = Faults::new();
+    if let Some(name) = &request.table_name {
+        faults.table_name_by_pattern(name);
+    }
+    limit_faults(&mut faults, request.limit, LIST_STREAMS_MAX);
+    faults.into_result()?;
+    Ok(ListStreams {
+        table_name: request.table_name.map(String::from),
+        start_after: request.exclusive_start_stream_arn.map(Str::into_owned),
+        limit: limit(request.limit),
+    })
+}
+
+fn write(output: &ListStreamsOutput) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(512);
+    writer.object(|w| {
+        w.name("Streams").array(|w| {
+            for stream in &output.streams {
+                w.object(|w| {
+                    w.name("StreamArn").string(&stream.arn);
+                    w.name("TableName").string(&stream.table_name);
+                    w.name("StreamLabel").string(&stream.label);
+                });
+            }
+        });
+        if let Some(arn) = &output.last_arn {
+            w.name("LastEvaluatedStreamArn").string(arn);
+        }
+    });
+    writer.into_bytes()
+}

@@ -1,0 +1,42 @@
+//! ListTagsOfResource.
+
+use floe_store::Engine;
+use floe_store::table::TableDescription;
+
+use super::tag_resource::missing_resource;
+use crate::wire::json::Writer;
+use crate::wire::read::{Str, members, request};
+use crate::wire::refusal::Result;
+use crate::wire::table::name;
+
+members! {
+    Request<'a> as "ListTagsOfResourceInput" {
+        "ResourceArn" => resource_arn: Str<'a>,
+        // A table has no more tags than fit on one page.
+        "NextToken" => next_token: Str<'a>,
+    }
+}
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let request: Request<'_> = request(body)?;
+    let arn = request.resource_arn.as_deref();
+    let name = name::of_resource(engine, arn)?;
+    let table = engine.describe_table(name).await;
+    let table = table.map_err(|error| missing_resource(error, arn.unwrap_or_default()))?;
+    Ok(write(&table))
+}
+
+fn write(table: &TableDescription) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(256);
+    writer.object(|w| {
+        w.name("Tags").array(|w| {
+            for (key, value) in &table.definition.tags {
+                w.object(|w| {
+                    w.name("Key").string(key);
+                    w.name("Value").string(value);
+                });
+            }
+        });
+    });
+    writer.into_bytes()
+}

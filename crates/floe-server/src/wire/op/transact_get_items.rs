@@ -1,0 +1,176 @@
+//! TransactGetItems.
+
+use std::fmt::{self, Display};
+
+use floe_store::Engine;
+use floe_store::limits::TRANSACT_ITEMS_MAX;
+use floe_store::op::{
+    Faults, TransactGet, TransactGetItems, TransactGetItemsOutput, length_at_most,
+};
+
+use crate::wire::echo::{AsItem, AsList, AsNames, OrNull, echo};
+use crate::wire::expressions::Placeholders;
+use crate::wire::json::Writer;
+use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
+use crate::wire::read::{Map, Str, members, request};
+use crate::wire::refusal::Result;
+use crate::wire::value::{Attributes, Layer};
+use crate::wire::value_fault::{Voice, first_fault};
+use crate::wire::write::{Split, room, write_consumed_list, write_item_hashed};
+
+members! {
+    Request<'a> as "TransactGetItemsInput" {
+        "TransactItems" => transact_items: Vec<TransactGetItem<'a>>,
+        "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
+    }
+}
+
+members! {
+    /// One item to read.
+    TransactGetItem<'a> as "TransactGetItem" {
+        "Get" => get: Get<'a>,
+    }
+}
+
+members! {
+    /// Which item, and what of it.
+    Get<'a> as "Get" {
+        "Key" => key: Attributes,
+        "TableName" => table_name: TableName<'a>,
+        "ProjectionExpression" => projection_expression: Str<'a>,
+        "ExpressionAttributeNames" => expression_attribute_names: Map<'a, Str<'a>>,
+    }
+}
+
+pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let mut names = GivenNames::default();
+    let operation = operation(request(body)?, &mut names)?;
+    let mut output = engine.transact_get_items(operation).await?;
+    names.name_costs(&mut output.consumed);
+    Ok(write(&output))
+}
+
+fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGetItems> {
+    check_members(&request)?;
+    let items = request.transact_items.unwrap_or_default();
+    let gets: Vec<_> = items.into_iter().filter_map(|item| item.get).collect();
+    check_table_names(&gets)?;
+    let faults = gets
+        .iter()
+        .filter_map(|get| get.key.as_ref()?.fault.as_ref());
+    if let Some(fault) = first_fault(faults) {
+        return Err(Voice::from(Layer::Older).refuse_value(fault));
+    }
+    let gets: Result<Vec<_>> = gets
+        .into_iter()
+        .map(|get| transact_get(get, names))
+        .collect();
+    Ok(TransactGetItems {
+        gets: gets?,
+        return_capacity: return_capacity(request.return_consumed_capacity.as_deref()),
+    })
+}
+
+/// What is missing is told together with a word that is none; else the number of items comes before the word.
+fn check_members(request: &Request<'_>) -> Result<()> {
+    let mut faults = Faults::new();
+    match &request.transact_items {
+        None => faults.add_null("transactItems"),
+        Some(items) => {
+            for (at, item) in items.iter().enumerate() {
+                item_faults(&mut faults, at + 1, item.get.as_ref());
+            }
+            if faults.is_empty() {
+                check_count(items)?;
+            }
+        }
+    }
+    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
+    Ok(faults.into_result()?)
+}
+
+fn item_faults(faults: &mut Faults, at: usize, get: Option<&Get<'_>>) {
+    let Some(get) = get else {
+        return faults.add_null(format_args!("transactItems.{at}.member.get"));
+    };
+    if get.key.is_none() {
+        faults.add_null(format_args!("transactItems.{at}.member.get.key"));
+    }
+    if get.table_name.is_none() {
+        faults.add_null(format_args!("transactItems.{at}.member.get.tableName"));
+    }
+}
+
+/// Too few are found by the operation.
+fn check_count(items: &[TransactGetItem<'_>]) -> Result<()> {
+    if items.is_empty() {
+        TransactGetItems::default().validate()?;
+    }
+    let mut faults = Faults::new();
+    if items.len() > TRANSACT_ITEMS_MAX {
+        let constraint = length_at_most(TRANSACT_ITEMS_MAX);
+        faults.add(echo(AsList(items)), "transactItems", constraint);
+    }
+    Ok(faults.into_result()?)
+}
+
+fn check_table_names(gets: &[Get<'_>]) -> Result<()> {
+    let mut faults = Faults::new();
+    for (at, get) in gets.iter().enumerate() {
+        let path = format_args!("transactItems.{}.member.get.tableName", at + 1);
+        faults.table_name_at(get.table_name.as_deref().unwrap_or_default(), path);
+    }
+    Ok(faults.into_result()?)
+}
+
+fn transact_get(get: Get<'_>, names: &mut GivenNames) -> Result<TransactGet> {
+    let key = get.key.unwrap_or_default().sound(Layer::Older)?;
+    let placeholders = Placeholders::new(get.expression_attribute_names, None, Layer::Older)?;
+    let mut parser = placeholders.parser();
+    let projection = match &get.projection_expression {
+        Some(text) => Some(parser.projection(text)?),
+        None => None,
+    };
+    parser.finish()?;
+    Ok(TransactGet {
+        projection,
+        ..TransactGet::new(names.plain(get.table_name.unwrap_or_default()), key)
+    })
+}
+
+fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(256 + room(output.items.iter().flatten()));
+    writer.object(|w| {
+        w.name("Responses").array(|w| {
+            for item in &output.items {
+                w.object(|w| {
+                    if let Some(item) = item {
+                        write_item_hashed(w.name("Item"), item);
+                    }
+                });
+            }
+        });
+        write_consumed_list(w, &output.consumed, Split::Read);
+    });
+    writer.into_bytes()
+}
+
+impl Display for TransactGetItem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TransactGetItem(get={})", OrNull(self.get.as_ref()))
+    }
+}
+
+impl Display for Get<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = OrNull(self.key.as_ref().map(|key| AsItem(&key.item)));
+        let table = OrNull(self.table_name.as_deref());
+        let projection = OrNull(self.projection_expression.as_deref());
+        let names = OrNull(self.expression_attribute_names.as_ref().map(AsNames));
+        write!(
+            f,
+            "Get(key={key}, tableName={table}, projectionExpression={projection}, \
+             expressionAttributeNames={names}, workloadProfileName=null)"
+        )
+    }
+}

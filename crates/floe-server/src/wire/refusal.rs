@@ -1,0 +1,131 @@
+//! Why a call is refused, and how that is told.
+//!
+//! The names of the errors carry the part of DynamoDB that refuses: the framework before the service
+//! (`com.amazon.coral.service`), its validation (`com.amazon.coral.validate`), the service itself.
+
+use floe_store::error::CancellationCode;
+use floe_store::{CancellationReason, Error};
+
+use super::json::{Malformed, Writer};
+use super::write::{write_item, write_item_hashed};
+
+/// The service itself, which refuses.
+const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
+
+/// Why a call is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// There is no such operation.
+    UnknownOperation,
+    /// The body is not JSON, or a member of it is of another type than it must be. The words say what was found.
+    Serialization(Option<String>),
+    /// There is no table of that name, as the operations on backups tell it.
+    TableNotFound(String),
+    /// The operation was refused or failed.
+    Store(Error),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Refusal>;
+
+impl Refusal {
+    /// The body is of another shape than it must be.
+    pub(crate) fn shape(message: impl Into<String>) -> Self {
+        Self::Serialization(Some(message.into()))
+    }
+
+    /// A parameter is wrong.
+    pub(crate) fn validation(message: impl Into<String>) -> Self {
+        Self::Store(Error::validation(message))
+    }
+
+    /// The status of HTTP.
+    pub(crate) const fn status(&self) -> u16 {
+        match self {
+            Self::Store(Error::Internal(_) | Error::OutcomeUnknown(_) | Error::Storage(_)) => 500,
+            _ => 400,
+        }
+    }
+
+    /// The answer that tells it.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(256);
+        writer.object(|w| match self {
+            Self::UnknownOperation => {
+                write_type(w, "com.amazon.coral.service", "UnknownOperationException");
+            }
+            Self::Serialization(message) => {
+                write_type(w, "com.amazon.coral.service", "SerializationException");
+                if let Some(message) = message {
+                    w.name("Message").string(message);
+                }
+            }
+            Self::TableNotFound(name) => {
+                write_type(w, SERVICE, "TableNotFoundException");
+                w.name("message")
+                    .string(&format!("Table not found: {name}"));
+            }
+            Self::Store(error) => write_error(w, error),
+        });
+        writer.into_bytes()
+    }
+}
+
+fn write_type(w: &mut Writer, namespace: &str, code: &str) {
+    w.name("__type").string(&format!("{namespace}#{code}"));
+}
+
+fn write_error(w: &mut Writer, error: &Error) {
+    let namespace = match error {
+        Error::Validation(_) | Error::Unsupported(_) | Error::Throttling(_) => {
+            "com.amazon.coral.validate"
+        }
+        Error::AccessDenied(_) => "com.amazon.coral.service",
+        _ => SERVICE,
+    };
+    write_type(w, namespace, error.code());
+    // The errors of transactions are declared with a capital letter, as the framework writes its own.
+    let name = match error {
+        Error::TransactionCanceled { .. }
+        | Error::TransactionInProgress
+        | Error::IdempotentParameterMismatch
+        | Error::AccessDenied(_) => "Message",
+        _ => "message",
+    };
+    w.name(name).string(&error.to_string());
+    match error {
+        Error::TransactionCanceled { reasons } => {
+            w.name("CancellationReasons")
+                .array(|w| reasons.iter().for_each(|reason| write_reason(w, reason)));
+        }
+        Error::ConditionalCheckFailed { item: Some(item) } => {
+            write_item(w.name("Item"), item);
+        }
+        _ => {}
+    }
+}
+
+fn write_reason(w: &mut Writer, reason: &CancellationReason) {
+    w.object(|w| {
+        if let Some(item) = &reason.item {
+            write_item_hashed(w.name("Item"), item);
+        }
+        w.name("Code").string(reason.code.as_str());
+        if reason.code != CancellationCode::None
+            && let Some(message) = &reason.message
+        {
+            w.name("Message").string(message);
+        }
+    });
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(_: Malformed) -> Self {
+        Self::Serialization(None)
+    }
+}

@@ -1,0 +1,275 @@
+//! Writes the description of a table, as all operations on tables answer it.
+
+use floe_store::op::KeySchemaElement;
+use floe_store::table::{
+    Billing, Encryption, IndexDef, IndexDescription, IndexKind, KeyKind, KeySchema,
+    OnDemandThroughput, Projection, Scaling, TableDescription, TableHistory, TableStatus,
+    Throughput,
+};
+use floe_store::{Name, TableDef, Timestamp};
+
+use crate::wire::json::Writer;
+
+/// When in the life of a table it is described, on which depends what is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It is being made: what it takes at once is told only if it was asked for.
+    Creation,
+    /// It is there at this moment.
+    Life(Timestamp),
+    /// It is being removed: its key and its indexes are not told.
+    Deletion,
+}
+
+/// The description of a table as the only member of an answer.
+pub(crate) fn answer(member: &str, table: &TableDescription, moment: Moment) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(1024);
+    writer.object(|w| write(w.name(member), table, moment));
+    writer.into_bytes()
+}
+
+/// A moment, in seconds with decimals.
+pub(crate) fn write_time(w: &mut Writer, time: Timestamp) {
+    let (seconds, millis) = (time.as_secs(), time.as_millis() % 1000);
+    match millis {
+        0 => w.number(format_args!("{seconds}.0")),
+        _ => {
+            let decimals = format!("{millis:03}");
+            w.number(format_args!("{seconds}.{}", decimals.trim_end_matches('0')));
+        }
+    }
+}
+
+fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
+    let definition = &table.definition;
+    w.object(|w| {
+        if moment != Moment::Deletion {
+            write_definitions(w, definition);
+            write_key(w, &definition.key);
+            write_time(w.name("CreationDateTime"), table.created);
+            write_indexes(w, table, IndexKind::Local, moment);
+            write_indexes(w, table, IndexKind::Global, moment);
+        }
+        w.name("TableName").string(&definition.name);
+        w.name("TableStatus").string(table.status.as_str());
+        w.name("TableSizeBytes").number(table.size_bytes);
+        w.name("ItemCount").number(table.item_count);
+        w.name("TableArn").string(&table.arn);
+        w.name("TableId").string(&table.id);
+        write_billing(w, definition.billing, &table.history, moment);
+        write_scaling(w, &definition.scaling, definition.billing, moment);
+        write_stream(w, table);
+        write_class(w, definition, &table.history);
+        if let Some(encryption) = &definition.encryption {
+            write_encryption(w, encryption, &table.arn);
+        }
+        w.name("DeletionProtectionEnabled")
+            .bool(definition.deletion_protection);
+    });
+}
+
+/// Sorted by name, as DynamoDB lists them.
+fn write_definitions(w: &mut Writer, table: &TableDef) {
+    let keys = std::iter::once(&table.key).chain(table.indexes.iter().map(|index| &index.key));
+    let mut attributes: Vec<(&Name, KeyKind)> = keys
+        .flat_map(KeySchema::attributes)
+        .map(|attribute| (&attribute.name, attribute.kind))
+        .collect();
+    attributes.sort_unstable();
+    attributes.dedup();
+    w.name("AttributeDefinitions").array(|w| {
+        for (name, kind) in attributes {
+            w.object(|w| {
+                w.name("AttributeName").string(name);
+                w.name("AttributeType").string(kind.as_str());
+            });
+        }
+    });
+}
+
+fn write_key(w: &mut Writer, key: &KeySchema) {
+    w.name("KeySchema").array(|w| {
+        for KeySchemaElement { name, role } in key.elements() {
+            w.object(|w| {
+                w.name("AttributeName").string(&name);
+                w.name("KeyType").string(role.as_str());
+            });
+        }
+    });
+}
+
+/// A table that was ever paid for by the request says so for good.
+fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, moment: Moment) {
+    let (mode, throughput) = match billing {
+        Billing::OnDemand => ("PAY_PER_REQUEST", NONE),
+        Billing::Provisioned(throughput) => ("PROVISIONED", throughput),
+    };
+    w.name("ProvisionedThroughput").object(|w| {
+        for (member, change) in [
+            ("LastIncreaseDateTime", history.increase),
+            ("LastDecreaseDateTime", history.decrease),
+        ] {
+            if let Some(change) = change {
+                write_time(w.name(member), change);
+            }
+        }
+        let decreases = match moment {
+            Moment::Life(now) => history.decreases_on(now),
+            Moment::Creation | Moment::Deletion => 0,
+        };
+        w.name("NumberOfDecreasesToday").number(decreases);
+        write_units(w, throughput);
+    });
+    if billing != Billing::OnDemand && history.on_demand.is_none() {
+        return;
+    }
+    for (member, mode_member) in [
+        ("BillingModeSummary", "BillingMode"),
+        ("TableThroughputModeSummary", "TableThroughputMode"),
+    ] {
+        w.name(member).object(|w| {
+            w.name(mode_member).string(mode);
+            if let Some(since) = history.on_demand
+                && moment != Moment::Creation
+            {
+                write_time(w.name("LastUpdateToPayPerRequestDateTime"), since);
+            }
+        });
+    }
+}
+
+/// What is told of reserved throughput where there is none.
+const NONE: Throughput = Throughput { read: 0, write: 0 };
+
+fn write_units(w: &mut Writer, throughput: Throughput) {
+    w.name("ReadCapacityUnits").number(throughput.read);
+    w.name("WriteCapacityUnits").number(throughput.write);
+}
+
+fn write_scaling(w: &mut Writer, scaling: &Scaling, billing: Billing, moment: Moment) {
+    let OnDemandThroughput {
+        read_max,
+        write_max,
+    } = scaling.on_demand;
+    if read_max.is_some() || write_max.is_some() {
+        w.name("OnDemandThroughput").object(|w| {
+            for (member, limit) in [
+                ("MaxReadRequestUnits", read_max),
+                ("MaxWriteRequestUnits", write_max),
+            ] {
+                if let Some(limit) = limit {
+                    w.name(member).number(limit);
+                }
+            }
+        });
+    }
+    let status = match moment {
+        Moment::Life(_) => "ACTIVE",
+        Moment::Creation if scaling.warm.is_some() => "UPDATING",
+        Moment::Creation | Moment::Deletion => return,
+    };
+    let warm = scaling.warm_throughput(billing);
+    w.name("WarmThroughput").object(|w| {
+        w.name("ReadUnitsPerSecond").number(warm.read);
+        w.name("WriteUnitsPerSecond").number(warm.write);
+        w.name("Status").string(status);
+    });
+}
+
+fn write_indexes(w: &mut Writer, table: &TableDescription, kind: IndexKind, moment: Moment) {
+    let described = table.definition.indexes.iter().zip(&table.indexes);
+    let mut indexes = described.filter(|(index, _)| index.kind == kind).peekable();
+    if indexes.peek().is_none() {
+        return;
+    }
+    let member = match kind {
+        IndexKind::Local => "LocalSecondaryIndexes",
+        IndexKind::Global => "GlobalSecondaryIndexes",
+    };
+    w.name(member).array(|w| {
+        for (index, description) in indexes {
+            write_index(w, index, description, moment);
+        }
+    });
+}
+
+fn write_index(w: &mut Writer, index: &IndexDef, description: &IndexDescription, moment: Moment) {
+    w.object(|w| {
+        w.name("IndexName").string(&index.name);
+        write_key(w, &index.key);
+        write_projection(w, &index.projection);
+        if index.kind == IndexKind::Global {
+            w.name("IndexStatus").string(description.status.as_str());
+            // An index that is made with its table has nothing to be filled from.
+            if description.status == TableStatus::Creating && moment != Moment::Creation {
+                w.name("Backfilling").bool(description.backfilling);
+            }
+            w.name("ProvisionedThroughput").object(|w| {
+                w.name("NumberOfDecreasesToday").number(0);
+                write_units(w, index.throughput.unwrap_or(NONE));
+            });
+            write_scaling(w, &index.scaling, index.billing(), moment);
+        }
+        w.name("IndexSizeBytes").number(description.size_bytes);
+        w.name("ItemCount").number(description.item_count);
+        w.name("IndexArn").string(&description.arn);
+    });
+}
+
+fn write_projection(w: &mut Writer, projection: &Projection) {
+    w.name("Projection").object(|w| {
+        let w = w.name("ProjectionType");
+        match projection {
+            Projection::All => w.string("ALL"),
+            Projection::KeysOnly => w.string("KEYS_ONLY"),
+            Projection::Include(names) => {
+                w.string("INCLUDE");
+                w.name("NonKeyAttributes")
+                    .array(|w| names.iter().for_each(|name| w.string(name)));
+            }
+        }
+    });
+}
+
+fn write_stream(w: &mut Writer, table: &TableDescription) {
+    if let Some(view) = table.definition.stream {
+        w.name("StreamSpecification").object(|w| {
+            w.name("StreamEnabled").bool(true);
+            w.name("StreamViewType").string(view.as_str());
+        });
+    }
+    if let Some(stream) = &table.latest_stream {
+        w.name("LatestStreamLabel").string(&stream.label);
+        w.name("LatestStreamArn").string(&stream.arn);
+    }
+}
+
+fn write_class(w: &mut Writer, table: &TableDef, history: &TableHistory) {
+    let Some(class) = table.class else { return };
+    w.name("TableClassSummary").object(|w| {
+        w.name("TableClass").string(class.as_str());
+        if let Some(change) = history.class {
+            write_time(w.name("LastUpdateDateTime"), change);
+        }
+    });
+}
+
+/// Nothing is encrypted here: the key is told as it was asked for, in the form of a resource name.
+fn write_encryption(w: &mut Writer, encryption: &Encryption, table_arn: &str) {
+    // What AWS manages for the account has an id of its own in each; here it is the same everywhere.
+    const MANAGED_KEY: &str = "00000000-0000-4000-8000-000000000000";
+    let mut parts = table_arn.split(':').skip(3);
+    let (region, account) = (parts.next(), parts.next());
+    let (region, account) = (region.unwrap_or_default(), account.unwrap_or_default());
+    let key = encryption.key.as_deref().unwrap_or(MANAGED_KEY);
+    let key = match key.split_once(':').map_or(key, |(prefix, _)| prefix) {
+        "arn" => key.to_owned(),
+        key if key.starts_with("alias/") => format!("arn:aws:kms:{region}:{account}:{key}"),
+        key => format!("arn:aws:kms:{region}:{account}:key/{key}"),
+    };
+    w.name("SSEDescription").object(|w| {
+        w.name("Status").string("ENABLED");
+        w.name("SSEType").string("KMS");
+        w.name("KMSMasterKeyArn").string(&key);
+    });
+}

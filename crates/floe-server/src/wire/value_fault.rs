@@ -1,0 +1,424 @@
+//! What can be wrong with a value that can be read, and in whose words it is told.
+
+use std::collections::BTreeSet;
+
+use floe_store::NumberError;
+use floe_store::op::enveloped;
+
+use super::refusal::Refusal;
+
+/// DynamoDB validates values in two layers of code, which word some faults differently: a newer one, and an older
+/// one that still serves some operations, and requests that hold what the newer one does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// Single items, BatchGetItem, Query and Scan.
+    Current,
+    /// BatchWriteItem and the transactions; any request with a flag written as text, a value of two types or one that
+    /// is nested very deep.
+    Older,
+}
+
+/// How an operation tells what is wrong with its values and expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Voice {
+    /// The layer that validates the request.
+    pub(crate) layer: Layer,
+    /// Whether most faults are told in the form of a constraint: `1 validation error detected: …`.
+    as_constraint: bool,
+}
+
+impl From<Layer> for Voice {
+    /// The voice of an operation that tells faults as they are.
+    fn from(layer: Layer) -> Self {
+        Self {
+            layer,
+            as_constraint: false,
+        }
+    }
+}
+
+impl Voice {
+    /// The voice of PutItem, UpdateItem and DeleteItem.
+    pub(crate) fn of_single_write(layer: Layer) -> Self {
+        Self {
+            layer,
+            as_constraint: layer == Layer::Current,
+        }
+    }
+
+    /// Refuses a request for a fault that this voice may tell in the form of a constraint.
+    pub(crate) fn refuse(self, message: impl Into<String>) -> Refusal {
+        self.refuse_error(floe_store::Error::validation(message))
+    }
+
+    /// As [`refuse`](Voice::refuse), for an error of the vocabulary.
+    pub(crate) fn refuse_error(self, error: floe_store::Error) -> Refusal {
+        Refusal::Store(match self.as_constraint {
+            true => enveloped(error),
+            false => error,
+        })
+    }
+
+    /// Refuses a request for a value.
+    pub(crate) fn refuse_value(self, fault: &ValueFault) -> Refusal {
+        self.refuse_value_as(fault, fault.message(self.layer))
+    }
+
+    /// Refuses a request for the value that a placeholder stands for.
+    pub(crate) fn refuse_placeholder(self, fault: &ValueFault, key: &str) -> Refusal {
+        let mut message = fault.message(self.layer);
+        if fault.names_placeholder(self.layer) {
+            message = format!(
+                "ExpressionAttributeValues contains invalid value: {message} for key {key}"
+            );
+        }
+        self.refuse_value_as(fault, message)
+    }
+
+    fn refuse_value_as(self, fault: &ValueFault, message: String) -> Refusal {
+        match fault.is_told_as_it_is() {
+            true => Refusal::validation(message),
+            false => self.refuse(message),
+        }
+    }
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ValueFault {
+    /// It has no type.
+    Empty,
+    /// It has several types.
+    Several,
+    /// It is `NULL` and says that it is not.
+    NullFalse(FlagForm),
+    /// It is a number that cannot be, as it was written.
+    Number(NumberError, String),
+    /// An attribute has no name, or what is in a map.
+    EmptyName(Named),
+    /// It is a set without elements.
+    EmptySet(SetKind),
+    /// It is a set with an element that is `null`.
+    NullElement(SetKind),
+    /// It is a set with the same element twice; the elements as they are shown.
+    Duplicates(SetKind, Duplicates),
+    /// It is nested too deep, by how much.
+    TooDeep(Nesting),
+}
+
+/// What has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// An attribute of an item.
+    Attribute,
+    /// What is in a map that is a value.
+    Member,
+}
+
+/// How a flag was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagForm {
+    /// As `true` or `false`.
+    Plain,
+    /// As text that is taken for it.
+    Text,
+}
+
+/// The type of the elements of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetKind {
+    S,
+    N,
+    B,
+}
+
+/// How deep a value is nested that is nested too deep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    /// So deep that the layers of validation still read it.
+    Read,
+    /// So deep that what reads the request finds it, before the layers do.
+    Unread,
+}
+
+impl Nesting {
+    /// The most maps and lists inside one another that the layers of validation read.
+    const LEVELS_READ_MAX: usize = 62;
+
+    /// That of a value inside so many maps and lists.
+    pub(super) const fn of(levels: usize) -> Self {
+        match levels > Self::LEVELS_READ_MAX {
+            true => Self::Unread,
+            false => Self::Read,
+        }
+    }
+}
+
+/// The elements of a set that repeats one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Duplicates {
+    /// As they were sent.
+    sent: Vec<String>,
+    /// As the newer layer has them when it finds the first repeat: those before it in their order, the repeated one,
+    /// and the rest as they were sent.
+    read: Vec<String>,
+}
+
+const INVALID: &str = "One or more parameter values were invalid: ";
+
+impl ValueFault {
+    /// The fault of a set that repeats an element.
+    pub(super) fn duplicates<T: Ord>(
+        kind: SetKind,
+        elements: &[T],
+        show: impl Fn(&T) -> String,
+    ) -> Self {
+        let mut seen = BTreeSet::new();
+        let first_repeat = elements.iter().position(|element| !seen.insert(element));
+        let rest = elements.iter().skip(first_repeat.unwrap_or(elements.len()));
+        let read = seen
+            .iter()
+            .copied()
+            .take(first_repeat.unwrap_or(0))
+            .chain(rest);
+        let read = read.map(&show).collect();
+        let sent = elements.iter().map(&show).collect();
+        Self::Duplicates(kind, Duplicates { sent, read })
+    }
+
+    /// Notes the fault, unless one was noted that comes first.
+    #[cold]
+    pub(super) fn note(self, noted: &mut Option<Self>) {
+        if noted
+            .as_ref()
+            .is_none_or(|noted| self.rank() < noted.rank())
+        {
+            *noted = Some(self);
+        }
+    }
+
+    /// What is found while values are read comes before what is found in values that have been read, and there
+    /// the names of attributes come first, then what is nested too deep, and names inside of values.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Empty | Self::Several | Self::NullFalse(_) | Self::Number(..) => 0,
+            Self::EmptyName(Named::Attribute) => 1,
+            Self::TooDeep(_) => 2,
+            Self::EmptyName(Named::Member) => 3,
+            Self::EmptySet(_) | Self::NullElement(_) | Self::Duplicates(..) => 4,
+        }
+    }
+
+    /// Whether something has no name.
+    pub(crate) const fn is_nameless(&self) -> bool {
+        matches!(self, Self::EmptyName(_))
+    }
+
+    /// Which of several faults of one value that has several types is told.
+    pub(super) const fn rank_within(&self) -> u8 {
+        match self {
+            Self::EmptySet(_) => 0,
+            Self::Number(..) => 1,
+            Self::NullFalse(_) => 2,
+            _ => 3,
+        }
+    }
+
+    /// Whether no voice tells it in the form of a constraint.
+    const fn is_told_as_it_is(&self) -> bool {
+        matches!(
+            self,
+            Self::Empty
+                | Self::Several
+                | Self::NullFalse(FlagForm::Text)
+                | Self::TooDeep(Nesting::Unread)
+        )
+    }
+
+    /// Whether the placeholder is named that stands for the value.
+    const fn names_placeholder(&self, layer: Layer) -> bool {
+        matches!(layer, Layer::Older)
+            || matches!(
+                self,
+                Self::Empty
+                    | Self::Several
+                    | Self::EmptySet(_)
+                    | Self::NullFalse(FlagForm::Text)
+                    | Self::TooDeep(Nesting::Unread)
+            )
+    }
+
+    /// DynamoDB's words for it.
+    pub(crate) fn message(&self, layer: Layer) -> String {
+        match self {
+            Self::Empty => {
+                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes".to_owned()
+            }
+            Self::Several => "Supplied AttributeValue has more than one datatypes set, must contain exactly one of \
+                              the supported datatypes"
+                .to_owned(),
+            Self::NullFalse(_) => {
+                format!("{INVALID}Null attribute value types must have the value of true")
+            }
+            Self::EmptyName(_) => "Empty attribute name".to_owned(),
+            Self::EmptySet(SetKind::S) => format!("{INVALID}An string set  may not be empty"),
+            Self::EmptySet(SetKind::N) => format!("{INVALID}An number set  may not be empty"),
+            Self::EmptySet(SetKind::B) => format!("{INVALID}Binary sets should not be empty"),
+            Self::NullElement(SetKind::S) => {
+                format!("{INVALID}An string set may not have a null string as a member")
+            }
+            Self::NullElement(SetKind::N) => {
+                format!("{INVALID}An number set may not have a null number as a member")
+            }
+            Self::NullElement(SetKind::B) => {
+                format!("{INVALID}Binary sets may not contain null or empty values")
+            }
+            Self::Duplicates(kind, duplicates) => duplicates.message(*kind, layer),
+            Self::Number(error, text) => number_message(*error, text, layer),
+            Self::TooDeep(_) => "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
+                                 levels beyond supported limit"
+                .to_owned(),
+        }
+    }
+}
+
+/// Of the faults of several values the one that is told.
+pub(crate) fn first_fault<'f>(
+    faults: impl Iterator<Item = &'f ValueFault>,
+) -> Option<&'f ValueFault> {
+    faults.min_by_key(|fault| fault.rank())
+}
+
+/// The words for text that is not a number.
+fn number_message(error: NumberError, text: &str, layer: Layer) -> String {
+    match layer {
+        Layer::Current if text.is_empty() => format!("{error}: "),
+        Layer::Current => error.message(text),
+        Layer::Older => older_number_error(error, text).message(text),
+    }
+}
+
+/// The older layer reads numbers as Java's `BigDecimal` does, whose exponents have 32 bits.
+fn older_number_error(error: NumberError, text: &str) -> NumberError {
+    let Some((coefficient, exponent)) = text.split_once(['e', 'E']) else {
+        return error;
+    };
+    if error == NumberError::Malformed {
+        return error;
+    }
+    let Ok(exponent) = exponent.parse::<i32>() else {
+        return NumberError::Malformed;
+    };
+    let fraction = coefficient.split_once('.').map_or("", |(_, digits)| digits);
+    let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let scale = length(fraction.len()).saturating_sub(exponent.into());
+    let digits = coefficient.bytes().filter(u8::is_ascii_digit);
+    let significant = digits.skip_while(|digit| *digit == b'0').count().max(1);
+    if i32::try_from(scale).is_err() {
+        NumberError::Malformed
+    } else if length(significant).saturating_sub(scale) >= i64::from(i32::MAX) {
+        // The sum wraps around.
+        NumberError::Underflow
+    } else {
+        error
+    }
+}
+
+impl Duplicates {
+    fn message(&self, kind: SetKind, layer: Layer) -> String {
+        match (kind, layer) {
+            (SetKind::S, _) => {
+                let shown = self.shown(layer, ", ");
+                format!("{INVALID}Input collection [{shown}] contains duplicates.")
+            }
+            (SetKind::B, _) => {
+                let shown = self.shown(layer, ",");
+                format!("{INVALID}Input collection [{shown}]of type BS contains duplicates.")
+            }
+            (SetKind::N, Layer::Current) => {
+                format!("{INVALID}Input collection contains duplicates.")
+            }
+            (SetKind::N, Layer::Older) => "Input collection contains duplicates".to_owned(),
+        }
+    }
+
+    /// The elements as a layer shows them.
+    fn shown(&self, layer: Layer, between: &str) -> String {
+        match layer {
+            Layer::Older => self.sent.join(", "),
+            Layer::Current => {
+                let quoted = self.read.iter().map(|element| quote(element));
+                quoted.collect::<Vec<_>>().join(between)
+            }
+        }
+    }
+}
+
+/// Text in quotes, as JSON.
+fn quote(text: &str) -> String {
+    let mut writer = super::json::Writer::default();
+    writer.string(text);
+    String::from_utf8_lossy(&writer.into_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_shown_as_each_layer_has_them() {
+        let check = |elements: &[&str], current: &str, older: &str| {
+            let show = |text: &&str| (*text).to_owned();
+            let fault = ValueFault::duplicates(SetKind::S, elements, show);
+            let message =
+                |shown: &str| format!("{INVALID}Input collection {shown} contains duplicates.");
+            assert_eq!(fault.message(Layer::Current), message(current));
+            assert_eq!(fault.message(Layer::Older), message(older));
+        };
+        check(
+            &["b", "a", "b", "C"],
+            r#"["a", "b", "b", "C"]"#,
+            "[b, a, b, C]",
+        );
+        check(
+            &["c", "a", "c", "a", "b"],
+            r#"["a", "c", "c", "a", "b"]"#,
+            "[c, a, c, a, b]",
+        );
+        check(&["q\"q", "q\"q"], r#"["q\"q", "q\"q"]"#, "[q\"q, q\"q]");
+        let bytes = ValueFault::duplicates(SetKind::B, &["AA==", "/w==", "AA=="], |text| {
+            (*text).to_owned()
+        });
+        assert_eq!(
+            bytes.message(Layer::Current),
+            format!(
+                r#"{INVALID}Input collection ["/w==","AA==","AA=="]of type BS contains duplicates."#
+            )
+        );
+    }
+
+    #[test]
+    fn the_layers_read_numbers_differently() {
+        use NumberError::*;
+        for (text, current, older) in [
+            (
+                "",
+                "The parameter cannot be converted to a numeric value: ".to_owned(),
+                Malformed.to_string(),
+            ),
+            ("abc", Malformed.message("abc"), Malformed.message("abc")),
+            ("1e126", Overflow.to_string(), Overflow.to_string()),
+            ("1e2147483647", Overflow.to_string(), Underflow.to_string()),
+            (
+                "1e2147483648",
+                Overflow.to_string(),
+                Malformed.message("1e2147483648"),
+            ),
+            ("1e-131", Underflow.to_string(), Underflow.to_string()),
+        ] {
+            let error = text.parse::<floe_store::Number>().unwrap_err();
+            assert_eq!(number_message(error, text, Layer::Current), current);
+            assert_eq!(number_message(error, text, Layer::Older), older);
+        }
+    }
+}

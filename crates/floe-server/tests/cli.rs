@@ -1,0 +1,373 @@
+//! The program `floe`, started as a user starts it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn floe(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_floe"));
+    command
+        .args(arguments)
+        .env_remove("FLOE_ACCESS_KEY")
+        .env_remove("FLOE_SECRET_KEY")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A server that runs; killed when it is dropped.
+struct Serving {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    line: String,
+    address: SocketAddr,
+}
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Self {
+        Self::start_command(floe(&[&["serve", "--listen", "0"], arguments].concat()))
+    }
+
+    fn start_command(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1);
+        let address = address.and_then(|rest| rest.split(' ').next());
+        let address = address.and_then(|address| address.parse().ok());
+        let Some(address) = address else {
+            let mut stderr = String::new();
+            child.stderr.unwrap().read_to_string(&mut stderr).unwrap();
+            panic!("{line:?} {stderr}");
+        };
+        Self {
+            child,
+            stdout,
+            line,
+            address,
+        }
+    }
+
+    fn on(path: &Path) -> Self {
+        Self::start(&["--data", path.to_str().unwrap()])
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; the code, and what was printed after the first line.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let status = self.child.wait().unwrap();
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        let mut pipe = self.child.stderr.take().unwrap();
+        pipe.read_to_string(&mut stderr).unwrap();
+        (status.code(), stdout, stderr)
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        let within = Duration::from_secs(30);
+        stream.set_read_timeout(Some(within)).unwrap();
+        stream
+    }
+
+    fn call(&self, operation: &str, body: &str) -> String {
+        let mut stream = self.connect();
+        stream
+            .write_all(request(operation, body).as_bytes())
+            .unwrap();
+        answer(&mut stream)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A request after which the connection ends.
+fn request(operation: &str, body: &str) -> String {
+    format!(
+        "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\n\
+         X-Amz-Date: 20150830T123600Z\r\nContent-Type: application/x-amz-json-1.0\r\nAuthorization: AWS4-HMAC-SHA256 \
+         Credential=a/20150830/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn answer(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],
+    "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
+
+#[test]
+fn it_says_where_it_is_and_ends_when_it_is_told_to() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let serving = Serving::start(&["--memory"]);
+        let expected = format!(
+            "floe: serving DynamoDB on http://{} (in memory)\n",
+            serving.address
+        );
+        assert_eq!(serving.line, expected);
+        assert!(serving.address.ip().is_loopback());
+        let answered = serving.call("ListTables", "{}");
+        assert!(answered.ends_with(r#"{"TableNames":[]}"#), "{answered}");
+        serving.signal(signal);
+        let (code, stdout, stderr) = serving.end();
+        assert_eq!((code, stdout.as_str()), (Some(0), ""), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
+
+#[test]
+fn it_finishes_what_is_under_way() {
+    let serving = Serving::start(&["--memory"]);
+    let mut stream = serving.connect();
+    let text = request("ListTables", "{}");
+    let (begun, rest) = text.split_at(text.len() - 1);
+    stream.write_all(begun.as_bytes()).unwrap();
+    // An answer on another connection tells that the server has come past this one.
+    serving.call("ListTables", "{}");
+    serving.signal(Signal::INT);
+    while TcpStream::connect(serving.address).is_ok() {}
+    stream.write_all(rest.as_bytes()).unwrap();
+    let answered = answer(&mut stream);
+    assert!(answered.ends_with(r#"{"TableNames":[]}"#), "{answered}");
+    assert!(answered.contains("connection: close"), "{answered}");
+    assert_eq!(serving.end().0, Some(0));
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    let serving = Serving::start(&["--memory"]);
+    let mut stream = serving.connect();
+    stream.write_all(b"POST / HTTP/1.1\r\n").unwrap();
+    serving.call("ListTables", "{}");
+    serving.signal(Signal::INT);
+    while TcpStream::connect(serving.address).is_ok() {}
+    serving.signal(Signal::INT);
+    assert_eq!(serving.end().0, Some(130));
+}
+
+#[test]
+fn what_was_answered_survives_the_death_of_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made");
+    let serving = Serving::on(&path);
+    assert!(
+        serving
+            .line
+            .ends_with(&format!("(data: {})\n", path.display()))
+    );
+    let made = serving.call("CreateTable", TABLE);
+    assert!(made.starts_with("HTTP/1.1 200"), "{made}");
+    for number in 0..20 {
+        let item = format!(r#"{{"TableName":"things","Item":{{"p":{{"S":"{number}"}}}}}}"#);
+        let put = serving.call("PutItem", &item);
+        assert!(put.starts_with("HTTP/1.1 200"), "{put}");
+    }
+    serving.signal(Signal::KILL);
+    assert_eq!(serving.end().0, None);
+    let serving = Serving::on(&path);
+    let found = serving.call("Scan", r#"{"TableName":"things","Select":"COUNT"}"#);
+    assert!(found.contains(r#""Count":20"#), "{found}");
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.end().0, Some(0));
+}
+
+/// Runs to the end: the code, and the one line that says why.
+fn refused(output: &Output) -> (Option<i32>, String) {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.stdout.is_empty());
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    (output.status.code(), stderr)
+}
+
+fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
+    let (found, stderr) = refused(&floe(arguments).output().unwrap());
+    assert_eq!(found, Some(code), "{arguments:?}: {stderr}");
+    assert!(stderr.starts_with("floe: "), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_wrong_call_is_told_in_one_line() {
+    let cases: [(&[&str], &[&str]); 12] = [
+        (&["srve"], &["'srve'", "'serve'"]),
+        (&["serve"], &["--data <DIR>|--memory"]),
+        (
+            &["serve", "--memory", "--data", "x"],
+            &["cannot be used with"],
+        ),
+        (
+            &["serve", "--memory", "--bogus"],
+            &["--bogus", "floe serve --help"],
+        ),
+        (
+            &["serve", "--memory", "--listen", "nowhere"],
+            &["127.0.0.1:8000"],
+        ),
+        (
+            &["serve", "--memory", "--listen", "1.2.3.4:x"],
+            &["not an address"],
+        ),
+        (
+            &["serve", "--memory", "--access-key", "a"],
+            &["--secret-key"],
+        ),
+        (
+            &["serve", "--memory", "--secret-key", "a"],
+            &["--access-key"],
+        ),
+        (
+            &["serve", "--memory", "--access-key", "a", "--secret-key", ""],
+            &["cannot be empty"],
+        ),
+        (
+            &["serve", "--memory", "--durability", "none"],
+            &["sync, relaxed"],
+        ),
+        (
+            &["serve", "--memory", "--cors", "app"],
+            &["https://app.example.com"],
+        ),
+        (
+            &["serve", "--memory", "--max-connections", "0"],
+            &["0 is not in 1.."],
+        ),
+    ];
+    for (arguments, words) in cases {
+        check_refused(arguments, 2, words);
+    }
+}
+
+#[test]
+fn an_address_that_everybody_can_reach_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("not-made");
+    let data = ["serve", "--data", path.to_str().unwrap()];
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let arguments = [&data[..], &["--listen", listen]].concat();
+        check_refused(&arguments, 2, &["FLOE_SECRET_KEY", "--insecure", listen]);
+    }
+    assert!(!path.exists(), "nothing is made before it is clear");
+    for allowed in [
+        &["--insecure"][..],
+        &["--access-key", "a", "--secret-key", "b"],
+    ] {
+        let arguments = [&["serve", "--memory", "--listen", "0.0.0.0:0"], allowed].concat();
+        let serving = Serving::start_command(floe(&arguments));
+        assert!(serving.address.ip().is_unspecified());
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let serving = Serving::on(folder.path());
+    check_refused(
+        &["serve", "--listen", "0", "--data", path],
+        1,
+        &["the directory is in use: process=", "--data"],
+    );
+    drop(serving);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    check_refused(
+        &["serve", "--memory", "--listen", &listen],
+        1,
+        &[&listen, "in use", "--listen"],
+    );
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    check_refused(
+        &["serve", "--data", file.to_str().unwrap()],
+        1,
+        &["could not be made"],
+    );
+}
+
+#[test]
+fn keys_come_from_the_environment_or_a_file() {
+    let mut command = floe(&["serve", "--memory", "--listen", "0"]);
+    command
+        .env("FLOE_ACCESS_KEY", "a")
+        .env("FLOE_SECRET_KEY", "secret-b");
+    let serving = Serving::start_command(command);
+    let answered = serving.call("ListTables", "{}");
+    assert!(answered.contains("Signature expired: "), "{answered}");
+    drop(serving);
+
+    let mut help = floe(&["serve", "--help"]);
+    let help = help.env("FLOE_SECRET_KEY", "secret-b").output().unwrap();
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.contains("FLOE_SECRET_KEY") && !help.contains("secret-b"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    let keys = path.to_str().unwrap();
+    std::fs::write(&path, "# the app\nAPP secret\n\nOPS  other\n").unwrap();
+    let serving = Serving::start(&["--memory", "--keys", keys]);
+    let answered = serving.call("ListTables", "{}");
+    assert!(answered.contains("Signature expired: "), "{answered}");
+    drop(serving);
+    for (text, words) in [
+        ("", "there are no keys"),
+        ("a\n", "line=1"),
+        ("a b\nc d e\n", "line=2"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        check_refused(&["serve", "--memory", "--keys", keys], 1, &[words]);
+    }
+    check_refused(
+        &["serve", "--memory", "--keys", "/nowhere"],
+        1,
+        &["the keys cannot be read"],
+    );
+}
+
+#[test]
+fn help_and_version_are_there() {
+    for (arguments, words) in [
+        (&["--help"][..], "serve"),
+        (&["help", "serve"], "--allow-host"),
+        (&["serve", "-h"], "--cors"),
+        (&["--version"], "floe 0."),
+    ] {
+        let output = floe(arguments).output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success() && stdout.contains(words),
+            "{stdout}"
+        );
+    }
+    let output = floe(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: floe"));
+}

@@ -1,0 +1,160 @@
+//! An engine around an engine that adds up what it is charged: for tests and tables of what a call costs.
+//!
+//! ```
+//! # async fn example(engine: std::sync::Arc<dyn floe_store::Engine>) {
+//! use floe_store::capacity::Units;
+//! use floe_store::{Engine, Item, op::GetItem};
+//! use floe_testkit::meter::MeteredEngine;
+//!
+//! let metered = MeteredEngine::new(engine);
+//! let get = GetItem::new("Orders", Item::new().with("id", "o-1"));
+//! metered.get_item(get).await.unwrap();
+//! let spent = metered.take();
+//! assert_eq!((spent.requests, spent.read), (1, Units::halves(1)));
+//! # }
+//! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use floe_store::capacity::{ConsumedCapacity, ReturnConsumedCapacity, Units};
+use floe_store::op::{
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
+    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
+    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    WriteItemOutput,
+};
+use floe_store::table::TableDescription;
+use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+
+/// What requests have cost. A request that failed is counted, but not charged: nobody tells what it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// How many there were, of whatever kind.
+    pub requests: u64,
+    /// Units of reading.
+    pub read: Units,
+    /// Units of writing.
+    pub write: Units,
+}
+
+/// An engine that asks of each operation on items what it costs, and adds it up.
+pub struct MeteredEngine {
+    inner: Arc<dyn Engine>,
+    spent: Mutex<Spent>,
+}
+
+impl std::fmt::Debug for MeteredEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MeteredEngine").finish_non_exhaustive()
+    }
+}
+
+impl MeteredEngine {
+    /// Adds up what this engine charges.
+    pub fn new(inner: Arc<dyn Engine>) -> Self {
+        Self {
+            inner,
+            spent: Mutex::default(),
+        }
+    }
+
+    /// What was spent since the last time.
+    pub fn take(&self) -> Spent {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn count(&self) {
+        self.lock().requests += 1;
+    }
+
+    fn charge<'c>(&self, consumed: impl IntoIterator<Item = &'c ConsumedCapacity>) {
+        let mut spent = self.lock();
+        for cost in consumed {
+            spent.read += cost.read;
+            spent.write += cost.write;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+macro_rules! charge {
+    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+        fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
+            self.count();
+            input.return_capacity = ReturnConsumedCapacity::Total;
+            Box::pin(async move {
+                let output = self.inner.$operation(input).await?;
+                self.charge(&output.consumed);
+                Ok(output)
+            })
+        }
+    )*};
+}
+
+macro_rules! forward {
+    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
+            self.count();
+            self.inner.$operation(input)
+        }
+    )*};
+}
+
+impl Engine for MeteredEngine {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn table_arn(&self, table_name: &str) -> Option<String> {
+        self.inner.table_arn(table_name)
+    }
+
+    fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
+        self.count();
+        let detail = match &mut input {
+            WriteItem::Put(put) => &mut put.return_capacity,
+            WriteItem::Update(update) => &mut update.return_capacity,
+            WriteItem::Delete(delete) => &mut delete.return_capacity,
+        };
+        *detail = ReturnConsumedCapacity::Total;
+        Box::pin(async move {
+            let output = self.inner.write_item(input).await?;
+            self.charge(&output.consumed);
+            Ok(output)
+        })
+    }
+
+    charge! {
+        get_item(GetItem) -> GetItemOutput;
+        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
+        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
+        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
+        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
+        query(Query) -> Page;
+        scan(Scan) -> Page;
+    }
+
+    forward! {
+        create_table(CreateTable) -> TableDescription;
+        describe_table(String) -> TableDescription;
+        update_table(UpdateTable) -> TableDescription;
+        delete_table(String) -> TableDescription;
+        list_tables(ListTables) -> ListTablesOutput;
+        update_time_to_live(UpdateTimeToLive) -> TableDescription;
+        update_tags(UpdateTags) -> ();
+        list_streams(ListStreams) -> ListStreamsOutput;
+        describe_stream(DescribeStream) -> StreamDescription;
+        get_shard_iterator(GetShardIterator) -> String;
+        get_records(GetRecords) -> GetRecordsOutput;
+        hold_changes(HoldChanges) -> ();
+    }
+}

@@ -1,0 +1,1 @@
+"""What the user of the AWS CLI does, by subject."""

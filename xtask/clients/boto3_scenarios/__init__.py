@@ -1,0 +1,1 @@
+"""What the boto3 client does, by subject."""

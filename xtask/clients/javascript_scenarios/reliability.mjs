@@ -1,0 +1,93 @@
+/** What a server owes its clients: keys that are checked, and nothing that is forgotten. */
+
+import { ConditionalCheckFailedException, ListGlobalTablesCommand, ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+
+import { equal, fails, holds, killServer, scenario } from "../harness.mjs";
+
+const list = (world, settings) => world.client(settings).send(new ListTablesCommand({}));
+const keys = (accessKeyId, secretAccessKey) => ({ credentials: { accessKeyId, secretAccessKey } });
+/** A signer that signs nothing. */
+const unsigned = { signer: { sign: async (request) => request } };
+
+scenario(async function keys_are_checked(world) {
+  const unknown = "The security token included in the request is invalid.";
+  await fails("UnrecognizedClientException", unknown, list(world, keys("AKIDNOBODY", "whatever")));
+  const mismatch = "The request signature we calculated does not match the signature you provided.";
+  await fails("InvalidSignatureException", mismatch, list(world, keys(process.env.AWS_ACCESS_KEY_ID, "wrong")));
+  await fails("MissingAuthenticationTokenException", "", list(world, unsigned));
+  holds((await list(world, {})).TableNames, "the right keys open");
+});
+
+scenario(
+  async function any_key_is_welcome(world) {
+    holds((await list(world, keys("anyone", "anything"))).TableNames, "any key");
+    await fails("MissingAuthenticationTokenException", "", list(world, unsigned));
+  },
+  { keys: false },
+);
+
+scenario(async function what_is_unknown_is_told(world) {
+  await fails("UnknownOperationException", "", world.db.send(new ListGlobalTablesCommand({})));
+  await fails("ValidationException", "", world.describe("no spaces allowed"));
+});
+
+scenario(async function counters_lose_nothing_under_concurrency(world) {
+  await world.withTable({ purpose: "counters" }, async (TableName) => {
+    await world.put(TableName, { pk: "conditional", n: 0 });
+    const add = () =>
+      world.documents.send(
+        new UpdateCommand({
+          TableName,
+          Key: { pk: "added" },
+          UpdateExpression: "ADD n :one",
+          ExpressionAttributeValues: { ":one": 1 },
+        }),
+      );
+    await Promise.all(Array.from({ length: 200 }, add));
+    equal((await world.get(TableName, { pk: "added" })).n, 200);
+    // Reads, and writes on the condition that nobody else did.
+    const advance = async () => {
+      for (;;) {
+        const { n } = await world.get(TableName, { pk: "conditional" });
+        try {
+          return await world.documents.send(
+            new PutCommand({
+              TableName,
+              Item: { pk: "conditional", n: n + 1 },
+              ConditionExpression: "n = :n",
+              ExpressionAttributeValues: { ":n": n },
+            }),
+          );
+        } catch (error) {
+          if (!(error instanceof ConditionalCheckFailedException)) throw error;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, advance));
+    equal((await world.get(TableName, { pk: "conditional" })).n, 20);
+  });
+});
+
+scenario(async function what_was_acknowledged_survives_a_kill(world) {
+  // As many retries as it takes for the server to be back.
+  const patient = world.client({ maxAttempts: 30 });
+  const documents = DynamoDBDocumentClient.from(patient);
+  await world.withTable({ purpose: "survives" }, async (TableName) => {
+    let [acknowledged, after, server] = [0, 0, { isBack: false }];
+    while (after < 50) {
+      await documents.send(new PutCommand({ TableName, Item: { pk: `${acknowledged}`, n: acknowledged } }));
+      acknowledged += 1;
+      if (acknowledged === 50) server = killServer();
+      if (server.isBack) after += 1;
+      holds(acknowledged < 100_000, "the server is back before long");
+    }
+    const found = (await world.allItems(TableName)).map((item) => item.n).sort((one, other) => one - other);
+    equal(
+      found,
+      Array.from({ length: acknowledged }, (_, n) => n),
+      "every put that was acknowledged is there",
+    );
+  });
+  patient.destroy();
+});
