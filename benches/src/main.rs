@@ -7,7 +7,9 @@
 //! | benchmark | what stands beside what | where |
 //! |---|---|---|
 //! | `engine` | the embedded engine, the raw key-value store, another emulator | [`engine`] |
+//! | `events` | appends to streams, the same updates made by hand; a long stream, a short one | [`events`] |
 //! | `models` | transactions of models, the same requests made by hand | [`models`] |
+//! | `wire` | the server of DynamoDB's protocol, another emulator serving it | [`wire`] |
 
 #![expect(
     clippy::print_stdout,
@@ -17,8 +19,10 @@
 
 mod args;
 mod engine;
+mod events;
 mod measure;
 mod models;
+mod wire;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -38,7 +42,15 @@ struct Benchmark {
 /// What a benchmark does; true if every floor was reached.
 type Work = Box<dyn FnOnce() -> Fallible<bool>>;
 
-const BENCHMARKS: [&Benchmark; 2] = [&engine::BENCHMARK, &models::BENCHMARK];
+const BENCHMARKS: [&Benchmark; 4] = [
+    &engine::BENCHMARK,
+    &events::BENCHMARK,
+    &models::BENCHMARK,
+    &wire::BENCHMARK,
+];
+
+/// A role that a benchmark starts this program in, which is no benchmark and in no list.
+const SERVE_DYNOXIDE: &Benchmark = &wire::dynoxide::ROLE;
 
 fn main() -> ExitCode {
     match dispatch(Args::new(std::env::args().skip(1))) {
@@ -69,7 +81,8 @@ fn dispatch(mut args: Args) -> Result<Option<Work>, String> {
         }
         return Err("which benchmark?".to_owned());
     };
-    let benchmark = BENCHMARKS.into_iter().find(|known| known.name == name);
+    let known = BENCHMARKS.into_iter().chain([SERVE_DYNOXIDE]);
+    let benchmark = known.into_iter().find(|known| known.name == name);
     let benchmark = benchmark.ok_or_else(|| format!("unknown benchmark: name={name}"))?;
     if is_help {
         println!("{}", benchmark.help);

@@ -13,7 +13,9 @@ Usage: cargo xtask bench NAME [flags]
 
 Benchmarks:
   engine   the embedded engine against the raw key-value store and against dynoxide-rs
+  events   appends to streams against the same updates made by hand, long streams against short ones
   models   transactions of models against the same requests made by hand
+  wire     the server of DynamoDB's protocol against dynoxide-rs serving it
 
 The flags of a benchmark: cargo xtask bench NAME --help";
 
@@ -29,24 +31,31 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
             ExitCode::from(2)
         });
     };
-    if !["engine", "models"].contains(&name.as_str()) {
+    if !["engine", "events", "models", "wire"].contains(&name.as_str()) {
         let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
         return Err(Failure::Usage(message));
     }
-    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "floe-bench",
-            "--",
-        ])
-        .arg(name)
+    if name == "wire" {
+        // On its own, so that it is the program that users build: built together with the benchmark it
+        // would get the features that the benchmark needs.
+        let built = release("build", "floe-server").status()?;
+        if !built.success() {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    let status = release("run", "floe-bench")
+        .args(["--", &name])
         .args(args.rest())
         .status()?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// Cargo on a package in release mode.
+fn release(command: &str, package: &str) -> Command {
+    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut cargo = Command::new(cargo);
+    cargo.args([command, "--quiet", "--release", "--package", package]);
+    cargo
 }

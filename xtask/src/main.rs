@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `verify NAME` | a reliability check: prints its figures on one line, fails when a floor is missed | [`verify`] |
 //! | `bench NAME` | benchmarks, run by the package `floe-bench` in release mode | [`mod@bench`] |
+//! | `interop NAME` | data exchanged with another implementation of the same format | [`mod@interop`] |
 //! | `fuzz TARGET` | fuzzing of everything that parses, by the package in `fuzz/` | [`mod@fuzz`] |
 //!
 //! Each command prints its own `--help`. Nothing here is part of the library: the checks use the
@@ -15,6 +16,7 @@ mod args;
 mod bench;
 mod disk;
 mod fuzz;
+mod interop;
 mod out;
 mod shim;
 mod verify;
@@ -52,6 +54,14 @@ const COMMANDS: &[Command] = &[
             "feed what parses with generated input",
         )),
         run: fuzz::run,
+    },
+    Command {
+        name: "interop",
+        help: Some((
+            "interop NAME [flags]",
+            "exchange data with another implementation",
+        )),
+        run: interop::run,
     },
     Command {
         name: "child",

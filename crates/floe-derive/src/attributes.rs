@@ -1,4 +1,4 @@
-//! The words inside `#[model(..)]`: which there are, each at most once, each with the place of it.
+//! The words inside `#[model(..)]` and `#[event(..)]`: which there are, each at most once, each with the place of it.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -80,15 +80,16 @@ pub(crate) fn list(words: &[impl AsRef<str>]) -> String {
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// Calls `each` for every word inside the `#[model(..)]` attributes among these. All errors are told, at
+/// Calls `each` for every word inside the attributes of this name among these. All errors are told, at
 /// most one for each attribute.
 pub(crate) fn for_each(
+    name: &str,
     attributes: &[Attribute],
     mut each: impl FnMut(&ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut errors = Errors::default();
     for attribute in attributes {
-        if attribute.path().is_ident("model") {
+        if attribute.path().is_ident(name) {
             errors.note(attribute.parse_nested_meta(|meta| each(&meta)));
         }
     }

@@ -1,16 +1,19 @@
-//! The derive macro of Floe's models.
+//! The derive macros of Floe's models and events.
 //!
 //! `#[derive(Model)]` reads the struct and its `#[model(..)]` attributes into a checked description
 //! (`parse`) and writes code from that: the schema and the rules of the fields (`schema`, `rules`), the key
 //! (`key`), the row (`row`), the patch (`patch`), the fields in conditions (`fields`) and what ties them together
 //! (`model`). What the generated
 //! code does at run time is in `floe::model`; here is only what can be decided when the program is compiled.
+//!
+//! `#[derive(Event)]` does the same for an enum of events and its `#[event(..)]` attributes, in `event`.
 
 #![forbid(unsafe_code)]
 
 mod attributes;
 mod checks;
 mod constraint;
+mod event;
 mod fields;
 mod index;
 mod key;
@@ -69,6 +72,45 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn derive_model(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes an enum one of events: each variant is a type of event, stored under the name of the variant.
+///
+/// A variant holds nothing, one value, or named fields. What it holds is stored as JSON; the types of its fields
+/// implement serde's `Serialize` and `Deserialize`, the enum itself need not. Fields in a stored body that the variant
+/// does not have are ignored, so programs read what newer ones have written. Fields that a stored body lacks are an
+/// error, unless they have a default or are an `Option`.
+///
+/// # Attributes of the enum
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `rename_all = ".."` | how fields are written in bodies: `camelCase`, `PascalCase`, `snake_case`, `SCREAMING_SNAKE_CASE` or `kebab-case`; without it, as in the enum. Names of types are not changed by it |
+/// | `crate = ".."` | the path of the `floe` crate, if it is not `::floe` |
+///
+/// # Attributes of variants
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `name = ".."` | the name of the type; without it, the name of the variant |
+/// | `alias = ".."` | another name that stored events of the type have; may be given again |
+/// | `version = ..` | the version of the body, from 1. The first is stored under the plain name, others as `Name.v2` |
+/// | `upcast(1 = path, ..)` | functions `fn(Json) -> Result<Json, impl Display>` that make the next version of a stored body, one for each version before the current. A body that was stored empty is `null` |
+///
+/// A version that is newer than the program is a type that it does not know.
+///
+/// # Attributes of named fields
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `rename = ".."` | the name in the body |
+/// | `default`, `default = ..` | what the field is where a stored body lacks it |
+#[proc_macro_derive(Event, attributes(event))]
+pub fn derive_event(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    event::expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -103,7 +103,7 @@ impl ModelDef {
         let mut errors = Errors::default();
         let mut model = Self::without_fields(input);
         let mut given = Given::default();
-        errors.note(for_each(&input.attrs, |meta| {
+        errors.note(for_each("model", &input.attrs, |meta| {
             match MODEL.word(meta, &mut given)?.as_str() {
                 "table" => model.table = checks::resource_name("table", &text(meta)?)?,
                 "sort_key" => model.sort_constant = Some(checks::sort_constant(&text(meta)?)?),
@@ -228,7 +228,7 @@ impl FieldDef {
             constraints: Vec::new(),
             given: Given::default(),
         };
-        for_each(&field.attrs, |meta| def.take(meta))?;
+        for_each("model", &field.attrs, |meta| def.take(meta))?;
         checks::field(&def)?;
         Ok(def)
     }

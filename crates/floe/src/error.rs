@@ -74,6 +74,15 @@ pub enum ErrorKind {
     /// The body of the transaction returned an error of its own. Only hooks are told so; the caller gets that
     /// error.
     Aborted,
+    /// An event, or what is stored of a stream, cannot be read: damaged, or of a type that the program does not know.
+    /// Look at the stream that the message names, or teach the program the type.
+    InvalidEvent,
+    /// Events are needed that are not in the stream any more. Bring them back, or give the store its archive.
+    MissingEvents,
+    /// The stream is not at the version that was expected. Read it, and decide again.
+    VersionConflict,
+    /// Others appended to the stream again and again, until there were no resyncs left. Try later.
+    MaxResyncsExhausted,
     /// The deadline passed before the transaction was done.
     Deadline,
     /// The store refused or failed for a reason of its own, which is the source of this error.

@@ -114,6 +114,7 @@
 //! | [`model::query`] | finding items by key or index, and reading whole tables |
 //! | [`tx`] | what a body can do, and how it is committed |
 //! | [`cache`] | the read cache: eventual reads answered from memory |
+//! | [`events`] | streams of events: what happened, and the states that follow from it |
 //! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
@@ -122,6 +123,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `aws` | `Db::connect`: Amazon DynamoDB, or anything that speaks its protocol |
+//! | `aws-sso` | the same for profiles that sign in through IAM Identity Center |
 //! | `axum` | `floe::http`: a transaction for each request |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
 
@@ -131,6 +134,7 @@ pub mod cache;
 pub mod changes;
 pub mod db;
 pub mod error;
+pub mod events;
 #[cfg(feature = "axum")]
 pub mod http;
 pub mod model;
@@ -138,7 +142,8 @@ pub mod tx;
 
 pub use db::Db;
 pub use error::{Error, ErrorItem, ErrorKind, Result};
-pub use floe_derive::Model;
+pub use events::Event;
+pub use floe_derive::{Event, Model};
 pub use model::{Attribute, Field, Key, KeyField, Model};
 pub use tx::Tx;
 pub use tx::hooks::Outcome;

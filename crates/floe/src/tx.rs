@@ -17,6 +17,7 @@ pub mod many;
 mod merge;
 pub(crate) mod options;
 pub(crate) mod session;
+pub mod streams;
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,10 +8,12 @@
 //! | kind | status | why |
 //! |---|---|---|
 //! | `AlreadyExists` | 409 | what is there contradicts the request |
+//! | `VersionConflict` | 409 | likewise: the stream is at another version than the request says |
 //! | `InvalidField` | 422 | the request is well-formed, what it says is not allowed |
 //! | `InvalidCursor` | 400 | the client brought it |
 //! | `TooLarge` | 413 | it asks for more than one transaction holds |
 //! | `TransactionFailed` | 503, `Retry-After: 1` | nothing was done, and the same request may pass in a moment; a 409 would ask the client to change it |
+//! | `MaxResyncsExhausted` | 503, `Retry-After: 1` | likewise |
 //! | `Store`, when it is busy | 503, `Retry-After: 1` | likewise |
 //! | `Deadline` | 504 | time ran out |
 //! | `OutcomeUnknown` | 500 | 502 to 504 are sent again by many a proxy and client, which must not happen here |
@@ -56,7 +58,9 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
         ErrorKind::InvalidField => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", None),
         ErrorKind::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor", None),
         ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+        ErrorKind::VersionConflict => (StatusCode::CONFLICT, "version_conflict", None),
         ErrorKind::TransactionFailed => busy("transaction_failed"),
+        ErrorKind::MaxResyncsExhausted => busy("max_resyncs_exhausted"),
         ErrorKind::Store if is_busy(error) => busy("store"),
         ErrorKind::Deadline => {
             let message = "the server did not finish in time";
@@ -74,6 +78,8 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
         ErrorKind::Unsupported => failed("unsupported"),
         ErrorKind::Table => failed("table"),
         ErrorKind::Aborted => failed("aborted"),
+        ErrorKind::InvalidEvent => failed("invalid_event"),
+        ErrorKind::MissingEvents => failed("missing_events"),
         ErrorKind::Store => failed("store"),
     }
 }

@@ -26,6 +26,15 @@ impl Default for Backoff {
 }
 
 impl Backoff {
+    /// The pauses before an append is tried again: somebody has just been faster, and is done.
+    pub(crate) const fn resync() -> Self {
+        Self {
+            retries: 3,
+            initial: Duration::from_millis(5),
+            max: Duration::from_millis(200),
+        }
+    }
+
     /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
     /// of that, by the seed.
     pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {

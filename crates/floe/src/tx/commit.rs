@@ -17,9 +17,11 @@ use floe_store::op::{
 use floe_store::{Error as StoreError, Item, Text, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
+use super::streams::StreamEntry;
 use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
+use crate::events::sync::{Sync, Synced};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 
 /// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more
@@ -51,21 +53,26 @@ pub(crate) async fn commit(
     db: &Db,
     mut plans: Vec<Plan>,
     messages: Vec<OutboxMessage>,
+    streams: Vec<StreamEntry>,
     manner: Manner,
 ) -> Result<(), Failure> {
-    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty();
-    if !writes && (plans.is_empty() || !manner.verified) {
+    let appends = streams.iter().any(StreamEntry::is_write);
+    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty() || appends;
+    if !writes && (plans.is_empty() && streams.is_empty() || !manner.verified) {
         return Ok(());
     }
-    let mut commit = Commit::new(db, manner);
+    let mut commit = Commit::new(db, manner, streams);
     let outbox = outbox::plan(&commit.id, commit.now, messages);
     plans.extend(outbox.map_err(Failure::Final)?);
     plans.iter_mut().for_each(|plan| plan.stamp(&commit.stamp));
-    check_size(db, &plans).map_err(Failure::Final)?;
+    commit.plan_streams().map_err(Failure::Final)?;
+    check_size(db, &plans, &commit.appends).map_err(Failure::Final)?;
     loop {
         match commit.send(&mut plans).await {
             Ok(()) => return Ok(()),
-            Err(Refusal::Failed(failure)) => return Err(with_missing_table(failure, &plans)),
+            Err(Refusal::Failed(failure)) => {
+                return Err(with_missing_table(failure, &plans, &commit.streams));
+            }
             Err(Refusal::OverExpired(places)) => {
                 let over = plans.iter_mut().enumerate();
                 over.filter(|(at, _)| places.contains(at))
@@ -91,7 +98,7 @@ impl From<Failure> for Refusal {
 }
 
 /// Names the tables of a commit, of which one is missing: the store tells at most that one is.
-fn with_missing_table(failure: Failure, plans: &[Plan]) -> Failure {
+fn with_missing_table(failure: Failure, plans: &[Plan], streams: &[StreamEntry]) -> Failure {
     let source = match &failure {
         Failure::Final(error) => error.store_error().cloned(),
         Failure::Retry(_) => None,
@@ -99,16 +106,23 @@ fn with_missing_table(failure: Failure, plans: &[Plan]) -> Failure {
     let Some(source @ StoreError::ResourceNotFound(_)) = source else {
         return failure;
     };
-    let needed = plans
+    let models = plans
         .iter()
         .map(|plan| (plan.schema.table, plan.schema.model));
-    let needed: BTreeSet<_> = needed.collect();
+    let stores = streams
+        .iter()
+        .map(|stream| (stream.table.as_str(), "events"));
+    let needed: BTreeSet<_> = models.chain(stores).collect();
     let needed: Vec<_> = needed
         .into_iter()
         .map(|(table, model)| format!("{table}({model})"))
         .collect();
+    let besides = match streams.is_empty() {
+        true => "",
+        false => ", and call ensure_table of the event stores",
+    };
     let message = format!(
-        "a table is missing; pass the schemas of all models to ensure_tables: tables={}",
+        "a table is missing; pass the schemas of all models to ensure_tables{besides}: tables={}",
         needed.join(",")
     );
     Failure::Final(Error::new(ErrorKind::Table, message).with_source(source))
@@ -133,10 +147,14 @@ struct Commit<'a> {
     stamp: Value,
     /// The moment by which items have expired: the same in every sending, which its token requires.
     now: Timestamp,
+    /// The streams that were loaded.
+    streams: Vec<StreamEntry>,
+    /// What is sent for them, with the place of the stream.
+    appends: Vec<(usize, TransactWrite)>,
 }
 
 impl<'a> Commit<'a> {
-    fn new(db: &'a Db, manner: Manner) -> Self {
+    fn new(db: &'a Db, manner: Manner, streams: Vec<StreamEntry>) -> Self {
         let id = db.env().ordered_uuid();
         Self {
             db,
@@ -145,12 +163,44 @@ impl<'a> Commit<'a> {
             token: id.clone(),
             id,
             now: db.engine().now(),
+            streams,
+            appends: Vec::new(),
+        }
+    }
+
+    fn plan_streams(&mut self) -> crate::Result<()> {
+        for (place, stream) in self.streams.iter().enumerate() {
+            let writes = stream.writes(&self.id)?.into_iter();
+            self.appends.extend(writes.map(|write| (place, write)));
+        }
+        Ok(())
+    }
+
+    /// Appends to one stream and does nothing else: one plain write, whose outcome the stream itself tells.
+    async fn send_stream(&self, stream: &StreamEntry, sync: Sync) -> Result<(), Refusal> {
+        match sync.send(self.db, &stream.name).await {
+            Ok(Synced::Written(_)) => Ok(()),
+            Ok(Synced::Conflict(_)) => Err(Failure::Retry(stream.lost_race()).into()),
+            Err(error) => Err(Failure::Final(error).into()),
         }
     }
 
     async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
+        if let ([], [stream]) = (&*plans, self.streams.as_slice())
+            && !self.manner.exactly_once
+            && let Some(sync) = stream.sync(&self.id).map_err(Failure::Final)?
+        {
+            return self.send_stream(stream, sync).await;
+        }
         match plans {
-            [only] if only.is_write() && !self.needs_transaction(only) => self.send_one(only).await,
+            plans if !self.streams.is_empty() && self.db.engine().capabilities().transactions => {
+                self.send_all(plans).await
+            }
+            [only]
+                if self.streams.is_empty() && only.is_write() && !self.needs_transaction(only) =>
+            {
+                self.send_one(only).await
+            }
             plans if self.db.engine().capabilities().transactions => self.send_all(plans).await,
             plans => Err(Failure::Final(without_transactions(plans)).into()),
         }
@@ -211,6 +261,7 @@ impl<'a> Commit<'a> {
         loop {
             sent += 1;
             let actions = plans.iter().map(|plan| self.transact_write(plan));
+            let actions = actions.chain(self.appends.iter().map(|(_, write)| write.clone()));
             let request = TransactWriteItems::new(actions).token(self.token.as_str());
             let error = match self.db.engine().transact_write_items(request).await {
                 Ok(_) => return Ok(()),
@@ -274,6 +325,19 @@ impl<'a> Commit<'a> {
                 }
                 code => has_fault |= !code.is_retryable(),
             }
+        }
+        let mut lost_streams = Vec::new();
+        for ((place, _), reason) in self.appends.iter().zip(reasons.iter().skip(plans.len())) {
+            match reason.code {
+                CancellationCode::None => {}
+                CancellationCode::ConditionalCheckFailed => {
+                    lost_streams.extend(self.streams.get(*place));
+                }
+                code => has_fault |= !code.is_retryable(),
+            }
+        }
+        if let (false, Some(stream)) = (has_fault, lost_streams.first()) {
+            return Failure::Retry(stream.lost_race()).into();
         }
         // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
         match (has_fault, lost.is_empty(), expired.is_empty()) {
@@ -399,15 +463,13 @@ enum Settled {
 }
 
 /// Refuses what the store would refuse for its size, before anything is sent.
-fn check_size(db: &Db, plans: &[Plan]) -> crate::Result<()> {
+fn check_size(db: &Db, plans: &[Plan], appends: &[(usize, TransactWrite)]) -> crate::Result<()> {
     let max = db.engine().capabilities().transact_items_max;
-    if plans.len() > max {
+    let items = plans.len() + appends.len();
+    if items > max {
         return Err(Error::new(
             ErrorKind::TooLarge,
-            format!(
-                "too many items in one transaction: items={} max={max}",
-                plans.len()
-            ),
+            format!("too many items in one transaction: items={items} max={max}"),
         ));
     }
     if let Some(plan) = plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {

@@ -10,8 +10,10 @@ use floe_store::{Item, Name, Value};
 use tokio::sync::Notify;
 
 use super::merge::merge;
+use super::streams::StreamEntry;
 use crate::changes::outbox::OutboxMessage;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::sync::{self, Position};
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
 use crate::model::row::{FieldReport, Report};
@@ -37,6 +39,8 @@ struct State {
     places: HashMap<(&'static str, EncodedKey), usize>,
     /// What the body has put into the outbox.
     messages: Vec<OutboxMessage>,
+    /// The streams that the body has loaded; none where loading has failed.
+    streams: Vec<Option<StreamEntry>>,
     /// The body, or one of its reads, failed for a reason that may pass.
     retry: Option<Error>,
     /// Rows were used in a way that nobody can make sense of.
@@ -263,6 +267,63 @@ impl Session {
     /// Takes all messages out, in their order.
     pub(crate) fn take_messages(&self) -> Vec<OutboxMessage> {
         std::mem::take(&mut self.lock().messages)
+    }
+
+    /// Takes note of a stream that is being loaded.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been loaded before.
+    pub(crate) fn enter_stream(&self, entry: StreamEntry) -> Result<usize> {
+        let mut state = self.lock_open()?;
+        let is_known = |known: &StreamEntry| known.name == entry.name && known.table == entry.table;
+        if state.streams.iter().flatten().any(is_known) {
+            return Err(Error::new(
+                ErrorKind::FetchedTwice,
+                format!(
+                    "the transaction has loaded this stream before: stream={}",
+                    entry.name
+                ),
+            ));
+        }
+        state.streams.push(Some(entry));
+        Ok(state.streams.len() - 1)
+    }
+
+    /// Takes note of where a stream stands.
+    pub(crate) fn settle_stream(&self, slot: usize, position: Option<Position>) {
+        if let Some(Some(stream)) = self.lock().streams.get_mut(slot) {
+            stream.position = position;
+            stream.is_loaded = true;
+        }
+    }
+
+    /// Forgets a stream that was not loaded after all, so that it can be loaded again.
+    pub(crate) fn forget_stream(&self, slot: usize) {
+        if let Some(stream) = self.lock().streams.get_mut(slot) {
+            stream.take_if(|stream| !stream.is_loaded);
+        }
+    }
+
+    /// Takes note of what is appended to a stream, in place of what was noted before.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn change_stream(&self, slot: usize, change: sync::Change) -> Result<()> {
+        if let Some(Some(stream)) = self.lock_open()?.streams.get_mut(slot) {
+            stream.change = Some(change);
+        }
+        Ok(())
+    }
+
+    /// Takes all streams out of which it is known where they stood.
+    pub(crate) fn take_streams(&self) -> Vec<StreamEntry> {
+        let streams = std::mem::take(&mut self.lock().streams).into_iter();
+        streams
+            .flatten()
+            .filter(|stream| stream.is_loaded)
+            .collect()
     }
 
     fn set_origin(&self, slot: usize, origin: Origin) {

@@ -1,0 +1,83 @@
+//! What the benchmark of events is asked to do.
+
+use std::time::Duration;
+
+use crate::args::Args;
+
+pub(super) const HELP: &str = "\
+Appends to streams beside the same updates made by hand, and long streams beside short ones.
+
+Usage: cargo xtask bench events [--quick] [--only NAME] [--rounds N] [--round-ms N]
+
+Options
+  --quick              short rounds: for a first look
+  --only NAME          only the cases whose name contains it
+  --rounds N           rounds of each side that count (default 21)
+  --round-ms N         the length of a round (default 200)
+
+Cases
+  append_1             one task appends an event at a time to a stream of its own
+  append_16            16 tasks do
+  append_64            64 tasks do
+  load_snapshot        load a stream of 10,000 events with a snapshot, beside one of 10 events
+  load_snapshot_full   the same where the Tip of the long stream is as full as it may be (32 KiB)
+
+All on a directory, every write synced before it is answered. Events have some 200 bytes. An append is
+one event through a decider whose state is kept in memory, so that it is one request. By hand it is one
+UpdateItem too, `SET e = list_append(e, :event), n = :next` if `n = :version`, on the same table; nothing is
+folded or encoded there. Both begin a new stream, or item, after 20 events.
+
+The Tips of both streams of load_snapshot hold 10 events, so that only the lengths differ; that of
+load_snapshot_full holds 127, which must be read too. A load that takes more than one request fails.
+
+Each case is one line of key=value. Of appends, `times` is the ratio of the throughputs, measured in
+alternating rounds (the median over the rounds), and `floor_times` the least that it may be. Of loads,
+`times` tells how many times as long the long stream takes, and `ceiling_times` the most that it may be.
+The program exits with 1 when one is missed, with 2 on a wrong argument.";
+
+/// What to run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    name: Option<String>,
+    pub(super) rounds: u64,
+    pub(super) round: Duration,
+}
+
+impl Plan {
+    /// The plan that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
+        let (rounds, millis) = match flags.flag("--quick") {
+            true => (5, 100),
+            // Many short ones: what disturbs the machine for a moment spoils few of them.
+            false => (21, 200),
+        };
+        Ok(Self {
+            name: flags.value("--only")?,
+            rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
+            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
+        })
+    }
+
+    /// Refuses a name that is in none of the cases.
+    pub(super) fn check_cases(
+        &self,
+        mut cases: impl Iterator<Item = &'static str>,
+    ) -> Result<(), String> {
+        match cases.any(|case| self.wants(case)) {
+            true => Ok(()),
+            false => Err(format!(
+                "no case has this in its name: only={}",
+                self.name.as_deref().unwrap_or_default()
+            )),
+        }
+    }
+
+    pub(super) fn wants(&self, case: &str) -> bool {
+        let wanted = self.name.as_deref();
+        wanted.is_none_or(|wanted| case.contains(wanted))
+    }
+}

@@ -1,0 +1,120 @@
+//! The event store: what happened is kept in streams, and states follow from it.
+//!
+//! ```
+//! use floe::events::{Access, Decider};
+//! use floe::{Db, Error, Event};
+//!
+//! #[derive(Clone, Debug, PartialEq, Event)]
+//! enum AccountEvent {
+//!     Deposited { cents: u64 },
+//!     Withdrawn { cents: u64 },
+//!     Snapshot { cents: u64 },
+//! }
+//!
+//! enum Account {}
+//!
+//! impl Decider for Account {
+//!     const CATEGORY: &'static str = "Account";
+//!     type Id = str;
+//!     type Event = AccountEvent;
+//!     type State = u64;
+//!
+//!     fn initial() -> u64 {
+//!         0
+//!     }
+//!
+//!     fn evolve(balance: u64, event: &AccountEvent) -> u64 {
+//!         match event {
+//!             AccountEvent::Deposited { cents } => balance + cents,
+//!             AccountEvent::Withdrawn { cents } => balance - cents,
+//!             AccountEvent::Snapshot { cents } => *cents,
+//!         }
+//!     }
+//!
+//!     fn access() -> Access<Self> {
+//!         Access::Snapshot {
+//!             is_origin: |event| matches!(event, AccountEvent::Snapshot { .. }),
+//!             to_snapshot: |balance| AccountEvent::Snapshot { cents: *balance },
+//!         }
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let db = Db::memory()?;
+//! db.events().ensure_table().await?;
+//! let ann = db.stream::<Account>("ann");
+//! ann.transact(|_| Ok::<_, Error>([AccountEvent::Deposited { cents: 500 }])).await?;
+//!
+//! // Decided upon the state; decided again if somebody else appends meanwhile.
+//! let paid = ann
+//!     .transact(|balance| {
+//!         let enough = *balance >= 200;
+//!         Ok::<_, Error>((enough, enough.then_some(AccountEvent::Withdrawn { cents: 200 })))
+//!     })
+//!     .await?;
+//! assert!(paid);
+//! assert_eq!(ann.query(|balance| *balance).await?, 300);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How a stream is kept
+//!
+//! A stream is one item, the Tip, as long as it is short. Events are appended to the Tip with one write. When the Tip has
+//! become too large, its events are moved into a batch that never changes (they *calve*), in the same transaction as the
+//! append. Beside its events the Tip holds *unfolds*: a snapshot of the state, replaced by each append, so that loading
+//! is one read however long the stream is. The items are those of Equinox, whose programs can use the same table:
+//! see `schema.rs`. What that costs, beside one item per event, is told in `docs/events-cost.md`.
+//!
+//! # What is where
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`store`] | appending to streams, their versions, their names |
+//! | [`read`] | reading events as such, forward and backward |
+//! | [`decider`], [`typed`] | what events and states are to a program |
+//! | [`stream`] | a stream of a decider: loaded, decided upon, appended to |
+//! | [`access`], [`cache`] | how states are found, and kept in memory |
+//! | [`harness`] | tests of deciders without a store |
+//! | [`feed`] | everything that was appended, in an order that can be read again from any place |
+//! | [`options`], [`limits`], [`codec`] | how a store keeps its streams |
+//! | [`crate::tx::streams`] | streams in a transaction, beside models |
+
+pub mod access;
+pub mod archive;
+pub mod cache;
+pub mod coalesce;
+pub mod codec;
+pub mod decider;
+pub mod event;
+pub mod feed;
+pub mod harness;
+pub mod limits;
+mod load;
+pub mod name;
+pub mod options;
+pub mod prune;
+pub mod read;
+pub(crate) mod schema;
+pub mod store;
+pub mod stream;
+#[doc(hidden)]
+pub mod support;
+pub(crate) mod sync;
+mod time;
+pub mod typed;
+
+pub use access::Access;
+pub use cache::Caching;
+pub use coalesce::Appender;
+pub use codec::Compression;
+pub use decider::{Decider, Decision};
+pub use event::{EventData, Recorded};
+pub use limits::TipLimits;
+pub use name::{StreamId, StreamName};
+pub use options::EventStoreOptions;
+pub use prune::Pruned;
+pub use store::{EventStore, Expected};
+pub use stream::{Load, Stream};
+pub use typed::{Event, Metadata, Unknown};

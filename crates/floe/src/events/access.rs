@@ -1,0 +1,108 @@
+//! How the state of a stream is found: from all of its events, or from something kept beside them.
+//!
+//! | strategy | what is kept beside the events | what loading takes |
+//! |---|---|---|
+//! | `Unoptimized` | nothing | all events, by Query |
+//! | `LatestKnownEvent` | the last event | the Tip |
+//! | `Snapshot` | a state, as an event | the Tip |
+//! | `MultiSnapshot` | a state, as several events or in several forms | the Tip |
+//! | `RollingState` | a state; events are not kept at all | the Tip |
+//! | `Custom` | whatever is asked for | as far back as an origin is found |
+//!
+//! A strategy can be exchanged for another on streams that are there: what is not found in the Tip is looked for in the
+//! events, and written with the next append.
+
+use super::decider::Decider;
+use super::sync::Guard;
+
+/// How the state of a stream is found.
+///
+/// An origin is an event from which the state can be told without those before it.
+pub enum Access<D: Decider + ?Sized> {
+    /// From all events.
+    Unoptimized,
+    /// From the last event alone.
+    LatestKnownEvent,
+    /// From a snapshot beside the events, which is replaced by each append.
+    Snapshot {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// The state as an event.
+        to_snapshot: fn(&D::State) -> D::Event,
+    },
+    /// From one of several snapshots, for instance in the forms of two versions of a program.
+    MultiSnapshot {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// The state as events, the one that is looked at first last.
+        to_snapshots: fn(&D::State) -> Vec<D::Event>,
+    },
+    /// From a snapshot, in place of events: what happened is not kept.
+    RollingState {
+        /// The state as an event.
+        to_snapshot: fn(&D::State) -> D::Event,
+    },
+    /// As the functions say.
+    Custom {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
+        transmute: Transmute<D>,
+    },
+}
+
+/// What a [custom](Access::Custom) strategy makes of a decision.
+pub type Transmute<D> = fn(
+    Vec<<D as Decider>::Event>,
+    &<D as Decider>::State,
+) -> (Vec<<D as Decider>::Event>, Vec<<D as Decider>::Event>);
+
+impl<D: Decider + ?Sized> Access<D> {
+    /// Whether nothing before the event counts.
+    pub(super) fn is_origin(&self, event: &D::Event) -> bool {
+        match self {
+            Self::Unoptimized => false,
+            Self::LatestKnownEvent | Self::RollingState { .. } => true,
+            Self::Snapshot { is_origin, .. }
+            | Self::MultiSnapshot { is_origin, .. }
+            | Self::Custom { is_origin, .. } => is_origin(event),
+        }
+    }
+
+    /// Whether there may be unfolds that count.
+    pub(super) const fn looks_at_unfolds(&self) -> bool {
+        !matches!(self, Self::Unoptimized)
+    }
+
+    /// What must not have changed for an append.
+    pub(super) const fn guard(&self) -> Guard {
+        match self {
+            Self::RollingState { .. } | Self::Custom { .. } => Guard::Etag,
+            _ => Guard::Version,
+        }
+    }
+}
+
+impl<D: Decider + ?Sized> Access<D>
+where
+    D::Event: Clone,
+{
+    /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
+    pub(super) fn parts(
+        &self,
+        events: Vec<D::Event>,
+        state: &D::State,
+    ) -> (Vec<D::Event>, Vec<D::Event>) {
+        match self {
+            Self::Unoptimized => (events, Vec::new()),
+            Self::LatestKnownEvent => {
+                let latest = events.last().cloned().into_iter().collect();
+                (events, latest)
+            }
+            Self::Snapshot { to_snapshot, .. } => (events, vec![to_snapshot(state)]),
+            Self::MultiSnapshot { to_snapshots, .. } => (events, to_snapshots(state)),
+            Self::RollingState { to_snapshot } => (Vec::new(), vec![to_snapshot(state)]),
+            Self::Custom { transmute, .. } => transmute(events, state),
+        }
+    }
+}

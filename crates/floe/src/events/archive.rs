@@ -1,0 +1,161 @@
+//! Archiving: events that are pruned go into another table before.
+//!
+//! Whatever a prune may delete is copied first: whole batches as they are, and of the Tip what is before the index, as a
+//! batch of its own. Then the stream is pruned up to what was copied.
+//!
+//! A copy is put where there is none. If there is one, it must hold the same events: fewer if an archiving was
+//! interrupted before and the stream has grown since, and then the longer one takes its place. The batches of an archive
+//! may so overlap, and who reads them passes over what it has seen.
+
+use floe_store::expr::{Condition, Path};
+use floe_store::op::{GetItem, PutItem};
+use floe_store::{Number, Value};
+
+use super::limits::ANY_RESYNCS_MAX;
+use super::load::{self, Batches};
+use super::name::StreamName;
+use super::options::EventStoreOptions;
+use super::prune::{Pruned, Sent, send};
+use super::schema::{Batch, NEXT, STREAM, key};
+use super::store::{EventStore, exhausted};
+use crate::error::{Error, ErrorKind, Result};
+
+impl EventStore {
+    /// Moves the events of a stream before an index into the archive: as [`prune`](Self::prune), and whatever is deleted
+    /// is in the archive before. The archive is a table like that of the events.
+    ///
+    /// ```
+    /// use floe::events::{EventData, EventStoreOptions, Expected, StreamName};
+    /// use floe::{Db, Error};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let db = Db::memory()?;
+    /// let archive = db.event_store(EventStoreOptions::new("old-events"));
+    /// let store = db.event_store(EventStoreOptions::default().archive("old-events"));
+    /// for store in [&archive, &store] {
+    ///     store.ensure_table().await?;
+    /// }
+    /// let log = StreamName::new("Log", "a")?;
+    /// let events = ["one", "two", "three"].map(|name| EventData::new(name, ""));
+    /// store.append(&log, Expected::New, events).await?;
+    ///
+    /// assert_eq!(store.archive(&log, 2).await?.deleted, 2);
+    /// assert_eq!(store.read(&log).collect().await?.len(), 1);
+    /// assert_eq!(archive.read(&log).collect().await?.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the store has no archive, [`InvalidEvent`](ErrorKind::InvalidEvent)
+    /// when the archive holds other events in the same place, and as for [`prune`](Self::prune). Nothing is deleted that
+    /// is not in the archive.
+    pub async fn archive(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
+        let Some(archive) = &self.options().archive else {
+            let message = format!("the store has no archive: table={}", self.options().table);
+            return Err(Error::new(ErrorKind::InvalidUse, message));
+        };
+        let copied = match self.tip(stream, true).await? {
+            Some(tip) => self.copy(archive, &tip, before).await?,
+            None => 0,
+        };
+        self.prune(stream, copied).await
+    }
+
+    /// Copies the events before an index, as far as a prune may delete them. Tells the index up to which it may.
+    async fn copy(&self, archive: &str, tip: &Batch, before: u64) -> Result<u64> {
+        let (base, before) = (tip.base(), before.min(tip.next));
+        let options = EventStoreOptions {
+            requests_max: None,
+            ..self.options().clone()
+        };
+        let range = load::before(base.min(before));
+        let mut batches = Batches::new(
+            self.db(),
+            &options,
+            &options.table,
+            &tip.stream,
+            Some(range),
+        );
+        while let Some(page) = batches.next_page().await? {
+            for batch in page {
+                if batch.next > before {
+                    return Ok(before);
+                }
+                self.keep_copy(archive, &batch).await?;
+            }
+        }
+        let trimmed = tip.indexed().filter(|(index, _)| *index < before);
+        let events: Vec<_> = trimmed.map(|(_, event)| event.clone()).collect();
+        if !events.is_empty() {
+            let batch = Batch {
+                stream: tip.stream.clone(),
+                index: base,
+                next: before,
+                events,
+                unfolds: Vec::new(),
+                appended: 0,
+                calved_bytes: 0,
+                etag: None,
+            };
+            self.keep_copy(archive, &batch).await?;
+        }
+        Ok(before)
+    }
+
+    /// Puts a batch into the archive, unless its events are there.
+    async fn keep_copy(&self, archive: &str, batch: &Batch) -> Result<()> {
+        let mut there: Option<Batch> = None;
+        // Others may archive the same stream, and have more of it each time.
+        for _ in 0..=ANY_RESYNCS_MAX {
+            let condition = match &there {
+                None => Condition::attribute_not_exists(Path::attribute(STREAM)),
+                Some(there) => {
+                    let next = Value::N(Number::from(there.next));
+                    Condition::eq(Path::attribute(NEXT), next)
+                }
+            };
+            let put = PutItem::new(archive, batch.clone().into_item())
+                .condition(condition)
+                .return_old_on_failure();
+            let Sent::Conflict { item, .. } = send(self, &batch.stream, put.into()).await? else {
+                return Ok(());
+            };
+            let item = match item {
+                Some(item) => Some(item),
+                None => self.archived(archive, batch).await?,
+            };
+            there = item.as_ref().map(Batch::of_item).transpose()?;
+            if let Some(there) = &there {
+                let same = there.events.iter().zip(&batch.events).all(|(a, b)| a == b);
+                if !same {
+                    return Err(differs(archive, batch));
+                }
+                if there.next >= batch.next {
+                    return Ok(());
+                }
+            }
+        }
+        Err(exhausted(&batch.stream, ANY_RESYNCS_MAX))
+    }
+
+    async fn archived(&self, archive: &str, batch: &Batch) -> Result<Option<floe_store::Item>> {
+        let mut get = GetItem::new(archive, key(&batch.stream, batch.index));
+        get.consistent = true;
+        let output = self.db().engine().get_item(get).await;
+        let output = output.map_err(|error| load::failed(error, archive))?;
+        Ok(output.item)
+    }
+}
+
+fn differs(archive: &str, batch: &Batch) -> Error {
+    Error::new(
+        ErrorKind::InvalidEvent,
+        format!(
+            "the archive holds other events: archive={archive} stream={} i={}",
+            batch.stream, batch.index
+        ),
+    )
+}

@@ -1,0 +1,214 @@
+//! Bodies of events as they are stored: as they are, or smaller.
+//!
+//! | number | encoding | written | read |
+//! |---|---|---|---|
+//! | absent, 0 | as it is | yes | yes |
+//! | 1 | raw DEFLATE, which may lack its end | never | yes |
+//! | 2 | Brotli | if asked for | yes |
+
+use std::io::Read;
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Smaller bodies are stored as they are.
+const COMPRESS_BYTES_MIN: usize = 48;
+
+/// The most bytes that a stored body may come to: an item holds 400 KB, so more than that is an attack.
+const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Whether bodies are made smaller before they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// They are stored as they are.
+    #[default]
+    None,
+    /// Bodies of 48 bytes and more are compressed with Brotli, and stored so if that is smaller.
+    Brotli,
+}
+
+/// The number of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Raw,
+    Deflate,
+    Brotli,
+}
+
+impl Encoding {
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Raw => 0,
+            Self::Deflate => 1,
+            Self::Brotli => 2,
+        }
+    }
+
+    pub(crate) const fn of_number(number: u64) -> Option<Self> {
+        match number {
+            0 => Some(Self::Raw),
+            1 => Some(Self::Deflate),
+            2 => Some(Self::Brotli),
+            _ => None,
+        }
+    }
+}
+
+/// A body as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) encoding: Encoding,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Body {
+    /// Stores these bytes.
+    pub(crate) fn encode(bytes: Vec<u8>, compression: Compression) -> Self {
+        if compression == Compression::Brotli
+            && bytes.len() >= COMPRESS_BYTES_MIN
+            && let Some(smaller) = brotli(&bytes)
+        {
+            return smaller;
+        }
+        Self {
+            encoding: Encoding::Raw,
+            bytes,
+        }
+    }
+}
+
+/// The compressed form, if it is smaller.
+fn brotli(bytes: &[u8]) -> Option<Body> {
+    let mut out = Vec::new();
+    let parameters = brotli::enc::BrotliEncoderParams {
+        quality: 5,
+        size_hint: bytes.len(),
+        ..Default::default()
+    };
+    brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters).ok()?;
+    (out.len() < bytes.len()).then_some(Body {
+        encoding: Encoding::Brotli,
+        bytes: out,
+    })
+}
+
+/// The bytes that were stored.
+///
+/// # Errors
+///
+/// [`InvalidEvent`](ErrorKind::InvalidEvent) when they are damaged or too many.
+pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
+    let decoded = match encoding {
+        Encoding::Raw => Some(stored.to_vec()),
+        Encoding::Deflate => inflate(stored),
+        Encoding::Brotli => unbrotli(stored),
+    };
+    decoded.ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidEvent,
+            format!(
+                "a body cannot be read: encoding={} bytes={}",
+                encoding.number(),
+                stored.len()
+            ),
+        )
+    })
+}
+
+fn unbrotli(stored: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut reader = brotli::Decompressor::new(stored, 4096).take(BODY_BYTES_MAX as u64 + 1);
+    reader.read_to_end(&mut out).ok()?;
+    (out.len() <= BODY_BYTES_MAX).then_some(out)
+}
+
+/// Reads raw DEFLATE. Some writers flush without ending the last block: what was there until then counts.
+fn inflate(stored: &[u8]) -> Option<Vec<u8>> {
+    let mut state = DecompressorOxide::new();
+    let mut out = vec![0; (stored.len() * 4).clamp(64, BODY_BYTES_MAX)];
+    let (mut read, mut written) = (0, 0);
+    loop {
+        let rest = stored.get(read..)?;
+        let flags = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+        let (status, taken, made) = decompress(&mut state, rest, &mut out, written, flags);
+        read += taken;
+        written += made;
+        match status {
+            TINFLStatus::HasMoreOutput if out.len() < BODY_BYTES_MAX => {
+                let longer = (out.len() * 2).min(BODY_BYTES_MAX);
+                out.resize(longer, 0);
+            }
+            TINFLStatus::Done => break,
+            TINFLStatus::NeedsMoreInput | TINFLStatus::FailedCannotMakeProgress
+                if read == stored.len() =>
+            {
+                break;
+            }
+            _ => return None,
+        }
+    }
+    out.truncate(written);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(bytes: &[u8]) -> (Encoding, usize) {
+        let body = Body::encode(bytes.to_vec(), Compression::Brotli);
+        assert_eq!(decode(body.encoding, &body.bytes).unwrap(), bytes);
+        (body.encoding, body.bytes.len())
+    }
+
+    #[test]
+    fn bodies_are_compressed_from_48_bytes_if_that_is_smaller() {
+        assert_eq!(round_trip(&[b'a'; 47]), (Encoding::Raw, 47));
+        let (encoding, bytes) = round_trip(&[b'a'; 48]);
+        assert!(encoding == Encoding::Brotli && bytes < 48, "{bytes}");
+        let random: Vec<u8> = (0..100_u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
+        assert_eq!(round_trip(&random).0, Encoding::Raw);
+        assert_eq!(round_trip(b""), (Encoding::Raw, 0));
+        let plain = Body::encode(vec![b'a'; 1000], Compression::None);
+        assert_eq!(plain.encoding, Encoding::Raw);
+        assert_eq!(round_trip(&vec![b'a'; 1 << 20]).0, Encoding::Brotli);
+    }
+
+    #[test]
+    fn deflate_is_read_with_and_without_its_end() {
+        let text = "the quick brown fox ".repeat(500);
+        let whole = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 6);
+        assert_eq!(decode(Encoding::Deflate, &whole).unwrap(), text.as_bytes());
+        // A stored block that is not the last one.
+        let unterminated = [&[0, 3, 0, 0xfc, 0xff][..], b"abc"].concat();
+        assert_eq!(decode(Encoding::Deflate, &unterminated).unwrap(), b"abc");
+        assert_eq!(decode(Encoding::Deflate, b"").unwrap(), b"");
+    }
+
+    #[test]
+    fn what_is_damaged_is_told() {
+        for encoding in [Encoding::Deflate, Encoding::Brotli] {
+            let error = decode(encoding, &[0xff; 20]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidEvent, "{encoding:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_grows_beyond_all_bounds_is_refused() {
+        let bomb = miniz_oxide::deflate::compress_to_vec(&vec![0; BODY_BYTES_MAX + 1], 9);
+        assert!(decode(Encoding::Deflate, &bomb).is_err());
+        let mut out = Vec::new();
+        let zeros = vec![0; BODY_BYTES_MAX + 1];
+        let fast = brotli::enc::BrotliEncoderParams {
+            quality: 1,
+            ..Default::default()
+        };
+        brotli::BrotliCompress(&mut &*zeros, &mut out, &fast).unwrap();
+        assert!(decode(Encoding::Brotli, &out).is_err());
+    }
+}

@@ -1,0 +1,428 @@
+//! The indexer: reads the changes of an events table, and brings what was appended to the feed.
+//!
+//! A step reads records, writes their spans into the epochs, and only then stores how far it has read. It may die at
+//! any moment: whoever goes on reads some records again, and the epochs drop what they know. So several may run at
+//! once, for the same table and under the same name; it is wasteful, not wrong.
+//!
+//! The changes of a table are kept for a day. A feed that is begun later tells of what they still hold. On an engine
+//! that can [hold](floe_store::Capabilities::change_holds) them, none is lost from the first start on.
+//!
+//! ```
+//! use floe::events::feed::{IndexerOptions, Partition};
+//! use floe::events::{EventData, Expected, StreamName};
+//! use floe::{Db, Error};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let store = Db::memory()?.events();
+//! store.ensure_table().await?;
+//! store.ensure_feed().await?;
+//! let cart = StreamName::new("Cart", "7")?;
+//! store.append(&cart, Expected::New, [EventData::new("ItemAdded", "{}")]).await?;
+//!
+//! let indexed = store.indexer(IndexerOptions::new())?.run_until_caught_up().await?;
+//! assert_eq!(indexed.events, 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod position;
+mod shards;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use floe_store::op::{ChangeRecord, HoldChanges};
+use floe_store::{BoxFuture, Error as StoreError, Timestamp};
+
+use self::position::{IndexerPosition, Positions};
+use self::shards::{Round, Shards};
+use super::ingester::Ingester;
+use super::limits::{
+    BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, PARTITIONS_AT_ONCE,
+};
+use super::log::TableLog;
+use super::partition::{Partition, Partitions};
+use super::side_by_side;
+use super::source::span_of_change;
+use super::span::Span;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::{EventStore, Load};
+use crate::tx::backoff::Backoff;
+
+/// How an indexer works.
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing by themselves"]
+pub struct IndexerOptions {
+    name: String,
+    partitions: Partitions,
+    limits: EpochLimits,
+    batch_max: usize,
+    poll: Duration,
+    clock_skew_max: Duration,
+    accepts_trimmed: bool,
+}
+
+impl Default for IndexerOptions {
+    fn default() -> Self {
+        Self {
+            name: "0".to_owned(),
+            partitions: Partitions::ONE,
+            limits: EpochLimits::default(),
+            batch_max: 1_000,
+            poll: Duration::from_secs(1),
+            clock_skew_max: CLOCK_SKEW_MAX,
+            accepts_trimmed: false,
+        }
+    }
+}
+
+impl IndexerOptions {
+    /// One partition, batches of 1,000 records, a look each second.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What its position is stored under: `0` if nothing is said. It has no `_`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How many partitions the feed has. It is said when the feed is begun, and stays so.
+    pub const fn partitions(mut self, partitions: Partitions) -> Self {
+        self.partitions = partitions;
+        self
+    }
+
+    /// When epochs are closed.
+    pub const fn limits(mut self, limits: EpochLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// About how many records are brought to the epochs at once: 1 to 10,000.
+    pub const fn batch_max(mut self, records: usize) -> Self {
+        self.batch_max = records;
+        self
+    }
+
+    /// How long it waits after it has found nothing.
+    pub const fn poll(mut self, pause: Duration) -> Self {
+        self.poll = pause;
+        self
+    }
+
+    /// By how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
+    pub const fn clock_skew_max(mut self, skew: Duration) -> Self {
+        self.clock_skew_max = skew;
+        self
+    }
+
+    /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
+    /// changes for a day while no indexer ran; but if it had, their events are missing in the feed.
+    pub const fn accept_trimmed(mut self) -> Self {
+        self.accepts_trimmed = true;
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        self.limits.check()?;
+        if (1..=BATCH_RECORDS_CAP).contains(&self.batch_max) {
+            return Ok(());
+        }
+        let message = format!(
+            "an indexer takes 1 to {BATCH_RECORDS_CAP} records at once: batch_max={}",
+            self.batch_max
+        );
+        Err(Error::new(ErrorKind::InvalidUse, message))
+    }
+}
+
+/// Brings what was appended to a store's streams to its feed.
+#[derive(Debug)]
+pub struct Indexer {
+    store: EventStore,
+    options: IndexerOptions,
+    /// What it knows. It is absent during a step, so that a step that fails or is dropped begins anew from what is
+    /// stored.
+    known: Option<Known>,
+}
+
+/// What an indexer knows between two steps.
+#[derive(Debug)]
+struct Known {
+    shards: Shards,
+    stored: Positions,
+    holds: Vec<HoldChanges>,
+    ingesters: BTreeMap<Partition, Ingester<TableLog>>,
+}
+
+/// What an indexer has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Indexed {
+    /// How many change records it has read.
+    pub records: u64,
+    /// How many events were new in the feed.
+    pub events: u64,
+}
+
+impl Indexed {
+    const fn add(&mut self, other: Self) {
+        self.records += other.records;
+        self.events += other.events;
+    }
+}
+
+/// What a step has done.
+struct Step {
+    indexed: Indexed,
+    /// Whether there was nothing to do.
+    is_idle: bool,
+}
+
+impl EventStore {
+    /// An indexer of this store. It begins the feed when it first runs.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the options are beyond what there can be.
+    pub fn indexer(&self, options: IndexerOptions) -> Result<Indexer> {
+        options.check()?;
+        Ok(Indexer {
+            store: self.clone(),
+            options,
+            known: None,
+        })
+    }
+}
+
+impl Indexer {
+    /// Brings everything to the feed that was appended before, and perhaps some that is appended meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the feed was begun with another number of partitions,
+    /// [`MissingEvents`](ErrorKind::MissingEvents) when change records are gone that were not read,
+    /// [`Table`](ErrorKind::Table) when a table or its change stream is missing, [`Store`](ErrorKind::Store) when the
+    /// store cannot answer. It can be run again after any of them.
+    pub async fn run_until_caught_up(&mut self) -> Result<Indexed> {
+        let (mut indexed, mut empty_rounds) = (Indexed::default(), 0);
+        while empty_rounds < EMPTY_ROUNDS {
+            let step = self.step().await?;
+            indexed.add(step.indexed);
+            empty_rounds = match step.is_idle {
+                true => empty_rounds + 1,
+                false => 0,
+            };
+        }
+        Ok(indexed)
+    }
+
+    /// Goes on until `stop` is done. Waits where there is nothing to do, and after failures that pass. What it has begun
+    /// then is not told.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run_until_caught_up`](Self::run_until_caught_up), of failures that do not pass.
+    pub async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<Indexed> {
+        let mut stop = pin!(stop);
+        let (mut indexed, mut failures) = (Indexed::default(), 0);
+        loop {
+            let pause = match side_by_side::unless(stop.as_mut(), self.step()).await {
+                None => return Ok(indexed),
+                Some(Ok(step)) => {
+                    indexed.add(step.indexed);
+                    failures = 0;
+                    step.is_idle.then_some(self.options.poll)
+                }
+                Some(Err(error)) if passes(&error) => {
+                    failures += 1;
+                    let seed = self.store.db().env().next_u64();
+                    Some(BACKOFF.pause(failures, seed))
+                }
+                Some(Err(error)) => return Err(error),
+            };
+            if let Some(pause) = pause {
+                let waited = self.store.db().timer().sleep(pause);
+                if side_by_side::unless(stop.as_mut(), waited).await.is_none() {
+                    return Ok(indexed);
+                }
+            }
+        }
+    }
+
+    /// Gives up the hold on change records: for an indexer that will not run again under this name.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn release(mut self) -> Result<()> {
+        let known = self.begin().await?;
+        for hold in known.holds {
+            let hold = HoldChanges {
+                after_sequence: None,
+                ..hold
+            };
+            self.store.db().engine().hold_changes(hold).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads a batch, brings it to the epochs, and stores how far it has read.
+    async fn step(&mut self) -> Result<Step> {
+        let mut known = self.begin().await?;
+        let Round { records, has_ended } = self.read(&mut known).await?;
+        let events = self.ingest(&mut known, &records).await?;
+        self.store(&mut known).await?;
+        self.known = Some(known);
+        let indexed = Indexed {
+            records: records.len() as u64,
+            events,
+        };
+        Ok(Step {
+            indexed,
+            is_idle: records.is_empty() && !has_ended,
+        })
+    }
+
+    /// What is known from the last step, or else from what is stored.
+    async fn begin(&mut self) -> Result<Known> {
+        if let Some(known) = self.known.take() {
+            return Ok(known);
+        }
+        let (options, store) = (&self.options, &self.store);
+        store.begin_feed(options.partitions).await?;
+        let stored = self.position().query(Positions::clone).await?;
+        let table = &store.options().table;
+        let mut shards = Shards::new(store.db().clone(), table, options.accepts_trimmed);
+        shards.find(&stored).await?;
+        let mut ingesters = BTreeMap::new();
+        for partition in options.partitions.all() {
+            let ingester = Ingester::new(store.feed_log(), partition, options.limits)?;
+            let ingester = ingester.clock_skew_max(options.clock_skew_max);
+            ingesters.insert(partition, ingester);
+        }
+        let mut known = Known {
+            shards,
+            stored,
+            holds: Vec::new(),
+            ingesters,
+        };
+        self.hold(&mut known).await?;
+        Ok(known)
+    }
+
+    /// Reads records until there are enough, or a look brings none.
+    async fn read(&self, known: &mut Known) -> Result<Round> {
+        let mut read = Round::default();
+        loop {
+            let left = self.options.batch_max.saturating_sub(read.records.len());
+            let Round { records, has_ended } = known.shards.read(left).await?;
+            let is_empty = records.is_empty();
+            read.records.extend(records);
+            read.has_ended |= has_ended;
+            // New shards come where one has ended, and perhaps where nobody looks.
+            if has_ended || read.records.is_empty() {
+                known.shards.find(&known.stored).await?;
+            }
+            if is_empty || read.records.len() >= self.options.batch_max {
+                return Ok(read);
+            }
+        }
+    }
+
+    /// Brings what the records tell to the epochs. Tells how many events were new.
+    async fn ingest(&self, known: &mut Known, records: &[ChangeRecord]) -> Result<u64> {
+        let Some(since) = records.iter().map(|record| record.created).min() else {
+            return Ok(0);
+        };
+        let mut spans: BTreeMap<Partition, Vec<Span>> = BTreeMap::new();
+        for record in records {
+            if let Some(span) = span_of_change(record)? {
+                let partition = self.options.partitions.of(&span.stream);
+                spans.entry(partition).or_default().push(span);
+            }
+        }
+        let mut brought: Vec<BoxFuture<'_, Result<u64>>> = Vec::new();
+        for (partition, ingester) in &mut known.ingesters {
+            if let Some(spans) = spans.remove(partition) {
+                brought.push(Box::pin(bring(ingester, spans, since)));
+            }
+        }
+        let taken = side_by_side::all(PARTITIONS_AT_ONCE, brought).await;
+        taken.into_iter().sum()
+    }
+
+    /// Stores how far it has read, if that is further than before.
+    async fn store(&self, known: &mut Known) -> Result<()> {
+        let read = known.shards.positions();
+        let gone = known.shards.gone(&known.stored);
+        if known.stored != known.stored.merged(&read, &gone) {
+            let position = self.position();
+            let stored = position.transact(|stored| {
+                let merged = stored.merged(&read, &gone);
+                let moved = (merged != *stored).then(|| merged.clone());
+                Ok::<_, Error>((merged, moved))
+            });
+            known.stored = stored.await?;
+        }
+        self.hold(known).await
+    }
+
+    /// Keeps what is not read from being trimmed, where the engine can.
+    async fn hold(&self, known: &mut Known) -> Result<()> {
+        let engine = self.store.db().engine();
+        if !engine.capabilities().change_holds {
+            return Ok(());
+        }
+        let consumer = format!("floe-indexer-{}", self.options.name);
+        let holds = known.shards.holds(&consumer);
+        for hold in holds.iter().filter(|hold| !known.holds.contains(hold)) {
+            match engine.hold_changes(hold.clone()).await {
+                // Somebody else under this name is further on. If nobody is, reading tells.
+                Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        known.holds = holds;
+        Ok(())
+    }
+
+    fn position(&self) -> crate::events::Stream<IndexerPosition> {
+        let index = self.store.feed_index();
+        let position = index.stream::<IndexerPosition>(&self.options.name);
+        position.load(Load::RequireLeader)
+    }
+}
+
+async fn bring(
+    ingester: &mut Ingester<TableLog>,
+    spans: Vec<Span>,
+    since: Timestamp,
+) -> Result<u64> {
+    let taken = ingester.ingest(spans, since).await?;
+    Ok(taken.events)
+}
+
+/// The pauses after failures.
+const BACKOFF: Backoff = Backoff {
+    retries: u32::MAX,
+    initial: Duration::from_millis(100),
+    max: Duration::from_secs(10),
+};
+
+/// Whether it may go better the next time.
+pub(super) fn passes(error: &Error) -> bool {
+    let kinds = [
+        ErrorKind::OutcomeUnknown,
+        ErrorKind::MaxResyncsExhausted,
+        ErrorKind::TransactionFailed,
+    ];
+    kinds.contains(&error.kind()) || error.store_error().is_some_and(StoreError::is_retryable)
+}

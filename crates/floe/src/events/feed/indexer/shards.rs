@@ -1,0 +1,282 @@
+//! Reading the change stream of a table: all of its shards, a parent before its children.
+//!
+//! All changes of an item stand in one shard, or in a shard and its descendants, so this order is the order of each
+//! item. A table has another change stream each time that its stream is switched on; the older ones are read first.
+
+use std::collections::BTreeSet;
+
+use floe_store::limits::GET_RECORDS_MAX;
+use floe_store::op::{
+    ChangeRecord, DescribeStream, GetRecords, GetShardIterator, HoldChanges, IteratorKind,
+    ListStreams, StreamSummary,
+};
+use floe_store::{BoxFuture, Engine, Error as StoreError};
+
+use super::position::{Place, Positions, sequence_key};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::feed::limits::SHARDS_AT_ONCE;
+use crate::events::feed::side_by_side;
+
+/// The shards of a table's change streams, and how far each was read.
+#[derive(Debug)]
+pub(super) struct Shards {
+    db: Db,
+    table: String,
+    /// Whether to go on where records are gone that were not read.
+    accepts_trimmed: bool,
+    /// Those of older streams first.
+    shards: Vec<Shard>,
+    /// Whether the last look has brought nothing.
+    was_empty: bool,
+}
+
+#[derive(Debug)]
+struct Shard {
+    stream_arn: String,
+    id: String,
+    /// What it is stored under: ids are unique within a stream alone.
+    key: String,
+    /// The shard to be read before, if it is still there.
+    parent: Option<String>,
+    place: Option<Place>,
+    /// Where to go on, if that is known and has not grown old.
+    iterator: Option<String>,
+}
+
+/// What one look at all shards has brought.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// The records, those of an item in their order.
+    pub(super) records: Vec<ChangeRecord>,
+    /// Whether a shard was read to its end: its children can be read now.
+    pub(super) has_ended: bool,
+}
+
+impl Shards {
+    pub(super) fn new(db: Db, table: &str, accepts_trimmed: bool) -> Self {
+        Self {
+            db,
+            table: table.to_owned(),
+            accepts_trimmed,
+            shards: Vec::new(),
+            was_empty: false,
+        }
+    }
+
+    /// Finds the shards that there are now. New ones are read from where they were left, as the positions say.
+    pub(super) async fn find(&mut self, known: &Positions) -> Result<()> {
+        let mut found = Vec::new();
+        for stream in self.streams().await? {
+            self.describe(&stream, known, &mut found).await?;
+        }
+        for shard in &mut found {
+            let place = self.shards.iter().position(|old| old.key == shard.key);
+            if let Some(place) = place {
+                *shard = self.shards.swap_remove(place);
+            }
+        }
+        self.shards = found;
+        Ok(())
+    }
+
+    /// The change streams of the table, the oldest first.
+    async fn streams(&self) -> Result<Vec<StreamSummary>> {
+        let mut request = ListStreams {
+            table_name: Some(self.table.clone()),
+            ..ListStreams::default()
+        };
+        let mut streams = Vec::new();
+        loop {
+            let page = self.engine().list_streams(request.clone()).await?;
+            streams.extend(page.streams);
+            request.start_after = page.last_arn;
+            if request.start_after.is_none() {
+                break;
+            }
+        }
+        if streams.is_empty() {
+            let message = format!(
+                "the events table has no change stream: table={}",
+                self.table
+            );
+            return Err(Error::new(ErrorKind::Table, message));
+        }
+        streams.sort_by(|one, other| one.label.cmp(&other.label));
+        Ok(streams)
+    }
+
+    async fn describe(
+        &self,
+        stream: &StreamSummary,
+        known: &Positions,
+        found: &mut Vec<Shard>,
+    ) -> Result<()> {
+        let mut request = DescribeStream {
+            stream_arn: stream.arn.clone(),
+            ..DescribeStream::default()
+        };
+        let key = |id: &str| format!("{}/{id}", stream.label);
+        loop {
+            let page = self.engine().describe_stream(request.clone()).await?;
+            found.extend(page.shards.into_iter().map(|shard| Shard {
+                stream_arn: stream.arn.clone(),
+                key: key(&shard.id),
+                parent: shard.parent_id.as_deref().map(key),
+                place: known.0.get(&key(&shard.id)).cloned(),
+                iterator: None,
+                id: shard.id,
+            }));
+            request.start_after = page.last_shard_id;
+            if request.start_after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads a page of each shard whose turn it is: about so many records in all, but at least one of each.
+    pub(super) async fn read(&mut self, records_max: usize) -> Result<Round> {
+        let open = self.shards.iter().filter(|shard| !shard.is_done());
+        let stream_arn = open.clone().next().map(|shard| shard.stream_arn.clone());
+        let open: BTreeSet<String> = open.map(|shard| shard.key.clone()).collect();
+        let (engine, accepts_trimmed) = (self.db.engine().as_ref(), self.accepts_trimmed);
+        let has_turn = |shard: &&mut Shard| {
+            let waits = shard.parent.as_ref().is_some_and(|key| open.contains(key));
+            !shard.is_done() && !waits && Some(&shard.stream_arn) == stream_arn.as_ref()
+        };
+        let turns: Vec<&mut Shard> = self.shards.iter_mut().filter(has_turn).collect();
+        // A page may be empty although more follows. Who asks for more gets past it sooner.
+        let limit = match self.was_empty {
+            true => GET_RECORDS_MAX,
+            false => (records_max / turns.len().max(1)).clamp(1, GET_RECORDS_MAX),
+        };
+        let mut pages: Vec<BoxFuture<'_, Result<Round>>> = Vec::with_capacity(turns.len());
+        for shard in turns {
+            pages.push(Box::pin(shard.read(engine, limit, accepts_trimmed)));
+        }
+        let mut round = Round::default();
+        for page in side_by_side::all(SHARDS_AT_ONCE, pages).await {
+            let Round { records, has_ended } = page?;
+            round.records.extend(records);
+            round.has_ended |= has_ended;
+        }
+        self.was_empty = round.records.is_empty();
+        Ok(round)
+    }
+
+    /// How far each shard was read.
+    pub(super) fn positions(&self) -> Positions {
+        let read = self.shards.iter();
+        let read = read.filter_map(|shard| Some((shard.key.clone(), shard.place.clone()?)));
+        Positions(read.collect())
+    }
+
+    /// Those of the positions whose shards are there no more.
+    pub(super) fn gone(&self, known: &Positions) -> BTreeSet<String> {
+        let is_gone = |key: &&String| !self.shards.iter().any(|shard| shard.key == **key);
+        known.0.keys().filter(is_gone).cloned().collect()
+    }
+
+    /// What is to be held for the consumer of this name, so that nothing is trimmed that is not read.
+    pub(super) fn holds(&self, consumer: &str) -> Vec<HoldChanges> {
+        let streams: BTreeSet<&String> = self.shards.iter().map(|s| &s.stream_arn).collect();
+        let hold = |stream_arn: &String| HoldChanges {
+            consumer: consumer.to_owned(),
+            stream_arn: stream_arn.clone(),
+            after_sequence: self.read_up_to(stream_arn),
+        };
+        streams.into_iter().map(hold).collect()
+    }
+
+    /// The last record of a stream up to which all was read; `None` if nothing more can come.
+    fn read_up_to(&self, stream_arn: &str) -> Option<String> {
+        let of_stream = |shard: &&Shard| shard.stream_arn == stream_arn && !shard.is_done();
+        let open = self.shards.iter().filter(of_stream);
+        let read = open.map(|shard| match &shard.place {
+            Some(Place::After(sequence)) => sequence.as_str(),
+            _ => NOTHING_READ,
+        });
+        read.min_by_key(|sequence| sequence_key(sequence))
+            .map(str::to_owned)
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        self.db.engine().as_ref()
+    }
+}
+
+/// Before all records.
+const NOTHING_READ: &str = "0";
+
+impl Shard {
+    fn is_done(&self) -> bool {
+        self.place == Some(Place::End)
+    }
+
+    async fn read(
+        &mut self,
+        engine: &dyn Engine,
+        limit: usize,
+        accepts_trimmed: bool,
+    ) -> Result<Round> {
+        let iterator = match self.iterator.take() {
+            Some(iterator) => iterator,
+            None => self.iterator(engine, accepts_trimmed).await?,
+        };
+        let request = GetRecords {
+            iterator,
+            limit: Some(limit),
+        };
+        let page = match engine.get_records(request).await {
+            // It has waited too long. The next look takes a new one.
+            Err(StoreError::ExpiredIterator(_)) => return Ok(Round::default()),
+            page => page.map_err(|error| self.failed(error))?,
+        };
+        if let Some(last) = page.records.last() {
+            self.place = Some(Place::After(last.sequence.clone()));
+        }
+        let has_ended = page.next_iterator.is_none();
+        if has_ended {
+            self.place = Some(Place::End);
+        }
+        self.iterator = page.next_iterator;
+        Ok(Round {
+            records: page.records,
+            has_ended,
+        })
+    }
+
+    async fn iterator(&self, engine: &dyn Engine, accepts_trimmed: bool) -> Result<String> {
+        let ask = |kind| {
+            engine.get_shard_iterator(GetShardIterator {
+                stream_arn: self.stream_arn.clone(),
+                shard_id: self.id.clone(),
+                kind,
+            })
+        };
+        let kind = match &self.place {
+            Some(Place::After(sequence)) => IteratorKind::AfterSequenceNumber(sequence.clone()),
+            _ => IteratorKind::TrimHorizon,
+        };
+        let answer = match ask(kind).await {
+            Err(StoreError::TrimmedDataAccess(_)) if accepts_trimmed => {
+                ask(IteratorKind::TrimHorizon).await
+            }
+            answer => answer,
+        };
+        answer.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: StoreError) -> Error {
+        match error {
+            StoreError::TrimmedDataAccess(_) => {
+                let message = format!(
+                    "change records may be gone that were not read: shard={} place={:?}",
+                    self.key, self.place
+                );
+                Error::new(ErrorKind::MissingEvents, message).with_source(error)
+            }
+            error => error.into(),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! An indexer on a real table: what it stores, where it goes on, and what it refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use floe_local::LocalEngine;
+use floe_store::env::SeededRandom;
+use floe_store::{BoxFuture, Env};
+use floe_testkit::fault::{FaultEngine, Faults, Operation};
+use floe_testkit::record::RecordingEngine;
+
+use super::*;
+use crate::db::{Db, Timer};
+use crate::events::feed::{Checkpoint, Reader};
+use crate::events::{EventData, EventStoreOptions, Expected, StreamName};
+
+/// Comes back at once, and counts.
+#[derive(Default)]
+struct Pauses(AtomicU32);
+
+impl Timer for Pauses {
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+fn store_on(engine: Arc<dyn floe_store::Engine>) -> EventStore {
+    let db = Db::with_parts(engine, Env::system(), Arc::new(Pauses::default()));
+    db.event_store(EventStoreOptions::new("shop").tip_events_max(4))
+}
+
+async fn ensured(store: EventStore) -> EventStore {
+    store.ensure_table().await.unwrap();
+    store.ensure_feed().await.unwrap();
+    store
+}
+
+async fn store() -> EventStore {
+    ensured(store_on(Arc::new(LocalEngine::memory().unwrap()))).await
+}
+
+fn three() -> Partitions {
+    Partitions::new(NonZeroU32::new(3).unwrap())
+}
+
+async fn append(store: &EventStore, stream: u64, count: usize) {
+    let stream = StreamName::new("Cart", &stream).unwrap();
+    let events = (0..count).map(|_| EventData::new("Added", ""));
+    let appended = store.append(&stream, Expected::Any, events);
+    appended.await.unwrap();
+}
+
+/// What the feed tells of each stream. Fails where it tells anything twice, or not in order.
+async fn told(store: &EventStore, partitions: Partitions) -> BTreeMap<StreamName, u64> {
+    let mut told = BTreeMap::new();
+    for partition in partitions.all() {
+        let mut reader = Reader::new(store.feed_log(), partition, Checkpoint::START);
+        while let Some(batch) = reader.next().await.unwrap() {
+            for span in batch.spans {
+                assert_eq!(partitions.of(&span.stream), partition);
+                let next: &mut u64 = told.entry(span.stream.clone()).or_default();
+                assert_eq!(span.start, *next, "{}", span.stream);
+                *next = span.end();
+            }
+        }
+    }
+    told
+}
+
+async fn written(store: &EventStore) -> BTreeMap<StreamName, u64> {
+    let mut written = BTreeMap::new();
+    for stream in store.streams(None).collect().await.unwrap() {
+        let version = store.version(&stream).await.unwrap();
+        written.insert(stream, version);
+    }
+    written
+}
+
+#[tokio::test]
+async fn what_was_appended_is_in_the_feed() {
+    let store = store().await;
+    let mut indexer = store.indexer(IndexerOptions::new().batch_max(3)).unwrap();
+    assert_eq!(
+        indexer.run_until_caught_up().await.unwrap(),
+        Indexed::default()
+    );
+    for round in 1..20 {
+        append(&store, round % 3, 2).await;
+        let indexed = indexer.run_until_caught_up().await.unwrap();
+        assert_eq!(indexed.events, 2);
+    }
+    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+    let mut another = store.indexer(IndexerOptions::new()).unwrap();
+    assert_eq!(
+        another.run_until_caught_up().await.unwrap(),
+        Indexed::default()
+    );
+    // Under another name all is read again, and nothing is new.
+    let other = IndexerOptions::new().name("other");
+    let indexed = store.indexer(other).unwrap().run_until_caught_up().await;
+    let indexed = indexed.unwrap();
+    assert!(indexed.records > 19 && indexed.events == 0, "{indexed:?}");
+    another.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_number_of_partitions_stays() {
+    let store = store().await;
+    assert_eq!(store.feed_partitions().await.unwrap(), None);
+    let mut indexer = store
+        .indexer(IndexerOptions::new().partitions(three()))
+        .unwrap();
+    indexer.run_until_caught_up().await.unwrap();
+    assert_eq!(store.feed_partitions().await.unwrap(), Some(three()));
+    let mut other = store.indexer(IndexerOptions::new()).unwrap();
+    let error = other.run_until_caught_up().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    assert_eq!(
+        error.to_string(),
+        "the feed was begun with another number of partitions: expected=1 actual=3"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_has_1_to_10000_records() {
+    let store = store().await;
+    for batch_max in [0, 10_001] {
+        let options = IndexerOptions::new().batch_max(batch_max);
+        let error = store.indexer(options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    }
+}
+
+/// Shards split and requests fail all the time, several indexers compete, and each is killed again and again.
+#[tokio::test]
+async fn nothing_is_lost_whatever_happens() {
+    for seed in 0..6 {
+        let random = Arc::new(SeededRandom::new(seed));
+        let streams = [Operation::DescribeStream, Operation::GetRecords];
+        let faults = Faults::seeded(seed).throttle(0.03).shard_splits(0.03);
+        let faults = faults.only(move |request| streams.contains(&request.operation));
+        let local = Arc::new(LocalEngine::memory().unwrap());
+        let engine = Arc::new(FaultEngine::new(local, faults));
+        let store = ensured(store_on(engine.clone())).await;
+        let options = IndexerOptions::new()
+            .partitions(three())
+            .batch_max(50)
+            .limits(EpochLimits {
+                version_max: 4,
+                ..EpochLimits::default()
+            });
+        let appends = async {
+            for _ in 0..120 {
+                append(&store, random.below(12), 1 + random.below(3) as usize).await;
+                tokio::task::yield_now().await;
+            }
+        };
+        let index = async || {
+            for _ in 0..15 {
+                let mut indexer = store.indexer(options.clone()).unwrap();
+                let killed = async {
+                    for _ in 0..random.below(60) {
+                        tokio::task::yield_now().await;
+                    }
+                };
+                indexer.run(killed).await.unwrap();
+            }
+        };
+        tokio::join!(appends, index(), index());
+        engine.pause();
+        let mut indexer = store.indexer(options).unwrap();
+        indexer.run_until_caught_up().await.unwrap();
+        let written = written(&store).await;
+        assert_eq!(told(&store, three()).await, written, "seed {seed}");
+        let partitions: BTreeSet<_> = written.keys().map(|name| three().of(name)).collect();
+        assert_eq!(partitions.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn records_are_held_as_far_as_they_are_not_read() {
+    let engine = Arc::new(RecordingEngine::new(Arc::new(
+        LocalEngine::memory().unwrap(),
+    )));
+    let store = ensured(store_on(engine.clone())).await;
+    append(&store, 1, 1).await;
+    let held = || {
+        let requests = engine.take();
+        let holds = requests
+            .iter()
+            .filter(|line| line.starts_with("HoldChanges"));
+        holds.count()
+    };
+    held();
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    indexer.run_until_caught_up().await.unwrap();
+    assert_eq!(held(), 2, "before anything is read, and after");
+    indexer.run_until_caught_up().await.unwrap();
+    assert_eq!(held(), 0);
+    append(&store, 1, 1).await;
+    indexer.run_until_caught_up().await.unwrap();
+    assert_eq!(held(), 1);
+    indexer.release().await.unwrap();
+    assert_eq!(held(), 1);
+}
+
+/// What a step costs: the epoch and the position are one write each.
+#[tokio::test]
+async fn a_step_writes_twice_and_an_idle_one_not_at_all() {
+    let engine = Arc::new(RecordingEngine::new(Arc::new(
+        LocalEngine::memory().unwrap(),
+    )));
+    let store = ensured(store_on(engine.clone())).await;
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    append(&store, 1, 1).await;
+    indexer.run_until_caught_up().await.unwrap();
+    append(&store, 2, 1).await;
+    let writes = || {
+        let requests = engine.take();
+        let reads = [
+            "GetItem",
+            "Query",
+            "GetRecords",
+            "ListStreams",
+            "DescribeStream",
+        ];
+        let is_read = |line: &String| reads.iter().any(|read| line.starts_with(read));
+        requests
+            .into_iter()
+            .filter(|line| !is_read(line))
+            .collect::<Vec<_>>()
+    };
+    writes();
+    indexer.run_until_caught_up().await.unwrap();
+    let written = writes();
+    assert_eq!(written.len(), 3, "{written:#?}");
+    assert!(written[0].contains("$AppendsEpoch-0_0"), "{written:#?}");
+    assert!(written[1].contains("$IndexerPosition-0"), "{written:#?}");
+    assert!(written[2].starts_with("HoldChanges"), "{written:#?}");
+    indexer.run_until_caught_up().await.unwrap();
+    assert_eq!(writes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_indexer_waits_for_what_comes_until_it_is_stopped() {
+    let store = store().await;
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    let stop = async {
+        for stream in 0..5 {
+            append(&store, stream, 2).await;
+            while told(&store, Partitions::ONE).await.len() as u64 != stream + 1 {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    // The last step may have been stopped after it had written.
+    let indexed = indexer.run(stop).await.unwrap();
+    assert!((8..=10).contains(&indexed.events), "{indexed:?}");
+    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+}

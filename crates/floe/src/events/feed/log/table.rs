@@ -1,0 +1,219 @@
+//! Epochs and the index in a table: streams of events as all others.
+//!
+//! The table is one beside the table whose streams the feed tells of, so that what is written here is no change there.
+
+use floe_store::Timestamp;
+
+use super::{Appended, EpochLog, EpochPage, EpochSource, EpochVersion, Loaded as LoadedFrom};
+use crate::db::Db;
+use crate::error::Result;
+use crate::events::event::{EventData, Recorded};
+use crate::events::feed::epoch::{CLOSED, EpochEvent, EpochState, epoch_stream};
+use crate::events::feed::index::{IndexEvent, IndexState, index_stream};
+use crate::events::feed::partition::Partition;
+use crate::events::load::{self, Manner, Sift, load};
+use crate::events::name::StreamName;
+use crate::events::options::EventStoreOptions;
+use crate::events::schema::{StoredEvent, StoredUnfold};
+use crate::events::sync::{Change, Guard, Position, Sync, Synced};
+
+/// Epochs and an index in a table.
+#[derive(Clone, Debug)]
+pub struct TableLog {
+    db: Db,
+    options: EventStoreOptions,
+}
+
+/// Where a stream of the log stands.
+#[derive(Clone, Debug)]
+pub struct TablePosition(Option<Position>);
+
+type Loaded<S> = LoadedFrom<S, TablePosition>;
+
+impl TableLog {
+    /// The log in the table of these options. They say how its streams are kept, too.
+    pub const fn new(db: Db, options: EventStoreOptions) -> Self {
+        Self { db, options }
+    }
+
+    /// Loads the events of a stream from an index on.
+    async fn events_from<E, S: Sift<E>>(
+        &self,
+        stream: &StreamName,
+        since: u64,
+        unfolds: bool,
+        sift: &S,
+    ) -> Result<load::Loaded<E>> {
+        let manner = Manner {
+            consistent: true,
+            unfolds,
+            since,
+        };
+        load(&self.db, &self.options, stream, None, manner, sift).await
+    }
+
+    /// Appends events to a stream, and keeps an unfold beside them.
+    async fn append(
+        &self,
+        stream: &StreamName,
+        events: Vec<EventData>,
+        unfold: Option<EventData>,
+        expected: &TablePosition,
+    ) -> Result<Appended<TablePosition>> {
+        let (time, compression) = (self.db.env().now(), self.options.compression);
+        let position = expected.0.as_ref();
+        let version = position.map_or(0, |position| position.version) + events.len() as u64;
+        let change = Change {
+            events: events
+                .into_iter()
+                .map(|event| StoredEvent::new(event, time, compression))
+                .collect(),
+            unfolds: unfold
+                .into_iter()
+                .map(|unfold| StoredUnfold::new(unfold, version, time, compression))
+                .collect(),
+            guard: Guard::Version,
+        };
+        let (table, etag) = (&self.options.table, self.db.env().ordered_uuid());
+        let sync = Sync::new(table, stream, position, &change, &self.options.tip, etag)?;
+        Ok(match sync.send(&self.db, stream).await? {
+            Synced::Written(position) => Appended::Written {
+                position: TablePosition(Some(position)),
+                time,
+            },
+            Synced::Conflict(_) => Appended::Conflict,
+        })
+    }
+
+    /// Goes on with an epoch from where it is known.
+    async fn go_on(
+        &self,
+        partition: Partition,
+        epoch: u32,
+        mut state: EpochState,
+    ) -> Result<Loaded<EpochState>> {
+        let stream = epoch_stream(partition, epoch)?;
+        let loaded = self.events_from(&stream, state.version(), false, &EpochSift);
+        let loaded = loaded.await?;
+        for (event, time) in &loaded.events {
+            state.apply(event, *time)?;
+        }
+        Ok(Loaded {
+            state,
+            position: TablePosition(loaded.position),
+        })
+    }
+}
+
+/// Whether a stream is an epoch at its end. The last event is in the Tip always.
+fn is_closed(tip: &[StoredEvent]) -> bool {
+    tip.last()
+        .is_some_and(|last| last.case().as_str() == CLOSED)
+}
+
+/// Takes the events of an epoch, all of them.
+struct EpochSift;
+
+impl Sift<(EpochEvent, Timestamp)> for EpochSift {
+    fn decode(&self, recorded: Recorded) -> Result<Option<(EpochEvent, Timestamp)>> {
+        Ok(Some((EpochEvent::decode(&recorded.event)?, recorded.time)))
+    }
+
+    fn is_origin(&self, _: &(EpochEvent, Timestamp)) -> bool {
+        false
+    }
+}
+
+/// Takes the events of the index, back to the last snapshot.
+struct IndexSift;
+
+impl Sift<IndexEvent> for IndexSift {
+    fn decode(&self, recorded: Recorded) -> Result<Option<IndexEvent>> {
+        IndexEvent::decode(&recorded.event).map(Some)
+    }
+
+    fn is_origin(&self, event: &IndexEvent) -> bool {
+        event.is_origin()
+    }
+}
+
+impl EpochLog for TableLog {
+    type Position = TablePosition;
+
+    async fn load_epoch(&self, partition: Partition, epoch: u32) -> Result<Loaded<EpochState>> {
+        self.go_on(partition, epoch, EpochState::default()).await
+    }
+
+    async fn refresh_epoch(
+        &self,
+        partition: Partition,
+        epoch: u32,
+        known: Loaded<EpochState>,
+    ) -> Result<Loaded<EpochState>> {
+        self.go_on(partition, epoch, known.state).await
+    }
+
+    async fn append_epoch(
+        &self,
+        partition: Partition,
+        epoch: u32,
+        events: &[EpochEvent],
+        expected: &TablePosition,
+    ) -> Result<Appended<TablePosition>> {
+        let stream = epoch_stream(partition, epoch)?;
+        let events: Result<Vec<_>> = events.iter().map(EpochEvent::encode).collect();
+        self.append(&stream, events?, None, expected).await
+    }
+
+    async fn load_index(&self) -> Result<Loaded<IndexState>> {
+        let stream = index_stream()?;
+        let loaded = self.events_from(&stream, 0, true, &IndexSift).await?;
+        let mut state = IndexState::default();
+        for event in loaded.events {
+            state.apply(event);
+        }
+        Ok(Loaded {
+            state,
+            position: TablePosition(loaded.position),
+        })
+    }
+
+    async fn append_index(
+        &self,
+        event: &IndexEvent,
+        after: &IndexState,
+        expected: &TablePosition,
+    ) -> Result<Appended<TablePosition>> {
+        let (events, snapshot) = (vec![event.encode()], after.snapshot().encode());
+        let stream = index_stream()?;
+        self.append(&stream, events, Some(snapshot), expected).await
+    }
+}
+
+impl EpochSource for TableLog {
+    async fn read_epoch(&self, partition: Partition, epoch: u32, offset: u64) -> Result<EpochPage> {
+        let stream = epoch_stream(partition, epoch)?;
+        let loaded = self.events_from(&stream, offset, false, &EpochSift).await?;
+        let tip = loaded.position.map(|position| position.tip);
+        Ok(EpochPage {
+            events: loaded.events.into_iter().map(|(event, _)| event).collect(),
+            is_end: is_closed(&tip.unwrap_or_default()),
+        })
+    }
+
+    async fn read_index(&self) -> Result<IndexState> {
+        Ok(self.load_index().await?.state)
+    }
+
+    async fn epoch_version(&self, partition: Partition, epoch: u32) -> Result<EpochVersion> {
+        let stream = epoch_stream(partition, epoch)?;
+        let tip = load::tip(&self.db, &self.options.table, &stream, true).await?;
+        Ok(tip.map_or_else(EpochVersion::default, |tip| EpochVersion {
+            version: tip.next,
+            is_closed: is_closed(&tip.events),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

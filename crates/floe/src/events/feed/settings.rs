@@ -1,0 +1,142 @@
+//! What must stay the same as long as there is a feed: how many partitions it has.
+//!
+//! The number is written down when the feed is begun, in `$FeedSettings-0` of the index table, and compared by everybody
+//! who writes to it. With another number the streams would move from one partition to another, and their order be lost.
+
+use std::num::NonZeroU32;
+
+use floe_store::table::{KeyKind, TableDef};
+use serde_json::{Value, json};
+
+use super::log::TableLog;
+use super::partition::Partitions;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::schema::{INDEX, STREAM};
+use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load};
+use crate::model::tables::ENSURE_DEADLINE;
+
+/// What follows the name of an events table in that of its index table.
+const INDEX_SUFFIX: &str = "-index";
+
+/// There is one feed in an index table.
+const SETTINGS_ID: &str = "0";
+
+impl EventStore {
+    /// The streams in which the feed of this store is kept, in the table `<table>-index`.
+    #[must_use]
+    pub fn feed_index(&self) -> Self {
+        let table = format!("{}{INDEX_SUFFIX}", self.options().table);
+        let options = EventStoreOptions::new(table).compression(self.options().compression);
+        self.db().event_store(options)
+    }
+
+    /// Makes the table that the feed is kept in, if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ensure_table`](Self::ensure_table).
+    pub async fn ensure_feed(&self) -> Result<()> {
+        let index = self.feed_index();
+        let table = TableDef::builder(index.options().table.as_str(), STREAM, KeyKind::S)
+            .sort_key(INDEX, KeyKind::N)
+            .build()
+            .map_err(|error| {
+                Error::new(ErrorKind::InvalidUse, error.to_string()).with_source(error)
+            })?;
+        let ensured = self.db().ensure_definitions(vec![table], ENSURE_DEADLINE);
+        ensured.await.map(drop)
+    }
+
+    /// How many partitions the feed has; `None` if it was not begun yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Table`](ErrorKind::Table) when there is no index table, [`Store`](ErrorKind::Store) when the store cannot
+    /// answer.
+    pub async fn feed_partitions(&self) -> Result<Option<Partitions>> {
+        let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
+        let settings = settings.load(Load::RequireLeader);
+        settings.query(|partitions| *partitions).await
+    }
+
+    /// Writes down how many partitions the feed has, if nobody has yet.
+    pub(super) async fn begin_feed(&self, partitions: Partitions) -> Result<()> {
+        let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
+        let settings = settings.load(Load::RequireLeader);
+        settings
+            .transact(|known| match known {
+                None => Ok(Some(Begun(partitions))),
+                Some(known) if *known == partitions => Ok(None),
+                Some(known) => Err(Error::new(
+                    ErrorKind::InvalidUse,
+                    format!(
+                        "the feed was begun with another number of partitions: expected={} actual={}",
+                        partitions.count(),
+                        known.count()
+                    ),
+                )),
+            })
+            .await
+    }
+
+    pub(super) fn feed_log(&self) -> TableLog {
+        let index = self.feed_index();
+        TableLog::new(self.db().clone(), index.options().clone())
+    }
+}
+
+/// The stream that the settings are kept in.
+enum FeedSettings {}
+
+/// The feed was begun with so many partitions.
+#[derive(Clone, Copy, Debug)]
+struct Begun(Partitions);
+
+const BEGUN: &str = "Begun";
+
+impl Event for Begun {
+    fn event_type(&self) -> &'static str {
+        BEGUN
+    }
+
+    fn encode(&self) -> Result<Vec<u8>> {
+        let json = json!({ "partitions": self.0.count() });
+        Ok(json.to_string().into_bytes())
+    }
+
+    fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>> {
+        if event_type != BEGUN {
+            return Ok(None);
+        }
+        let json: Option<Value> = serde_json::from_slice(data).ok();
+        let count = json.and_then(|json| json.get("partitions")?.as_u64());
+        let count = count.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
+        match count {
+            Some(count) => Ok(Some(Self(Partitions::new(count)))),
+            None => {
+                let data = String::from_utf8_lossy(data);
+                let message = format!("the settings of a feed cannot be read: data={data}");
+                Err(Error::new(ErrorKind::InvalidEvent, message))
+            }
+        }
+    }
+}
+
+impl Decider for FeedSettings {
+    const CATEGORY: &'static str = "$FeedSettings";
+    type Id = str;
+    type Event = Begun;
+    type State = Option<Partitions>;
+
+    fn initial() -> Self::State {
+        None
+    }
+
+    fn evolve(_: Self::State, begun: &Begun) -> Self::State {
+        Some(begun.0)
+    }
+
+    fn access() -> Access<Self> {
+        Access::LatestKnownEvent
+    }
+}

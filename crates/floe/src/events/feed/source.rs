@@ -1,0 +1,260 @@
+//! From a change record of an events table to the span of events that the change has appended.
+//!
+//! Every event enters its stream through the Tip, so the Tip's records tell all. One tells how many events the write
+//! has appended (`a`): the last so many types in its list (`c`), up to the version of the stream (`n`).
+//!
+//! These records tell of no new events, and are passed over:
+//!
+//! - an item that was removed, by whomever;
+//! - an item that is no Tip: events moved there from the Tip;
+//! - a Tip to which nothing was appended: unfolds were replaced, or old events pruned;
+//! - a stream of the store itself, whose name begins with `$`: the feed does not tell of itself.
+
+use floe_store::op::{ChangeKind, ChangeRecord};
+use floe_store::{Item, Name, Text, Value};
+
+use super::span::Span;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::name::StreamName;
+use crate::events::schema::{APPENDED, CASES, INDEX, NEXT, STREAM, TIP_INDEX};
+
+/// The events that a change has appended; `None` if it has appended none that the feed tells of.
+///
+/// # Errors
+///
+/// [`Table`](ErrorKind::Table) when the table's records have no new images, and
+/// [`InvalidEvent`](ErrorKind::InvalidEvent) when the image is no item of a stream.
+pub fn span_of_change(record: &ChangeRecord) -> Result<Option<Span>> {
+    if record.kind == ChangeKind::Remove {
+        return Ok(None);
+    }
+    let Some(image) = &record.new_image else {
+        let message = format!(
+            "the records of the events table must hold new images: view={:?} sequence={}",
+            record.view, record.sequence
+        );
+        return Err(Error::new(ErrorKind::Table, message));
+    };
+    span_of_image(image).map_err(|reason| {
+        let facts: String = [STREAM, INDEX, NEXT, APPENDED]
+            .iter()
+            .filter_map(|name| Some(format!(" {name}={:?}", image.get(name)?)))
+            .collect();
+        let message = format!(
+            "a change of an events table is none of a stream, {reason}: sequence={}{facts}",
+            record.sequence
+        );
+        Error::new(ErrorKind::InvalidEvent, message)
+    })
+}
+
+/// As [`span_of_change`], of an item. Fails with the reason alone.
+fn span_of_image(image: &Item) -> Result<Option<Span>, String> {
+    let name = image.get(&STREAM).and_then(Value::as_s);
+    let name = name.ok_or("it has no name")?;
+    if number(image, &INDEX)? != Some(TIP_INDEX) || name.starts_with('$') {
+        return Ok(None);
+    }
+    let appended = number(image, &APPENDED)?.unwrap_or_default();
+    if appended == 0 {
+        return Ok(None);
+    }
+    let next = number(image, &NEXT)?.ok_or("it has no version")?;
+    let types = image.get(&CASES).and_then(Value::as_l).unwrap_or_default();
+    let skipped = usize::try_from(appended)
+        .ok()
+        .and_then(|appended| types.len().checked_sub(appended));
+    let (Some(skipped), Some(start)) = (skipped, next.checked_sub(appended)) else {
+        return Err("it has fewer events than were appended".to_owned());
+    };
+    let types: Option<Vec<Text>> = types
+        .iter()
+        .skip(skipped)
+        .map(|case| case.as_s().map(Text::from))
+        .collect();
+    let types = types.ok_or("the type of an event is no text")?;
+    let stream = StreamName::parse(name).map_err(|_| "its name has no category")?;
+    Ok(Some(Span::new(stream, start, types)))
+}
+
+fn number(image: &Item, name: &Name) -> Result<Option<u64>, String> {
+    match image.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_n().and_then(|number| number.to_u64()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(format!("{name} is no whole number")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use floe_store::Number;
+    use floe_store::Timestamp;
+    use floe_store::env::SeededRandom;
+    use floe_store::op::ServiceIdentity;
+    use floe_store::table::StreamView;
+
+    use super::*;
+    use crate::events::EventData;
+    use crate::events::codec::Compression;
+    use crate::events::limits::TipLimits;
+    use crate::events::schema::{Batch, StoredEvent};
+    use crate::events::sync::{Change, Guard, Position, Sync};
+
+    fn tip(stream: &str, types: &[&str], next: u64, appended: u64) -> Item {
+        let events = types.iter().map(|case| {
+            let event = EventData::new(*case, []);
+            StoredEvent::new(event, Timestamp::default(), Compression::None)
+        });
+        let batch = Batch {
+            stream: StreamName::parse(stream).unwrap(),
+            index: TIP_INDEX,
+            next,
+            events: events.collect(),
+            unfolds: Vec::new(),
+            appended,
+            calved_bytes: 0,
+            etag: None,
+        };
+        batch.into_item()
+    }
+
+    fn record(kind: ChangeKind, new_image: Option<Item>) -> ChangeRecord {
+        ChangeRecord {
+            event_id: "e".to_owned(),
+            kind,
+            keys: Item::new(),
+            old_image: None,
+            new_image,
+            sequence: "7".to_owned(),
+            size_bytes: 0,
+            view: StreamView::NewImage,
+            created: Timestamp::default(),
+            identity: None,
+        }
+    }
+
+    fn modified(image: Item) -> Result<Option<Span>> {
+        span_of_change(&record(ChangeKind::Modify, Some(image)))
+    }
+
+    fn span(stream: &str, start: u64, types: &[&str]) -> Span {
+        let stream = StreamName::parse(stream).unwrap();
+        Span::new(stream, start, types.iter().copied())
+    }
+
+    #[test]
+    fn the_last_types_of_a_tip_are_what_was_appended() {
+        let image = tip("Cart-1", &["A", "B", "C"], 9, 2);
+        let expected = span("Cart-1", 7, &["B", "C"]);
+        assert_eq!(modified(image).unwrap(), Some(expected));
+        let image = tip("Cart-1", &["A"], 1, 1);
+        let inserted = span_of_change(&record(ChangeKind::Insert, Some(image))).unwrap();
+        assert_eq!(inserted, Some(span("Cart-1", 0, &["A"])));
+    }
+
+    #[test]
+    fn what_appends_nothing_is_passed_over() {
+        let calf = {
+            let mut calf = tip("Cart-1", &["A"], 1, 1);
+            calf.insert(INDEX, Number::from(0_u64));
+            calf
+        };
+        let without_count = {
+            let mut tip = tip("Cart-1", &["A"], 1, 1);
+            tip.remove(&APPENDED);
+            tip
+        };
+        for image in [
+            calf,
+            without_count,
+            tip("Cart-1", &["A"], 1, 0),
+            tip("$AppendsEpoch-0_1", &["Ingested"], 1, 1),
+        ] {
+            assert_eq!(modified(image).unwrap(), None);
+        }
+        let expired = ChangeRecord {
+            identity: Some(ServiceIdentity::Expiry),
+            ..record(ChangeKind::Remove, None)
+        };
+        assert_eq!(span_of_change(&expired).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_stream_is_told() {
+        let none = "a change of an events table is none of a stream";
+        let check = |image: Item, reason: &str| {
+            let error = modified(image).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidEvent);
+            let message = error.to_string();
+            let expected = format!("{none}, {reason}: sequence=7");
+            assert!(message.starts_with(&expected), "{message}");
+        };
+        check(Item::new(), "it has no name");
+        let fewer = "it has fewer events than were appended";
+        check(tip("Cart-1", &["A"], 2, 2), fewer);
+        check(tip("Cart-1", &["A", "B"], 1, 2), fewer);
+        let nameless = tip("Cart-1", &["A"], 1, 1).with(STREAM, "Cart");
+        check(nameless, "its name has no category");
+        let untyped = tip("Cart-1", &["A"], 1, 1).with(CASES, Value::L(vec![Value::Null]));
+        check(untyped, "the type of an event is no text");
+        let uncounted = tip("Cart-1", &["A"], 1, 1).with(APPENDED, "1");
+        check(uncounted, "a is no whole number");
+        let error = span_of_change(&record(ChangeKind::Insert, None)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Table);
+        assert_eq!(
+            error.to_string(),
+            "the records of the events table must hold new images: view=NewImage sequence=7"
+        );
+    }
+
+    /// Appends of any size, with Tips that calve at any moment: the spans of the images put the stream together again.
+    #[test]
+    fn the_spans_of_all_writes_are_the_stream() {
+        for seed in 0..100 {
+            let random = SeededRandom::new(seed);
+            let stream = StreamName::parse("Cart-1").unwrap();
+            let limits = TipLimits {
+                events_max: Some(1 + random.below(6) as usize),
+                ..TipLimits::default()
+            };
+            let (mut position, mut types): (Option<Position>, Vec<String>) = (None, Vec::new());
+            let mut told: Vec<Text> = Vec::new();
+            for write in 0..20 {
+                let new: Vec<String> = (0..random.below(5))
+                    .map(|place| format!("t{write}-{place}"))
+                    .collect();
+                let events = new.iter().map(|case| {
+                    let event = EventData::new(case.as_str(), []);
+                    StoredEvent::new(event, Timestamp::default(), Compression::None)
+                });
+                let change = Change {
+                    events: events.collect(),
+                    unfolds: Vec::new(),
+                    guard: Guard::Version,
+                };
+                let etag = Text::from("e");
+                let sync = Sync::new("t", &stream, position.as_ref(), &change, &limits, etag);
+                let after = sync.unwrap().after;
+                let image = Batch {
+                    stream: stream.clone(),
+                    index: TIP_INDEX,
+                    next: after.version,
+                    events: after.tip.clone(),
+                    unfolds: Vec::new(),
+                    appended: new.len() as u64,
+                    calved_bytes: after.calved_bytes,
+                    etag: None,
+                };
+                if let Some(span) = modified(image.into_item()).unwrap() {
+                    assert_eq!(span.start, told.len() as u64);
+                    told.extend(span.types);
+                }
+                types.extend(new);
+                position = Some(after);
+            }
+            assert_eq!(told.iter().map(Text::as_str).collect::<Vec<_>>(), types);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Tests of deciders without a store: given these events, when this is decided, then those are made.
+//!
+//! Every event is also written and read again on the way, so that a type whose body does not come back as it was is
+//! found here and not in a stream.
+
+use std::convert::Infallible;
+use std::fmt::{Debug, Write};
+
+use super::decider::{Decider, Decision};
+use super::typed::{Event, Metadata, Unknown, of_data, to_data};
+
+/// Given, when, then.
+///
+/// A `then` that does not hold panics, and shows what was given, decided and expected.
+///
+/// ```
+/// use floe::Event;
+/// use floe::events::Decider;
+/// use floe::events::harness::Harness;
+///
+/// #[derive(Debug, PartialEq, Event)]
+/// enum DoorEvent { Opened, Closed { by: String } }
+///
+/// enum Door {}
+///
+/// impl Decider for Door {
+///     const CATEGORY: &'static str = "Door";
+///     type Id = str;
+///     type Event = DoorEvent;
+///     type State = bool;
+///
+///     fn initial() -> bool { false }
+///
+///     fn evolve(_: bool, event: &DoorEvent) -> bool { matches!(event, DoorEvent::Opened) }
+/// }
+///
+/// #[derive(Debug, PartialEq)]
+/// struct AlreadyClosed;
+///
+/// fn close(is_open: bool, by: &str) -> Result<Vec<DoorEvent>, AlreadyClosed> {
+///     if !is_open {
+///         return Err(AlreadyClosed);
+///     }
+///     Ok(vec![DoorEvent::Closed { by: by.to_owned() }])
+/// }
+///
+/// Harness::<Door>::new()
+///     .given([DoorEvent::Opened])
+///     .when(|is_open| close(*is_open, "ann"))
+///     .then([DoorEvent::Closed { by: "ann".to_owned() }]);
+///
+/// Harness::<Door>::new()
+///     .when(|is_open| close(*is_open, "ann"))
+///     .then_err(AlreadyClosed);
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is decided before `when`"]
+pub struct Harness<D: Decider> {
+    given: Vec<D::Event>,
+}
+
+/// What was decided, to be compared with what was expected.
+#[derive(Debug)]
+pub struct Decided<D: Decider, R, X> {
+    given: Vec<D::Event>,
+    outcome: Result<(R, Vec<D::Event>), X>,
+}
+
+impl<D: Decider> Default for Harness<D> {
+    fn default() -> Self {
+        Self { given: Vec::new() }
+    }
+}
+
+impl<D: Decider<Event: Debug + PartialEq>> Harness<D> {
+    /// A stream without events.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds events to the stream.
+    ///
+    /// # Panics
+    ///
+    /// When an event is not the same after it was written and read.
+    #[track_caller]
+    pub fn given(mut self, events: impl IntoIterator<Item = D::Event>) -> Self {
+        for event in events {
+            check_codec(&event);
+            self.given.push(event);
+        }
+        self
+    }
+
+    /// Decides by the state of the stream.
+    ///
+    /// # Panics
+    ///
+    /// When an event that was decided is not the same after it was written and read.
+    #[track_caller]
+    #[must_use = "nothing is compared before a `then`"]
+    pub fn when<C, X>(
+        self,
+        decide: impl FnOnce(&D::State) -> Result<C, X>,
+    ) -> Decided<D, C::Output, X>
+    where
+        C: Decision<D::Event>,
+    {
+        let state = D::fold(D::initial(), &self.given);
+        let outcome = decide(&state).map(Decision::into_parts);
+        if let Ok((_, events)) = &outcome {
+            events.iter().for_each(check_codec);
+        }
+        Decided {
+            given: self.given,
+            outcome,
+        }
+    }
+
+    /// Decides by the state of the stream, where nothing can be refused.
+    ///
+    /// # Panics
+    ///
+    /// When an event that was decided is not the same after it was written and read.
+    #[track_caller]
+    #[must_use = "nothing is compared before a `then`"]
+    pub fn when_infallible<C>(
+        self,
+        decide: impl FnOnce(&D::State) -> C,
+    ) -> Decided<D, C::Output, Infallible>
+    where
+        C: Decision<D::Event>,
+    {
+        self.when(|state| Ok(decide(state)))
+    }
+}
+
+impl<D, R, X> Decided<D, R, X>
+where
+    D: Decider<Event: Debug + PartialEq>,
+    R: Debug,
+    X: Debug,
+{
+    /// Expects these events, in this order and no others.
+    ///
+    /// # Panics
+    ///
+    /// When there are others, or an error.
+    #[track_caller]
+    pub fn then(self, expected: impl IntoIterator<Item = D::Event>) -> Self {
+        let expected: Vec<_> = expected.into_iter().collect();
+        let holds = matches!(&self.outcome, Ok((_, events)) if *events == expected);
+        let beside = side_by_side(&expected, self.events());
+        self.check(holds, "other events than expected", &beside)
+    }
+
+    /// Expects that there are no events, and no error.
+    ///
+    /// # Panics
+    ///
+    /// When there are.
+    #[track_caller]
+    pub fn then_nothing(self) -> Self {
+        self.then([])
+    }
+
+    /// Expects that the caller is told this.
+    ///
+    /// # Panics
+    ///
+    /// When the caller is told something else, or an error.
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
+    pub fn then_result(self, expected: R) -> Self
+    where
+        R: PartialEq,
+    {
+        let holds = matches!(&self.outcome, Ok((result, _)) if *result == expected);
+        let expected = format!("  expected result {expected:?}\n");
+        self.check(holds, "another result than expected", &expected)
+    }
+
+    /// Expects this error.
+    ///
+    /// # Panics
+    ///
+    /// When there is another, or none.
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
+    pub fn then_err(self, expected: X) -> Self
+    where
+        X: PartialEq,
+    {
+        let holds = matches!(&self.outcome, Err(error) if *error == expected);
+        let expected = format!("  expected error {expected:?}\n");
+        self.check(holds, "another error than expected", &expected)
+    }
+
+    /// Expects an error for which this is true.
+    ///
+    /// # Panics
+    ///
+    /// When it is not, or there is none.
+    #[track_caller]
+    pub fn then_error(self, is_expected: impl FnOnce(&X) -> bool) -> Self {
+        let holds = self.outcome.as_ref().err().is_some_and(is_expected);
+        let expected = "  expected an error for which the check is true\n";
+        self.check(holds, "another error than expected", expected)
+    }
+
+    #[track_caller]
+    fn check(self, holds: bool, what: &str, expected: &str) -> Self {
+        assert!(holds, "{}", self.report(what, expected));
+        self
+    }
+
+    fn events(&self) -> &[D::Event] {
+        self.outcome.as_ref().map_or(&[], |(_, events)| events)
+    }
+
+    fn report(&self, what: &str, expected: &str) -> String {
+        let mut report = format!("{what}\ngiven\n{}", lines(&self.given));
+        report += "when\n";
+        report += &match &self.outcome {
+            Ok((result, events)) => format!("  result {result:?}\n{}", lines(events)),
+            Err(error) => format!("  error {error:?}\n"),
+        };
+        report + "then\n" + expected
+    }
+}
+
+/// The values, one in a line.
+fn lines<T: Debug>(values: &[T]) -> String {
+    let mut lines: String = values
+        .iter()
+        .map(|value| format!("  {value:?}\n"))
+        .collect();
+    if lines.is_empty() {
+        lines.push_str("  no events\n");
+    }
+    lines
+}
+
+/// The events beside those that were expected. Lines that differ are marked.
+fn side_by_side<E: Debug + PartialEq>(expected: &[E], actual: &[E]) -> String {
+    let shown =
+        |event: Option<&E>| event.map_or_else(|| "-".to_owned(), |event| format!("{event:?}"));
+    let rows = (0..expected.len().max(actual.len())).map(|at| (expected.get(at), actual.get(at)));
+    let rows: Vec<_> = rows
+        .map(|(left, right)| (left != right, shown(left), shown(right)))
+        .collect();
+    let widths = rows.iter().map(|(_, left, _)| left.chars().count());
+    let width = widths.max().unwrap_or_default().max("expected".len());
+    let mut table = format!("  {:width$} | actual\n", "expected");
+    for (differs, left, right) in rows {
+        let mark = if differs { '!' } else { ' ' };
+        // Writing to a string does not fail.
+        let _ = writeln!(table, "{mark} {left:width$} | {right}");
+    }
+    table
+}
+
+/// An event is the same after it was written and read.
+#[track_caller]
+fn check_codec<E: Event + Debug + PartialEq>(event: &E) {
+    let read =
+        to_data(event, &Metadata::new()).and_then(|stored| of_data::<E>(&stored, Unknown::Refuse));
+    assert!(
+        matches!(&read, Ok(Some(read)) if read == event),
+        "an event does not come back as it was\nwritten\n  {event:?}\nread\n  {}\n",
+        match &read {
+            Ok(Some(read)) => format!("{read:?}"),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => format!("error {error}"),
+        }
+    );
+}

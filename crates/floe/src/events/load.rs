@@ -1,0 +1,411 @@
+//! Loading: from the items of a stream to its events, as few of them as it takes.
+//!
+//! The Tip is read first. If nothing in it is an origin, from where the state can be told, batches are read backwards,
+//! the newest first, until one is found; then the archive, if there is one.
+
+use floe_store::expr::{KeyCondition, KeyOp};
+use floe_store::op::{GetItem, Page, Query};
+use floe_store::{Number, Value};
+
+use super::event::Recorded;
+use super::name::StreamName;
+use super::options::EventStoreOptions;
+use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX, key};
+use super::sync::Position;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads the Tip, if there is a stream.
+pub(crate) async fn tip(
+    db: &Db,
+    table: &str,
+    stream: &StreamName,
+    consistent: bool,
+) -> Result<Option<Batch>> {
+    let mut get = GetItem::new(table, key(stream, TIP_INDEX));
+    get.consistent = consistent;
+    let output = db
+        .engine()
+        .get_item(get)
+        .await
+        .map_err(|error| failed(error, table))?;
+    output.item.as_ref().map(Batch::of_item).transpose()
+}
+
+/// Says what to do where the table is missing.
+pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
+    match error {
+        floe_store::Error::ResourceNotFound(_) => Error::new(
+            ErrorKind::Table,
+            format!("the events table is missing; call EventStore::ensure_table: table={table}"),
+        )
+        .with_source(error),
+        error => error.into(),
+    }
+}
+
+/// Reads the batches of a stream, page by page.
+#[derive(Debug)]
+pub(crate) struct Batches<'a> {
+    db: &'a Db,
+    table: &'a str,
+    query: Query,
+    is_done: bool,
+    /// How many requests may still be sent.
+    requests_left: Option<u32>,
+}
+
+impl<'a> Batches<'a> {
+    /// The items whose sort key answers the condition; all if there is none.
+    pub(crate) fn new(
+        db: &'a Db,
+        options: &'a EventStoreOptions,
+        table: &'a str,
+        stream: &StreamName,
+        range: Option<KeyOp>,
+    ) -> Self {
+        let mut condition = KeyCondition::partition(STREAM, Value::S(stream.text().clone()));
+        if let Some(range) = range {
+            condition = condition.and(INDEX, range);
+        }
+        let mut query = Query::new(table, condition).limit(options.page_items);
+        query.consistent = true;
+        Self {
+            db,
+            table,
+            query,
+            is_done: false,
+            requests_left: options.requests_max,
+        }
+    }
+
+    /// The newest first.
+    #[must_use]
+    pub(crate) fn backward(mut self) -> Self {
+        self.query.forward = false;
+        self
+    }
+
+    /// At most so many batches with a request.
+    #[must_use]
+    pub(crate) fn limit(mut self, batches: usize) -> Self {
+        self.query.limit = Some(batches);
+        self
+    }
+
+    /// Reads that may be a little behind, at half the price.
+    #[must_use]
+    pub(crate) fn eventual(mut self) -> Self {
+        self.query.consistent = false;
+        self
+    }
+
+    /// The next page; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`TooLarge`](ErrorKind::TooLarge) when it takes more
+    /// requests than are allowed, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream.
+    pub(crate) async fn next_page(&mut self) -> Result<Option<Vec<Batch>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        if let Some(left) = &mut self.requests_left {
+            *left = left
+                .checked_sub(1)
+                .ok_or_else(|| self::too_many(self.table))?;
+        }
+        let page = self.db.engine().query(self.query.clone()).await;
+        let Page {
+            items, last_key, ..
+        } = page.map_err(|error| failed(error, self.table))?;
+        self.is_done = last_key.is_none();
+        self.query.start_key = last_key;
+        let batches: Result<_> = items.iter().map(Batch::of_item).collect();
+        batches.map(Some)
+    }
+}
+
+fn too_many(table: &str) -> Error {
+    let message = format!("loading the stream takes more requests than are allowed: table={table}");
+    Error::new(ErrorKind::TooLarge, message)
+}
+
+/// A range of sort keys: those before this one.
+pub(crate) fn before(index: u64) -> KeyOp {
+    KeyOp::Lt(Value::N(Number::from(index)))
+}
+
+/// The stored events from one index up to another, of a stream whose Tip is known.
+pub(crate) async fn stored_between(
+    db: &Db,
+    table: &str,
+    stream: &StreamName,
+    tip: &Batch,
+    start: u64,
+    end: u64,
+) -> Result<Vec<StoredEvent>> {
+    let mut found: Vec<(u64, StoredEvent)> = Vec::new();
+    let mut take = |batch: &Batch| {
+        let wanted = batch
+            .indexed()
+            .rev()
+            .filter(|(index, _)| (start..end).contains(index));
+        found.extend(wanted.map(|(index, event)| (index, event.clone())));
+        batch.base()
+    };
+    let mut lowest = take(tip);
+    let options = EventStoreOptions::default();
+    let mut batches = Batches::new(db, &options, table, stream, Some(before(lowest))).backward();
+    while lowest > start {
+        let Some(page) = batches.next_page().await? else {
+            break;
+        };
+        for batch in &page {
+            lowest = take(batch);
+        }
+    }
+    found.sort_by_key(|(index, _)| *index);
+    Ok(found.into_iter().map(|(_, event)| event).collect())
+}
+
+/// How a stream is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether the read must see every append that was answered before.
+    pub(crate) consistent: bool,
+    /// Whether unfolds are looked at.
+    pub(crate) unfolds: bool,
+    /// The events before this index are known.
+    pub(crate) since: u64,
+}
+
+/// What was loaded.
+#[derive(Debug)]
+pub(crate) struct Loaded<E> {
+    /// Where the stream stands; `None` if there is none.
+    pub(crate) position: Option<Position>,
+    /// The events that were asked for, the oldest first: from the origin on, or from the index that was known.
+    pub(crate) events: Vec<E>,
+    /// Whether they begin with an origin, so that nothing that was known before counts.
+    pub(crate) from_origin: bool,
+}
+
+impl<E> Loaded<E> {
+    const fn nothing() -> Self {
+        Self {
+            position: None,
+            events: Vec::new(),
+            from_origin: true,
+        }
+    }
+}
+
+/// Takes events, the newest first, and decides whether one is the origin.
+pub(crate) trait Sift<E> {
+    /// What the event means; `None` if it is passed over.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    fn decode(&self, event: Recorded) -> Result<Option<E>>;
+
+    /// Whether nothing before it counts.
+    fn is_origin(&self, event: &E) -> bool;
+}
+
+/// Loads a stream, of which the Tip may be known already.
+///
+/// # Errors
+///
+/// [`MissingEvents`](ErrorKind::MissingEvents) when events have been pruned that are needed, and as for
+/// [`Batches::next_page`].
+pub(crate) async fn load<E, S: Sift<E>>(
+    db: &Db,
+    options: &EventStoreOptions,
+    stream: &StreamName,
+    known_tip: Option<Batch>,
+    manner: Manner,
+    sift: &S,
+) -> Result<Loaded<E>> {
+    let tip = match known_tip {
+        Some(tip) => Some(tip),
+        None => tip(db, &options.table, stream, manner.consistent).await?,
+    };
+    let Some(tip) = tip else {
+        return Ok(Loaded::nothing());
+    };
+    let mut walk = Walk::back_from(&tip, sift, manner.since);
+    // Unfolds stand for all events, so they count only where nothing is known or not all that is new is in the Tip.
+    if manner.unfolds && (manner.since == 0 || tip.base() > manner.since) {
+        walk.unfolds(&tip)?;
+    }
+    walk.batch(&tip)?;
+    let tables = [Some(options.table.as_str()), options.archive.as_deref()];
+    for table in tables.into_iter().flatten() {
+        walk.older(db, options, table, stream, manner.consistent)
+            .await?;
+    }
+    walk.finish(stream, options, &tip)
+}
+
+/// Loads all events of a stream without a look at the Tip first.
+///
+/// # Errors
+///
+/// As for [`load`].
+pub(crate) async fn load_by_query<E, S: Sift<E>>(
+    db: &Db,
+    options: &EventStoreOptions,
+    stream: &StreamName,
+    consistent: bool,
+    sift: &S,
+) -> Result<Loaded<E>> {
+    let mut pages = Batches::new(db, options, &options.table, stream, None);
+    if !consistent {
+        pages = pages.eventual();
+    }
+    // The Tip comes last, so whatever is calved meanwhile is read as a batch or in the Tip.
+    let mut batches: Vec<Batch> = Vec::new();
+    while !batches.last().is_some_and(Batch::is_tip)
+        && let Some(page) = pages.next_page().await?
+    {
+        batches.extend(page);
+    }
+    let Some(tip) = batches.last().filter(|last| last.is_tip()) else {
+        return Ok(Loaded::nothing());
+    };
+    let mut walk = Walk::back_from(tip, sift, 0);
+    batches
+        .iter()
+        .rev()
+        .try_for_each(|batch| walk.batch(batch))?;
+    if let Some(archive) = &options.archive {
+        walk.older(db, options, archive, stream, consistent).await?;
+    }
+    walk.finish(stream, options, tip)
+}
+
+fn missing(stream: &StreamName, lowest: u64, options: &EventStoreOptions) -> Error {
+    let archive = match &options.archive {
+        Some(archive) => format!("nor in the archive: archive={archive}"),
+        None => "and there is no archive:".to_owned(),
+    };
+    Error::new(
+        ErrorKind::MissingEvents,
+        format!(
+            "events are needed that are not in the stream any more, {archive} stream={stream} lowest={lowest}"
+        ),
+    )
+}
+
+/// Goes back through a stream until there is no need to.
+struct Walk<'s, E, S> {
+    sift: &'s S,
+    since: u64,
+    /// The index of the oldest event that was seen.
+    lowest: u64,
+    newest_first: Vec<E>,
+    found: bool,
+}
+
+impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
+    fn back_from(tip: &Batch, sift: &'s S, since: u64) -> Self {
+        Self {
+            sift,
+            since,
+            lowest: tip.next,
+            newest_first: Vec::new(),
+            found: false,
+        }
+    }
+
+    /// Goes on in a table, with what is older than what was seen.
+    async fn older(
+        &mut self,
+        db: &Db,
+        options: &EventStoreOptions,
+        table: &str,
+        stream: &StreamName,
+        consistent: bool,
+    ) -> Result<()> {
+        if self.is_complete() {
+            return Ok(());
+        }
+        let mut batches =
+            Batches::new(db, options, table, stream, Some(before(self.lowest))).backward();
+        if !consistent {
+            batches = batches.eventual();
+        }
+        while !self.is_complete()
+            && let Some(page) = batches.next_page().await?
+        {
+            page.iter().try_for_each(|batch| self.batch(batch))?;
+        }
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        stream: &StreamName,
+        options: &EventStoreOptions,
+        tip: &Batch,
+    ) -> Result<Loaded<E>> {
+        if !self.is_complete() && !options.ignore_missing {
+            return Err(missing(stream, self.lowest, options));
+        }
+        self.newest_first.reverse();
+        Ok(Loaded {
+            position: Some(Position::of_tip(tip)),
+            from_origin: self.found || self.since == 0,
+            events: self.newest_first,
+        })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.found || self.lowest <= self.since
+    }
+
+    fn unfolds(&mut self, tip: &Batch) -> Result<()> {
+        for unfold in tip.unfolds.iter().rev() {
+            self.take(tip.recorded_unfold(unfold)?)?;
+            if self.found {
+                return Ok(());
+            }
+        }
+        // Those that are no origin say nothing that the events do not say.
+        self.newest_first.clear();
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        if self.is_complete() {
+            return Ok(());
+        }
+        if batch.next < self.lowest {
+            let message = format!(
+                "a stream has a gap: stream={} from={} to={}",
+                batch.stream, batch.next, self.lowest
+            );
+            return Err(Error::new(ErrorKind::MissingEvents, message));
+        }
+        for (index, event) in batch.indexed().rev() {
+            if index < self.lowest {
+                self.take(batch.recorded(index, event)?)?;
+                self.lowest = index;
+            }
+            if self.is_complete() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: Recorded) -> Result<()> {
+        if let Some(event) = self.sift.decode(event)? {
+            self.found = self.sift.is_origin(&event);
+            self.newest_first.push(event);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! How an event store keeps its streams.
+
+use super::codec::Compression;
+use super::limits::{PAGE_ITEMS, RESYNCS_MAX, TipLimits};
+
+/// How an event store keeps its streams.
+///
+/// ```
+/// use floe::events::{Compression, EventStoreOptions};
+///
+/// let options = EventStoreOptions::new("shop-events").compression(Compression::Brotli);
+/// assert_eq!(options.table, "shop-events");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventStoreOptions {
+    /// The table.
+    pub table: String,
+    /// A table with events that were pruned from this one.
+    pub archive: Option<String>,
+    /// What a Tip holds before its events are calved.
+    pub tip: TipLimits,
+    /// How many batches a request reads at most.
+    pub page_items: usize,
+    /// How many requests loading a stream may take besides the Tip; any number if absent.
+    pub requests_max: Option<u32>,
+    /// Whether a stream may be loaded of which events are missing.
+    pub ignore_missing: bool,
+    /// Whether bodies are made smaller.
+    pub compression: Compression,
+    /// How often an append is decided again after somebody else was faster.
+    pub resyncs_max: u32,
+}
+
+impl Default for EventStoreOptions {
+    fn default() -> Self {
+        Self {
+            table: "events".to_owned(),
+            archive: None,
+            tip: TipLimits::default(),
+            page_items: PAGE_ITEMS,
+            requests_max: None,
+            ignore_missing: false,
+            compression: Compression::None,
+            resyncs_max: RESYNCS_MAX,
+        }
+    }
+}
+
+impl EventStoreOptions {
+    /// Streams in this table.
+    pub fn new(table: impl Into<String>) -> Self {
+        Self {
+            table: table.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Looks for events that were pruned in this table.
+    #[must_use]
+    pub fn archive(mut self, table: impl Into<String>) -> Self {
+        self.archive = Some(table.into());
+        self
+    }
+
+    /// Calves the events of a Tip beyond these limits.
+    #[must_use]
+    pub const fn tip(mut self, limits: TipLimits) -> Self {
+        self.tip = limits;
+        self
+    }
+
+    /// Calves the events of a Tip when they would be more than so many.
+    #[must_use]
+    pub const fn tip_events_max(mut self, events: usize) -> Self {
+        self.tip.events_max = Some(events);
+        self
+    }
+
+    /// Reads at most so many batches with a request.
+    #[must_use]
+    pub const fn page_items(mut self, items: usize) -> Self {
+        self.page_items = items;
+        self
+    }
+
+    /// Sends at most so many requests for batches to load a stream.
+    #[must_use]
+    pub const fn requests_max(mut self, requests: u32) -> Self {
+        self.requests_max = Some(requests);
+        self
+    }
+
+    /// Loads streams of which events are missing, without them.
+    #[must_use]
+    pub const fn ignore_missing(mut self) -> Self {
+        self.ignore_missing = true;
+        self
+    }
+
+    /// Makes bodies smaller before they are stored.
+    #[must_use]
+    pub const fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Decides an append at most so often again after somebody else was faster.
+    #[must_use]
+    pub const fn resyncs_max(mut self, resyncs: u32) -> Self {
+        self.resyncs_max = resyncs;
+        self
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading events as such: forward or backward, from any place, page by page.
+
+use floe_store::expr::KeyOp;
+use floe_store::{Number, Value};
+
+use super::event::Recorded;
+use super::load::Batches;
+use super::name::StreamName;
+use super::schema::Batch;
+use super::store::EventStore;
+use crate::error::{Error, ErrorKind, Result};
+
+impl EventStore {
+    /// Reads the events of a stream, from the first to the last unless told otherwise.
+    ///
+    /// ```
+    /// use floe::events::{EventData, Expected, StreamName};
+    /// use floe::{Db, Error};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let store = Db::memory()?.events();
+    /// store.ensure_table().await?;
+    /// let log = StreamName::new("Log", "a")?;
+    /// let events = ["one", "two", "three"].map(|name| EventData::new(name, ""));
+    /// store.append(&log, Expected::New, events).await?;
+    ///
+    /// let last = store.read(&log).backward().max_count(2).collect().await?;
+    /// let types: Vec<_> = last.iter().map(|read| read.event.event_type.as_str()).collect();
+    /// assert_eq!(types, ["three", "two"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read<'s>(&'s self, stream: &'s StreamName) -> ReadEvents<'s> {
+        ReadEvents {
+            store: self,
+            stream,
+            forward: true,
+            from: None,
+            max_count: None,
+            consistent: true,
+        }
+    }
+}
+
+/// What to read of a stream: see [`EventStore::read`].
+#[derive(Clone, Debug)]
+pub struct ReadEvents<'s> {
+    store: &'s EventStore,
+    stream: &'s StreamName,
+    forward: bool,
+    from: Option<u64>,
+    max_count: Option<u64>,
+    consistent: bool,
+}
+
+impl<'s> ReadEvents<'s> {
+    /// The newest first.
+    #[must_use]
+    pub const fn backward(mut self) -> Self {
+        self.forward = false;
+        self
+    }
+
+    /// From this index on: forward the events at and after it, backward those at and before it.
+    #[must_use]
+    pub const fn from(mut self, index: u64) -> Self {
+        self.from = Some(index);
+        self
+    }
+
+    /// At most so many.
+    #[must_use]
+    pub const fn max_count(mut self, events: u64) -> Self {
+        self.max_count = Some(events);
+        self
+    }
+
+    /// Reads that may be a little behind, at half the price.
+    #[must_use]
+    pub const fn eventual(mut self) -> Self {
+        self.consistent = false;
+        self
+    }
+
+    /// Begins to read. Nothing is sent before the first page is asked for.
+    pub fn pages(self) -> EventPages<'s> {
+        EventPages {
+            left: self.max_count.unwrap_or(u64::MAX),
+            next: None,
+            batches: None,
+            read: self,
+        }
+    }
+
+    /// All of them at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`EventPages::next_page`].
+    pub async fn collect(self) -> Result<Vec<Recorded>> {
+        let mut pages = self.pages();
+        let mut events = Vec::new();
+        while let Some(page) = pages.next_page().await? {
+            events.extend(page);
+        }
+        Ok(events)
+    }
+}
+
+/// The events of a stream, page by page.
+#[derive(Debug)]
+pub struct EventPages<'s> {
+    read: ReadEvents<'s>,
+    batches: Option<Batches<'s>>,
+    /// How many events may still be read.
+    left: u64,
+    /// The index that must come next, once one has been read.
+    next: Option<u64>,
+}
+
+impl<'s> EventPages<'s> {
+    /// The next page, which may be empty; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingEvents`](ErrorKind::MissingEvents) when there is a gap, [`InvalidEvent`](ErrorKind::InvalidEvent) when
+    /// an event cannot be read, [`TooLarge`](ErrorKind::TooLarge) when it takes more requests than are allowed,
+    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Recorded>>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let batches = match &mut self.batches {
+            Some(batches) => batches,
+            none => none.insert(begin(&self.read).await?),
+        };
+        let Some(page) = batches.next_page().await? else {
+            return Ok(None);
+        };
+        let mut events = Vec::new();
+        for batch in &page {
+            self.take(batch, &mut events)?;
+        }
+        Ok(Some(events))
+    }
+
+    fn take(&mut self, batch: &Batch, events: &mut Vec<Recorded>) -> Result<()> {
+        let (forward, from) = (self.read.forward, self.read.from);
+        let indexed: Vec<_> = match forward {
+            true => batch.indexed().collect(),
+            false => batch.indexed().rev().collect(),
+        };
+        // What was read in the Tip may have been calved since: backwards it comes by once more.
+        let from = match (forward, self.next) {
+            (false, Some(next)) => Some(next),
+            _ => from,
+        };
+        let is_wanted = |index: u64| match forward {
+            true => from.is_none_or(|from| index >= from),
+            false => from.is_none_or(|from| index <= from),
+        };
+        for (index, event) in indexed.into_iter().filter(|(index, _)| is_wanted(*index)) {
+            if self.left == 0 {
+                break;
+            }
+            if self.next.is_some_and(|next| next != index) {
+                return Err(gap(self.read.stream, index, self.next));
+            }
+            events.push(batch.recorded(index, event)?);
+            self.left -= 1;
+            self.next = match forward {
+                true => Some(index + 1),
+                false => index.checked_sub(1),
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Begins with the batch that holds the first event to be read.
+async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
+    let store = read.store;
+    let batches = |range| {
+        let batches = Batches::new(
+            store.db(),
+            store.options(),
+            &store.options().table,
+            read.stream,
+            range,
+        );
+        match read.consistent {
+            true => batches,
+            false => batches.eventual(),
+        }
+    };
+    let number = |index: u64| Value::N(Number::from(index));
+    match (read.forward, read.from) {
+        (false, _) => Ok(batches(None).backward()),
+        (true, None | Some(0)) => Ok(batches(None)),
+        (true, Some(from)) => {
+            let mut last = batches(Some(KeyOp::Le(number(from)))).backward().limit(1);
+            let found = last.next_page().await?.unwrap_or_default();
+            Ok(batches(
+                found.first().map(|batch| KeyOp::Ge(number(batch.index))),
+            ))
+        }
+    }
+}
+
+fn gap(stream: &StreamName, found: u64, expected: Option<u64>) -> Error {
+    let expected = expected.unwrap_or_default();
+    Error::new(
+        ErrorKind::MissingEvents,
+        format!("a stream has a gap: stream={stream} expected={expected} found={found}"),
+    )
+}

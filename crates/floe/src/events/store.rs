@@ -1,0 +1,323 @@
+//! The event store: streams in a table, before anybody knows what their events mean.
+
+use std::fmt;
+use std::sync::Arc;
+
+use floe_store::Timestamp;
+use floe_store::expr::{Condition, Path, Paths};
+use floe_store::op::Scan;
+use floe_store::table::{KeyKind, StreamView, TableDef};
+use floe_store::{Item, Number, Value};
+
+use super::cache::StateCache;
+use super::event::EventData;
+use super::limits::ANY_RESYNCS_MAX;
+use super::load;
+use super::name::StreamName;
+use super::options::EventStoreOptions;
+use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
+use super::sync::{Change, Guard, Position, Sync, Synced};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::tables::ENSURE_DEADLINE;
+use crate::tx::backoff::Backoff;
+
+/// Streams in a table. Cheap to clone.
+///
+/// ```
+/// use floe::events::{EventData, Expected, StreamName};
+/// use floe::{Db, Error};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let store = Db::memory()?.events();
+/// store.ensure_table().await?;
+/// let cart = StreamName::new("Cart", "7")?;
+/// let added = EventData::new("ItemAdded", br#"{"sku":"tea"}"#);
+/// assert_eq!(store.append(&cart, Expected::New, [added.clone()]).await?, 1);
+/// assert_eq!(store.append(&cart, Expected::Exact(1), [added]).await?, 2);
+/// assert_eq!(store.version(&cart).await?, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct EventStore {
+    db: Db,
+    options: Arc<EventStoreOptions>,
+    cache: Option<Arc<StateCache>>,
+}
+
+/// The version that a stream must have for an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever it has.
+    Any,
+    /// It must not be there yet.
+    New,
+    /// Exactly so many events.
+    Exact(u64),
+}
+
+impl Db {
+    /// The streams in the table `events`.
+    pub fn events(&self) -> EventStore {
+        self.event_store(EventStoreOptions::default())
+    }
+
+    /// The streams of another table, or kept in another way.
+    pub fn event_store(&self, options: EventStoreOptions) -> EventStore {
+        EventStore {
+            db: self.clone(),
+            options: Arc::new(options),
+            cache: None,
+        }
+    }
+}
+
+impl EventStore {
+    /// The database that it is part of.
+    pub const fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// How it keeps its streams.
+    pub fn options(&self) -> &EventStoreOptions {
+        &self.options
+    }
+
+    /// What its table must be like: keys `p` and `i`, and a change stream with new images, from which the feed is made.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when its name is none that a table can have.
+    pub fn table(&self) -> Result<TableDef> {
+        let table = TableDef::builder(self.options.table.as_str(), STREAM, KeyKind::S)
+            .sort_key(INDEX, KeyKind::N)
+            .stream(StreamView::NewImage)
+            .build();
+        table.map_err(|error| {
+            Error::new(ErrorKind::InvalidUse, error.to_string()).with_source(error)
+        })
+    }
+
+    /// Makes the table, if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Table`](ErrorKind::Table) when there is a table of this name with other keys, [`Store`](ErrorKind::Store) when
+    /// the store cannot answer.
+    pub async fn ensure_table(&self) -> Result<()> {
+        let definitions = vec![self.table()?];
+        self.db
+            .ensure_definitions(definitions, ENSURE_DEADLINE)
+            .await
+            .map(drop)
+    }
+
+    /// Appends events to a stream, all or none. Tells the version that it has then.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionConflict`](ErrorKind::VersionConflict) when the stream is not at the version that was expected,
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when any version will do and others were always faster,
+    /// [`TooLarge`](ErrorKind::TooLarge) when the events do not fit into an item,
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are none, [`Store`](ErrorKind::Store) when the store cannot
+    /// answer.
+    pub async fn append(
+        &self,
+        stream: &StreamName,
+        expected: Expected,
+        events: impl IntoIterator<Item = EventData>,
+    ) -> Result<u64> {
+        let change = Change::of_events(self.stored(events)?);
+        let mut tip = match expected {
+            Expected::New | Expected::Exact(0) => None,
+            Expected::Any | Expected::Exact(_) => self.tip(stream, true).await?,
+        };
+        let mut resyncs = 0;
+        loop {
+            check_version(stream, expected, tip.as_ref())?;
+            let position = tip.as_ref().map(Position::of_tip);
+            match self.sync(stream, position.as_ref(), &change).await? {
+                Synced::Written(position) => return Ok(position.version),
+                Synced::Conflict(found) => tip = found.map(|tip| *tip),
+            }
+            if resyncs >= ANY_RESYNCS_MAX {
+                return Err(exhausted(stream, resyncs));
+            }
+            resyncs += 1;
+            self.pause(resyncs).await;
+        }
+    }
+
+    /// How many events a stream has: 0 if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn version(&self, stream: &StreamName) -> Result<u64> {
+        Ok(self.tip(stream, true).await?.map_or(0, |tip| tip.next))
+    }
+
+    /// The streams of a category, or all, in no order. Reads the whole table.
+    pub fn streams(&self, category: Option<&str>) -> Streams<'_> {
+        let is_tip = Condition::eq(Path::attribute(INDEX), Value::N(Number::from(TIP_INDEX)));
+        let filter = match category {
+            Some(category) => {
+                let prefix = Value::from(format!("{category}-").as_str());
+                is_tip.and(Condition::begins_with(Path::attribute(STREAM), prefix))
+            }
+            None => is_tip,
+        };
+        let mut scan = Scan::new(self.options.table.as_str());
+        scan.filter = Some(filter);
+        scan.projection = Some(Paths(vec![Path::attribute(STREAM)]));
+        Streams {
+            store: self,
+            scan,
+            is_done: false,
+        }
+    }
+
+    pub(crate) fn with_cache(self, cache: Arc<StateCache>) -> Self {
+        Self {
+            cache: Some(cache),
+            ..self
+        }
+    }
+
+    pub(crate) fn cache(&self) -> Option<&StateCache> {
+        self.cache.as_deref()
+    }
+
+    pub(crate) async fn tip(&self, stream: &StreamName, consistent: bool) -> Result<Option<Batch>> {
+        load::tip(&self.db, &self.options.table, stream, consistent).await
+    }
+
+    /// Sends a change of a stream that stands there.
+    pub(crate) async fn sync(
+        &self,
+        stream: &StreamName,
+        position: Option<&Position>,
+        change: &Change,
+    ) -> Result<Synced> {
+        let etag = self.db.env().ordered_uuid();
+        let options = &self.options;
+        let sync = Sync::new(&options.table, stream, position, change, &options.tip, etag)?;
+        sync.send(&self.db, stream).await
+    }
+
+    /// Waits before an append is tried again.
+    pub(crate) async fn pause(&self, resyncs: u32) {
+        let pause = Backoff::resync().pause(resyncs, self.db.env().next_u64());
+        self.db.timer().sleep(pause).await;
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.db.engine().now()
+    }
+
+    fn stored(&self, events: impl IntoIterator<Item = EventData>) -> Result<Vec<StoredEvent>> {
+        let (now, compression) = (self.now(), self.options.compression);
+        let events = events.into_iter();
+        let events: Vec<_> = events
+            .map(|event| StoredEvent::new(event, now, compression))
+            .collect();
+        if events.is_empty() {
+            return Err(Error::new(
+                ErrorKind::InvalidUse,
+                "there is nothing to append: events=0",
+            ));
+        }
+        Ok(events)
+    }
+}
+
+impl fmt::Debug for EventStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("EventStore");
+        debug
+            .field("table", &self.options.table)
+            .finish_non_exhaustive()
+    }
+}
+
+fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -> Result<()> {
+    let actual = tip.map_or(0, |tip| tip.next);
+    let wanted = match expected {
+        Expected::Any => return Ok(()),
+        Expected::New if tip.is_none() => return Ok(()),
+        Expected::New => 0,
+        Expected::Exact(version) if version == actual => return Ok(()),
+        Expected::Exact(version) => version,
+    };
+    Err(Error::new(
+        ErrorKind::VersionConflict,
+        format!(
+            "the stream is at another version: stream={stream} expected={wanted} actual={actual}"
+        ),
+    ))
+}
+
+pub(crate) fn exhausted(stream: &StreamName, resyncs: u32) -> Error {
+    Error::new(
+        ErrorKind::MaxResyncsExhausted,
+        format!("others were always faster: stream={stream} resyncs={resyncs}"),
+    )
+}
+
+impl Change {
+    /// Events without unfolds, for whatever version the stream has.
+    pub(crate) const fn of_events(events: Vec<StoredEvent>) -> Self {
+        Self {
+            events,
+            unfolds: Vec::new(),
+            guard: Guard::Version,
+        }
+    }
+}
+
+/// The names of streams, page by page: see [`EventStore::streams`].
+#[derive(Debug)]
+pub struct Streams<'s> {
+    store: &'s EventStore,
+    scan: Scan,
+    is_done: bool,
+}
+
+impl Streams<'_> {
+    /// The next page, which may be empty; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is
+    /// none of a stream.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<StreamName>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let page = self.store.db.engine().scan(self.scan.clone()).await;
+        let page = page.map_err(|error| load::failed(error, &self.scan.table_name))?;
+        self.is_done = page.last_key.is_none();
+        self.scan.start_key = page.last_key;
+        let names: Result<_> = page.items.iter().map(name_of).collect();
+        names.map(Some)
+    }
+
+    /// All of them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next_page`](Self::next_page).
+    pub async fn collect(mut self) -> Result<Vec<StreamName>> {
+        let mut names = Vec::new();
+        while let Some(page) = self.next_page().await? {
+            names.extend(page);
+        }
+        Ok(names)
+    }
+}
+
+fn name_of(item: &Item) -> Result<StreamName> {
+    StreamName::parse(item.get(&STREAM).and_then(Value::as_s).unwrap_or_default())
+}

@@ -1,0 +1,478 @@
+//! A stream of a decider: loaded, decided upon, appended to, and decided again if somebody else was faster.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Access;
+use super::cache::{Caching, StateCache};
+use super::decider::{Decider, Decision};
+use super::event::Recorded;
+use super::load::{self, Loaded, Manner, Sift};
+use super::name::StreamName;
+use super::schema::{Batch, StoredEvent, StoredUnfold};
+use super::store::{EventStore, exhausted};
+use super::sync::{Change, Guard, Position, Synced};
+use super::typed::{Metadata, Unknown, of_data, to_data};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How fresh a state must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Load {
+    /// What is kept is brought up to date; what another process has just appended may be missing, which an append
+    /// notices.
+    #[default]
+    Require,
+    /// As `Require`, and every append that was answered before is seen.
+    RequireLeader,
+    /// What is kept will do, however old.
+    AnyCached,
+    /// What is kept will do, if it was up to date so long ago.
+    AllowStale(Duration),
+    /// The stream is taken for empty, without a look: an append notices if it is not.
+    AssumeEmpty,
+}
+
+impl Db {
+    /// A stream of this decider in the table `events`.
+    pub fn stream<D: Decider>(&self, id: &D::Id) -> Stream<D> {
+        self.events().stream(id)
+    }
+}
+
+impl EventStore {
+    /// A stream of this decider.
+    pub fn stream<D: Decider>(&self, id: &D::Id) -> Stream<D> {
+        Stream {
+            name: StreamName::new(D::CATEGORY, id),
+            store: self.clone(),
+            load: Load::default(),
+            metadata: Metadata::default(),
+            access: D::access(),
+        }
+    }
+
+    /// The same store, which keeps states in memory: as long as told, and of so many bytes at most.
+    ///
+    /// Keep it and its copies: another one begins with nothing.
+    #[must_use]
+    pub fn cached(self, caching: Caching, bytes_max: usize) -> Self {
+        self.with_cache(Arc::new(StateCache::new(caching, bytes_max)))
+    }
+}
+
+/// A stream of a decider.
+pub struct Stream<D: Decider> {
+    store: EventStore,
+    name: Result<StreamName>,
+    load: Load,
+    metadata: Metadata,
+    access: Access<D>,
+}
+
+impl<D: Decider> fmt::Debug for Stream<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A state, and where the stream stood.
+#[derive(Clone, Debug)]
+pub(crate) struct Loading<S> {
+    pub(crate) state: S,
+    pub(crate) position: Option<Position>,
+}
+
+impl<S> Loading<S> {
+    pub(crate) fn version(&self) -> u64 {
+        self.position
+            .as_ref()
+            .map_or(0, |position| position.version)
+    }
+}
+
+impl<D: Decider> Stream<D>
+where
+    D::Event: Clone,
+{
+    /// Asks for a state as fresh as this.
+    #[must_use]
+    pub const fn load(mut self, load: Load) -> Self {
+        self.load = load;
+        self
+    }
+
+    /// Tells this with all events that are appended.
+    #[must_use]
+    pub fn metadata(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// Finds the state in another way than the decider says.
+    #[must_use]
+    pub fn access(mut self, access: Access<D>) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Looks at the state.
+    ///
+    /// # Errors
+    ///
+    /// As for [`transact`](Self::transact), without those of appending.
+    pub async fn query<T>(&self, look: impl FnOnce(&D::State) -> T) -> Result<T> {
+        self.query_versioned(|state, _| look(state)).await
+    }
+
+    /// Looks at the state and the version that it is of.
+    ///
+    /// # Errors
+    ///
+    /// As for [`query`](Self::query).
+    pub async fn query_versioned<T>(&self, look: impl FnOnce(&D::State, u64) -> T) -> Result<T> {
+        let loaded = self.load_state().await?;
+        Ok(look(&loaded.state, loaded.version()))
+    }
+
+    /// Decides upon the state, and appends what was decided. If somebody else has appended meanwhile, it is decided again
+    /// upon the new state.
+    ///
+    /// # Errors
+    ///
+    /// What the decision returns; [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others were always faster;
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) and [`MissingEvents`](ErrorKind::MissingEvents) when the stream cannot
+    /// be read; [`TooLarge`](ErrorKind::TooLarge) when the events and the snapshot do not fit into an item;
+    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn transact<X, E>(
+        &self,
+        decide: impl Fn(&D::State) -> Result<X, E>,
+    ) -> Result<X::Output, E>
+    where
+        X: Decision<D::Event>,
+        E: From<Error>,
+    {
+        let (output, _) = self.transact_versioned(decide).await?;
+        Ok(output)
+    }
+
+    /// As [`transact`](Self::transact), and tells the version that the stream has then.
+    ///
+    /// # Errors
+    ///
+    /// As for [`transact`](Self::transact).
+    pub async fn transact_versioned<X, E>(
+        &self,
+        decide: impl Fn(&D::State) -> Result<X, E>,
+    ) -> Result<(X::Output, u64), E>
+    where
+        X: Decision<D::Event>,
+        E: From<Error>,
+    {
+        let name = self.name()?;
+        let mut loaded = self.load_state().await?;
+        let mut resyncs = 0;
+        loop {
+            let (output, events) = decide(&loaded.state)?.into_parts();
+            if events.is_empty() {
+                return Ok((output, loaded.version()));
+            }
+            let state = D::fold(loaded.state.clone(), &events);
+            let change = self.change(events, &state, loaded.version())?;
+            match self
+                .store
+                .sync(name, loaded.position.as_ref(), &change)
+                .await?
+            {
+                Synced::Written(position) => {
+                    let version = position.version;
+                    self.keep(
+                        name,
+                        &Loading {
+                            state,
+                            position: Some(position),
+                        },
+                    );
+                    return Ok((output, version));
+                }
+                Synced::Conflict(tip) => {
+                    if resyncs >= self.store.options().resyncs_max {
+                        return Err(exhausted(name, resyncs).into());
+                    }
+                    resyncs += 1;
+                    self.store.pause(resyncs).await;
+                    loaded = self.resync(name, loaded, tip.map(|tip| *tip)).await?;
+                }
+            }
+        }
+    }
+
+    pub(crate) const fn guard(&self) -> Guard {
+        self.access.guard()
+    }
+
+    pub(crate) fn name(&self) -> Result<&StreamName> {
+        self.name.as_ref().map_err(Clone::clone)
+    }
+
+    /// What is written for a decision.
+    pub(crate) fn change(
+        &self,
+        events: Vec<D::Event>,
+        state: &D::State,
+        version: u64,
+    ) -> Result<Change> {
+        let (events, unfolds) = self.access.parts(events, state);
+        let (now, compression) = (self.store.now(), self.store.options().compression);
+        let version = version + events.len() as u64;
+        let events: Result<Vec<_>> = events
+            .iter()
+            .map(|event| {
+                Ok(StoredEvent::new(
+                    to_data(event, &self.metadata)?,
+                    now,
+                    compression,
+                ))
+            })
+            .collect();
+        let unfolds: Result<Vec<_>> = unfolds
+            .iter()
+            .map(|unfold| {
+                let data = to_data(unfold, &Metadata::default())?;
+                Ok(StoredUnfold::new(data, version, now, compression))
+            })
+            .collect();
+        Ok(Change {
+            events: events?,
+            unfolds: unfolds?,
+            guard: self.access.guard(),
+        })
+    }
+
+    /// The state, as fresh as it was asked for.
+    pub(crate) async fn load_state(&self) -> Result<Loading<D::State>> {
+        let name = self.name()?;
+        if self.load == Load::AssumeEmpty {
+            return Ok(empty::<D>());
+        }
+        let Some(cache) = self.store.cache() else {
+            return self
+                .load_all(name, None, self.load == Load::RequireLeader)
+                .await;
+        };
+        let now = self.store.now();
+        let will_do = |kept: &super::cache::Cached<D::State>| match self.load {
+            Load::AnyCached => true,
+            Load::AllowStale(age) => now.since(kept.refreshed) <= age,
+            _ => false,
+        };
+        if let Some(kept) = cache.get::<D, D::State>(name, now).filter(will_do) {
+            return Ok(kept.into());
+        }
+        // One at a time: who waited finds what the other has loaded.
+        let turn = cache.turn::<D>(name);
+        let _turn = turn.lock.lock().await;
+        let kept = cache.get::<D, D::State>(name, self.store.now());
+        // What the other has loaded may have been read before this was asked for, which the leader's word may not.
+        let is_fresh = |kept: &super::cache::Cached<D::State>| {
+            will_do(kept) || self.load != Load::RequireLeader && kept.number > turn.number
+        };
+        let loaded = match kept {
+            Some(kept) if is_fresh(&kept) => return Ok(kept.into()),
+            Some(kept) => self.refresh(name, kept.into(), None).await?,
+            None => {
+                self.load_all(name, None, self.load == Load::RequireLeader)
+                    .await?
+            }
+        };
+        self.keep(name, &loaded);
+        Ok(loaded)
+    }
+
+    fn keep(&self, name: &StreamName, loaded: &Loading<D::State>) {
+        let Some(cache) = self.store.cache() else {
+            return;
+        };
+        match &loaded.position {
+            Some(position) => {
+                cache.put::<D, D::State>(name, &loaded.state, position, self.store.now());
+            }
+            None => cache.forget::<D>(name),
+        }
+    }
+
+    /// The state after somebody else was faster, whose Tip may be known.
+    async fn resync(
+        &self,
+        name: &StreamName,
+        known: Loading<D::State>,
+        tip: Option<Batch>,
+    ) -> Result<Loading<D::State>> {
+        let loaded = self.refresh(name, known, tip).await?;
+        self.keep(name, &loaded);
+        Ok(loaded)
+    }
+
+    /// Brings a state up to date.
+    async fn refresh(
+        &self,
+        name: &StreamName,
+        known: Loading<D::State>,
+        tip: Option<Batch>,
+    ) -> Result<Loading<D::State>> {
+        let tip = match tip {
+            Some(tip) => tip,
+            None => match self.tip_since(name, &known).await? {
+                Some(tip) => tip,
+                None => return Ok(empty::<D>()),
+            },
+        };
+        let Some(position) = &known.position else {
+            return self.load_all(name, Some(tip), true).await;
+        };
+        if tip.etag == position.etag && tip.next == position.version {
+            return Ok(known);
+        }
+        let is_another = tip.next < position.version;
+        if is_another && let Some(cache) = self.store.cache() {
+            cache.forget::<D>(name);
+        }
+        // Where the state is in the unfolds, or what is known is not a part of what is there, nothing known counts.
+        if self.access.guard() == Guard::Etag || is_another {
+            return self.load_all(name, Some(tip), true).await;
+        }
+        let loaded = self.fetch(name, Some(tip), true, position.version).await?;
+        let state = match loaded.from_origin {
+            true => D::initial(),
+            false => known.state,
+        };
+        Ok(Loading {
+            state: D::fold(state, &loaded.events),
+            position: loaded.position,
+        })
+    }
+
+    /// The Tip. Where a read that may be behind shows less than is known, as after an append of one's own, the leader is
+    /// asked.
+    async fn tip_since(
+        &self,
+        name: &StreamName,
+        known: &Loading<D::State>,
+    ) -> Result<Option<Batch>> {
+        let consistent = self.load != Load::Require;
+        let tip = self.store.tip(name, consistent).await?;
+        let is_behind = match &tip {
+            Some(tip) => tip.next < known.version(),
+            None => known.position.is_some(),
+        };
+        match is_behind && !consistent {
+            true => self.store.tip(name, true).await,
+            false => Ok(tip),
+        }
+    }
+
+    async fn load_all(
+        &self,
+        name: &StreamName,
+        tip: Option<Batch>,
+        consistent: bool,
+    ) -> Result<Loading<D::State>> {
+        // Nobody can tell what was never there from what has not come yet.
+        let consistent = consistent || self.store.options().ignore_missing;
+        let loaded = match self.fetch_all(name, tip, consistent).await {
+            // A read that may be behind can show a Tip without the batch that was calved from it.
+            Err(error) if !consistent && error.kind() == ErrorKind::MissingEvents => {
+                self.fetch_all(name, None, true).await?
+            }
+            loaded => loaded?,
+        };
+        Ok(Loading {
+            state: D::fold(D::initial(), &loaded.events),
+            position: loaded.position,
+        })
+    }
+
+    async fn fetch_all(
+        &self,
+        name: &StreamName,
+        tip: Option<Batch>,
+        consistent: bool,
+    ) -> Result<Loaded<D::Event>> {
+        match (&self.access, tip) {
+            (Access::Unoptimized, None) => self.fetch_by_query(name, consistent).await,
+            (_, tip) => self.fetch(name, tip, consistent, 0).await,
+        }
+    }
+
+    async fn fetch(
+        &self,
+        name: &StreamName,
+        tip: Option<Batch>,
+        consistent: bool,
+        since: u64,
+    ) -> Result<Loaded<D::Event>> {
+        let manner = Manner {
+            consistent,
+            unfolds: self.access.looks_at_unfolds(),
+            since,
+        };
+        load::load(
+            self.store.db(),
+            self.store.options(),
+            name,
+            tip,
+            manner,
+            self,
+        )
+        .await
+    }
+
+    /// All events, the Tip last, without a look at the Tip first.
+    async fn fetch_by_query(
+        &self,
+        name: &StreamName,
+        consistent: bool,
+    ) -> Result<Loaded<D::Event>> {
+        let (db, options) = (self.store.db(), self.store.options());
+        load::load_by_query(db, options, name, consistent, self).await
+    }
+}
+
+impl<D: Decider> Sift<D::Event> for Stream<D> {
+    fn decode(&self, event: Recorded) -> Result<Option<D::Event>> {
+        // An unfold of a type that is not known is one of another version of the program: the events are there.
+        let unknown = match event.is_unfold {
+            true => Unknown::Skip,
+            false => D::unknown(),
+        };
+        of_data(&event.event, unknown).map_err(|error| {
+            let stream = self.name.as_ref().map_or("", StreamName::as_str);
+            let message = format!("{error} stream={stream} index={}", event.index);
+            Error::new(ErrorKind::InvalidEvent, message)
+        })
+    }
+
+    fn is_origin(&self, event: &D::Event) -> bool {
+        self.access.is_origin(event)
+    }
+}
+
+fn empty<D: Decider>() -> Loading<D::State> {
+    Loading {
+        state: D::initial(),
+        position: None,
+    }
+}
+
+impl<S> From<super::cache::Cached<S>> for Loading<S> {
+    fn from(cached: super::cache::Cached<S>) -> Self {
+        Self {
+            state: cached.state,
+            position: Some(cached.position),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! An upcaster makes JSON of JSON, or says why it cannot.
+
+use floe::Event;
+use floe::model::Json;
+
+#[derive(Event)]
+enum CartEvent {
+    #[event(version = 2, upcast(1 = upcast))]
+    ItemAdded { sku: String },
+}
+
+fn upcast(body: Json) -> Json {
+    body
+}
+
+fn main() {}
