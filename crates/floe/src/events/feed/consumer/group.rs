@@ -67,7 +67,7 @@ pub struct ConsumerGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Worked {
-    /// How many events were handled.
+    /// How many events were handled, without those of partitions that it has lost.
     pub events: u64,
     /// Up to where each partition that it had is done with.
     pub checkpoints: BTreeMap<Partition, Checkpoint>,
