@@ -298,7 +298,7 @@ fn stall_with(seed: u64) {
     );
     sim.append(1, &[("Cart-1", 1)]);
     sim.pass(LEASE);
-    assert_eq!(ledger.ends()["Cart-1"], 4);
+    assert_eq!(ledger.ends().get("Cart-1"), Some(&4));
 }
 
 #[test]
