@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::events::feed::{Consumer, Delivery, IndexerOptions, Partition};
+use floe::events::feed::{Delivery, IndexerOptions};
 use floe::events::{Decider, EventStore};
 use floe::{Db, Error, Event, Model};
 use floe_examples::{Fallible, arguments, claim};
@@ -106,11 +106,12 @@ async fn sell(store: &EventStore) -> Result<(), Error> {
 
 /// Brings the view up to date, however often that is interrupted. Tells how often it was.
 async fn project(store: &EventStore) -> Fallible<u32> {
-    let view = Consumer::new(store.clone(), "sales", Partition::FIRST).tries_max(1);
+    // Workers of this name share the feed, here and elsewhere.
+    let view = store.consumers("sales").tries_max(1);
     let calls = AtomicU32::new(0);
     let mut deaths = 0;
     loop {
-        let run = view.run_exactly_once(async |delivery: Delivery<'_>| {
+        let run = view.run_exactly_once_until_caught_up(async |delivery: Delivery<'_>| {
             let call = calls.fetch_add(1, Ordering::Relaxed);
             add(&delivery).await?;
             // All of it is written by now, and nothing is committed.
@@ -122,8 +123,11 @@ async fn project(store: &EventStore) -> Fallible<u32> {
             }
         });
         match run.await {
-            Ok(consumed) => {
-                println!("up to date at {}", consumed.checkpoint);
+            Ok(worked) => {
+                for (partition, checkpoint) in worked.checkpoints {
+                    println!("partition {partition} is up to date at {checkpoint}");
+                }
+                claim(view.lag().await?.events == 0, "nothing is missing")?;
                 return Ok(deaths);
             }
             Err(error) => {

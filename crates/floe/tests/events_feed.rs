@@ -2,6 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "events_feed/at_least_once.rs"]
+mod at_least_once;
+#[path = "events_feed/groups.rs"]
+mod groups;
+#[path = "events_feed/lag.rs"]
+mod lag;
+#[path = "events_feed/sim.rs"]
+mod sim;
+#[path = "events_feed/views.rs"]
+mod views;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,6 +29,7 @@ use floe::{Db, Error, Model};
 use floe_local::LocalEngine;
 use floe_store::env::SeededRandom;
 use floe_store::{BoxFuture, Env};
+use tokio::sync::watch;
 
 /// What a view has seen of a stream.
 #[derive(Model)]
@@ -335,8 +347,9 @@ async fn a_consumer_goes_on_where_it_was() {
     assert_eq!(late.run_until_caught_up(handle).await.unwrap().events, 0);
 }
 
+/// What the store fails with is not the stream's fault.
 #[tokio::test]
-async fn a_view_stands_still_where_its_handler_fails() {
+async fn a_view_stands_still_where_the_store_fails_its_handler() {
     let store = store().await;
     append(&store, "Cart-1", 5).await;
     index(&store).await;
@@ -344,16 +357,71 @@ async fn a_view_stands_still_where_its_handler_fails() {
     let failed = consumer.run_exactly_once(async |delivery| {
         see(delivery).await?;
         match delivery.events.iter().any(|event| event.index == 3) {
-            true => Err(floe_store::Error::validation("no").into()),
+            true => Err(floe_store::Error::Unreachable("no".to_owned()).into()),
             false => Ok(()),
         }
     });
     assert_eq!(
         failed.await.unwrap_err().to_string(),
-        Error::from(floe_store::Error::validation("no")).to_string()
+        Error::from(floe_store::Error::Unreachable("no".to_owned())).to_string()
     );
     assert_eq!(seen(&store).await, [(name("Cart-1"), (2, 0))].into());
     let consumed = consumer.run_exactly_once(see);
     assert_eq!(consumed.await.unwrap().events, 3);
     assert_eq!(seen(&store).await, [(name("Cart-1"), (5, 0))].into());
+}
+
+/// The futures of workers go from thread to thread, with handlers that borrow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_run_in_tasks_of_their_own() {
+    // With time as it is: leases mean nothing where it takes none.
+    let db = Db::memory().unwrap();
+    db.ensure_tables(&[Seen::SCHEMA]).await.unwrap();
+    let store = db.events();
+    store.ensure_table().await.unwrap();
+    store.ensure_feed().await.unwrap();
+    index(&store).await;
+    let (stop, stopped) = watch::channel(false);
+    let given = Given::default();
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        let (mut stopped, given) = (stopped.clone(), given.clone());
+        let group = store.consumers("mail").poll(Duration::from_millis(5));
+        tasks.push(tokio::spawn(async move {
+            let handle = |stream: StreamName, events: Vec<Recorded>| {
+                let given = &given;
+                async move {
+                    tokio::task::yield_now().await;
+                    given.note(&stream, &events);
+                    Ok::<_, Error>(Handled::All)
+                }
+            };
+            let stopped = async { drop(stopped.wait_for(|is_told| *is_told).await) };
+            group.run(stopped, handle).await.unwrap().events
+        }));
+        let group = store.consumers("view");
+        tasks.push(tokio::spawn(async move {
+            let at_once = std::future::ready(());
+            let worked = group.run_exactly_once(at_once, see).await;
+            worked.unwrap().events
+        }));
+    }
+    for _ in 0..5 {
+        append(&store, "Cart-1", 2).await;
+        append(&store, "Order-1", 1).await;
+    }
+    index(&store).await;
+    let group = store.consumers("mail");
+    while group.lag().await.unwrap().events > 0 {
+        tokio::task::yield_now().await;
+    }
+    stop.send_replace(true);
+    let mut events = 0;
+    for task in tasks {
+        events += task.await.unwrap();
+    }
+    let given = given.take();
+    assert_eq!(given["Cart-1"], (0..10).collect::<Vec<_>>());
+    assert_eq!(given["Order-1"], (0..5).collect::<Vec<_>>());
+    assert_eq!(events, 15);
 }

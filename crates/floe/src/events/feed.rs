@@ -45,13 +45,13 @@ pub mod span;
 pub mod subscription;
 
 pub use checkpoint::Checkpoint;
-pub use consumer::{Consumed, Consumer, Delivery, Handled, Parked};
+pub use consumer::{Consumed, Consumer, ConsumerGroup, Delivery, Handled, Notice, Parked, Worked};
 pub use epoch::Gap;
 pub use indexer::{Indexed, Indexer, IndexerOptions};
 pub use ingester::{Ingester, Taken};
 pub use limits::EpochLimits;
 pub use log::TableLog;
 pub use partition::{Partition, Partitions};
-pub use reader::{FeedBatch, Filter, Reader};
+pub use reader::{FeedBatch, Filter, Lag, Reader};
 pub use span::Span;
 pub use subscription::{EventBatch, Feed, Subscription};

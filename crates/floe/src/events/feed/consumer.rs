@@ -1,15 +1,33 @@
-//! Consumers: a group reads the feed of a partition, and remembers how far it has come.
+//! Consumers: a group reads the feed, and remembers how far it has come.
 //!
-//! Two forms, by what the handler does:
+//! A [`ConsumerGroup`] shares the partitions of the feed among its workers, by leases: run as many as you like, wherever
+//! you like. A [`Consumer`] is for one partition, without a lease. Both have two forms, by what the handler does:
 //!
-//! - [`run_until_caught_up`](Consumer::run_until_caught_up) is for effects elsewhere. Each stream has one handler at a
-//!   time, many streams are handled at once, and the checkpoint is stored after each batch: events come at least once.
-//!   A stream whose handler does not get on is parked, with all that comes for it later, and the others go on. One may
-//!   run for a group and a partition at a time: nothing here keeps two apart.
-//! - [`run_exactly_once`](Consumer::run_exactly_once) is for views in this database. What the handler writes and how
-//!   far it has come are one commit: events come exactly once, whoever else runs and whoever dies.
+//! - `run` and `run_until_caught_up` are for effects elsewhere. Each stream has one handler at a time and gets its events
+//!   in their order; many streams are handled at once, and a slow one does not hold the others. Events come at least
+//!   once: what is stored is up to where everything is done, and whoever goes on is given the rest again.
+//! - `run_exactly_once` is for views in this database. What the handler writes and how far it has come are one commit:
+//!   events come exactly once, whoever else runs and whoever dies.
 //!
-//! The checkpoint is the stream `$ReaderCheckpoint-<group>_<partition>` of the index table.
+//! A stream whose handler does not get on is parked after some tries, with all that comes for it later. The others go
+//! on. Parked streams are told by [`parked`](ConsumerGroup::parked), and tried again by
+//! [`retry_parked`](ConsumerGroup::retry_parked).
+//!
+//! # What is promised of two workers
+//!
+//! A worker that finds that its lease has run out drops its handlers. A worker that stalls for longer than its lease, as a
+//! process may that is stopped or a machine that sleeps, finds out when it goes on; until then a handler of its may run
+//! beside the one of who took over, for events of the same stream. It can do its effect, but not store that it is done:
+//! progress is claimed by who takes over, and what others bring is refused. So progress never goes back, no event is
+//! passed over, and an event may be handled twice, at worst at the same time. In the form for views, such a handler's
+//! commit is refused as a whole.
+//!
+//! Handlers run in the task of the worker. What computes for long without waiting belongs elsewhere (`spawn_blocking`), or
+//! the worker cannot say that it is alive.
+//!
+//! # What is stored
+//!
+//! In the index table: progress in `$ReaderCheckpoint-<group>_<partition>`, members and leases in `$ReaderGroup-<group>`.
 //!
 //! ```
 //! use floe::events::feed::{Consumer, Delivery, IndexerOptions, Partition};
@@ -50,26 +68,37 @@
 //! # }
 //! ```
 
+mod backlog;
+mod crowd;
+mod deliver;
+mod exactly_once;
+mod group;
+mod lease;
+mod options;
 mod progress;
+mod worker;
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::future::Future;
-use std::ops::Range;
+use std::pin::pin;
+use std::time::Duration;
 
-use floe_store::BoxFuture;
+use tokio::sync::watch;
 
+pub use self::group::{ConsumerGroup, Worked};
+use self::lease::{Members, ReaderGroup};
+pub use self::options::Notice;
+use self::options::Options;
 pub use self::progress::Parked;
 use self::progress::{Place, Progress, ReaderCheckpoint};
 use super::checkpoint::Checkpoint;
-use super::limits::{HANDLED_AT_ONCE, STREAMS_AT_ONCE, TRIES_MAX};
+use super::indexer::passes;
+use super::limits::BEAT_RESYNCS;
 use super::log::TableLog;
 use super::partition::Partition;
-use super::reader::{FeedBatch, Filter, Reader};
+use super::reader::{Filter, Lag, Reader, behind};
 use super::side_by_side;
-use super::span::Span;
-use super::subscription::load_between;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
 use crate::tx::Tx;
 use crate::tx::backoff::Backoff;
@@ -98,57 +127,46 @@ pub struct Consumed {
     pub parked: Vec<Parked>,
 }
 
-/// A reader of the feed that remembers how far it has come.
+/// A reader of one partition of the feed that remembers how far it has come.
 #[derive(Clone, Debug)]
 pub struct Consumer {
     store: EventStore,
     id: (String, u32),
     partition: Partition,
-    filter: Filter,
-    at_once_max: usize,
-    events_max: usize,
-    tries_max: u32,
+    options: Options,
 }
 
 impl Consumer {
     /// The consumer of a partition for a group, whose name has no `_`.
     pub fn new(store: EventStore, group: impl Into<String>, partition: Partition) -> Self {
-        Self {
-            store,
-            id: (group.into(), partition.number()),
-            partition,
-            filter: Filter::default(),
-            at_once_max: STREAMS_AT_ONCE,
-            events_max: HANDLED_AT_ONCE,
-            tries_max: TRIES_MAX,
-        }
+        ConsumerGroup::new(store, group).partition(partition)
     }
 
     /// Handles what the filter lets through alone. The rest counts as done.
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
+        self.options.filter = filter;
         self
     }
 
     /// Handles so many streams at once.
     #[must_use]
     pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.at_once_max = streams;
+        self.options.at_once_max = streams;
         self
     }
 
     /// Gives at most so many events to a handler, and so to a transaction.
     #[must_use]
     pub const fn events_max(mut self, events: usize) -> Self {
-        self.events_max = events;
+        self.options.events_max = events;
         self
     }
 
     /// Tries so often to get on with a stream.
     #[must_use]
     pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.tries_max = tries;
+        self.options.tries_max = tries;
         self
     }
 
@@ -170,16 +188,44 @@ impl Consumer {
         Ok(self.progress().await?.parked())
     }
 
+    /// How many events lie between what is done and the tail, and for how long the oldest of them has been in the feed.
+    /// At the tail this takes two reads; behind it, the index is read and no events.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn lag(&self) -> Result<Lag> {
+        let progress = self.progress().await?;
+        let (place, filter) = (progress.place, &self.options.filter);
+        let log = self.store.feed_log();
+        let behind = behind(
+            &log,
+            self.partition,
+            place.checkpoint,
+            |number, span| match (filter.lets_through(&span.stream), number) {
+                (false, _) => 0,
+                (true, None) => span.types.len() as u64,
+                (true, Some(number)) => exactly_once::undone_events(place, number, span),
+            },
+        );
+        let mut lag = Lag::at(behind.await?, self.store.db().env().now());
+        lag.parked = progress.parked_events();
+        Ok(lag)
+    }
+
     /// Goes on from this place, whatever was done before: further back to handle events again, or ahead to pass over
-    /// some. What is parked stays parked.
+    /// some. What is parked stays parked. Workers that run notice it and begin anew from there.
     ///
     /// # Errors
     ///
     /// As the store fails.
     pub async fn move_to(&self, checkpoint: Checkpoint) -> Result<()> {
         let place = Place::before(checkpoint);
-        let decide = |stored: &Progress| Ok::<_, Error>([stored.at(place)]);
-        self.stored().transact(decide).await
+        let decide = |stored: &Progress| Ok::<_, Error>([stored.moved(place)]);
+        self.stored().transact(decide).await?;
+        // Who waits at the tail stores nothing, and would not notice.
+        let decide = |members: &Members| Ok::<_, Error>(members.restarted(self.partition));
+        self.members().transact(decide).await
     }
 
     /// Goes on from where the feed ends now.
@@ -196,45 +242,20 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// As the store fails. What the handler fails with is told in [`Consumed::parked`] alone.
+    /// [`VersionConflict`](ErrorKind::VersionConflict) when another consumer of this group and partition has begun, or the
+    /// checkpoint was moved: this one cannot store how far it has come. And as the store fails. What the handler fails
+    /// with is told in [`Consumed::parked`] alone.
     pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Consumed>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
         F: Future<Output = Result<Handled, E>> + Send,
         E: fmt::Display + Send,
     {
-        let mut known = self.progress().await?;
-        let mut consumed = Consumed::default();
-        let mut reader = self.reader(known.place.checkpoint);
-        while let Some(FeedBatch { checkpoint, spans }) = reader.next().await? {
-            let spans = spans.iter();
-            let wanted = spans.filter(|span| self.filter.lets_through(&span.stream));
-            let (passed_by, given): (Vec<&Span>, Vec<&Span>) =
-                wanted.partition(|span| known.is_parked(&span.stream));
-            let mut handled: Vec<BoxFuture<'_, Result<_>>> = Vec::new();
-            for span in given {
-                let range = span.start..span.end();
-                handled.push(Box::pin(self.handle(&span.stream, range, &handler)));
-            }
-            let mut parked = Vec::new();
-            for handled in side_by_side::all(self.at_once_max, handled).await {
-                let (events, not_handled) = handled?;
-                consumed.events += events;
-                parked.extend(not_handled);
-            }
-            let decide = |stored: &Progress| {
-                let mut after = stored.at(Place::before(checkpoint));
-                parked.iter().for_each(|parked| after.park(parked));
-                for span in &passed_by {
-                    after.pass_by(&span.stream, span.end());
-                }
-                Ok::<_, Error>((after.clone(), [after]))
-            };
-            known = self.stored().transact(decide).await?;
-            consumed.parked.extend(parked);
+        let ran = self.deliver(&handler, Orders::default()).await?;
+        match ran.is_fenced {
+            false => Ok(ran.consumed),
+            true => Err(self.fenced()),
         }
-        consumed.checkpoint = known.place.checkpoint;
-        Ok(consumed)
     }
 
     /// Tries parked streams again, up to where the feed was done with. Those that the handler gets on with are parked no
@@ -255,12 +276,13 @@ impl Consumer {
             ..Consumed::default()
         };
         for known in progress.parked() {
-            let handled = self.handle(&known.stream, known.index..known.end, &handler);
-            let (events, parked) = handled.await?;
-            consumed.events += events;
-            let decide =
-                |stored: &Progress| Ok::<_, Error>([stored.retried(&known, parked.as_ref())]);
-            self.stored().transact(decide).await?;
+            let handled = self.handle(&known.stream, known.index..known.end, &handler, false);
+            let outcome = handled.await?;
+            consumed.events += outcome.events;
+            let parked = outcome
+                .reason
+                .map(|reason| Parked::new(known.stream.clone(), outcome.index..known.end, &reason));
+            self.store_retried(&known, parked.as_ref()).await?;
             consumed.parked.extend(parked);
         }
         Ok(consumed)
@@ -269,11 +291,11 @@ impl Consumer {
     /// Gives everything up to the tail to the handler, each time in a transaction that also stores how far it has come.
     /// One stream after another, in the order of the feed. Any number may run: each event is handled in one commit.
     ///
-    /// Do not use a group in both ways: what is parked by the other is not known here.
+    /// Do not use a group in both ways: what was handled at least once may be handled again.
     ///
     /// # Errors
     ///
-    /// What the handler returns, once it has failed too often: nothing is passed over here. And as the store fails.
+    /// As the store fails, also for the handler. What else the handler returns is told in [`Consumed::parked`] alone.
     pub async fn run_exactly_once<H>(&self, handler: H) -> Result<Consumed>
     where
         H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
@@ -281,149 +303,86 @@ impl Consumer {
             + Send
             + Sync,
     {
-        let mut consumed = Consumed::default();
-        'from_stored: loop {
-            let mut stored = self.progress().await?.place;
-            let mut place = stored;
-            let mut reader = self.reader(stored.checkpoint);
-            while let Some(batch) = reader.next().await? {
-                for (chunk, after) in self.chunks(place, &batch.spans) {
-                    if !self.commit(&handler, &chunk, stored, after).await? {
-                        // Somebody else has gone on.
-                        continue 'from_stored;
-                    }
-                    consumed.events += chunk.types.len() as u64;
-                    stored = after;
-                }
-                place = Place::before(batch.checkpoint);
-            }
-            if stored != place && !self.move_on(stored, place).await? {
-                continue;
-            }
-            consumed.checkpoint = place.checkpoint;
-            return Ok(consumed);
-        }
+        let ran = self.project(&handler, Orders::default()).await?;
+        Ok(ran.consumed)
     }
 
-    /// The rest of a batch from a place in it, in pieces of which each is given to the handler at once; and the place
-    /// after each.
-    fn chunks(&self, place: Place, spans: &[Span]) -> Vec<(Span, Place)> {
-        let mut chunks = Vec::new();
-        for (spans, span) in (0_u64..).zip(spans) {
-            let index = match spans.cmp(&place.spans) {
-                Ordering::Less => continue,
-                Ordering::Equal => place.index,
-                Ordering::Greater => 0,
-            };
-            let is_told = self.filter.lets_through(&span.stream);
-            let mut rest = span.clone().from_index(index).filter(|_| is_told);
-            while let Some(span) = rest {
-                let mut chunk = span.clone();
-                chunk.types.truncate(self.events_max.max(1));
-                rest = span.from_index(chunk.end());
-                let (spans, index) = match rest {
-                    Some(_) => (spans, chunk.end()),
-                    None => (spans + 1, 0),
-                };
-                chunks.push((
-                    chunk,
-                    Place {
-                        spans,
-                        index,
-                        ..place
-                    },
-                ));
-            }
-        }
-        chunks
+    /// Tries parked streams again, each time in a transaction that also stores how far it has come: the events that were
+    /// parked get into the view once, as all others. Those that the handler gets on with are parked no more.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails, also for the handler.
+    pub async fn retry_parked_exactly_once<H>(&self, handler: H) -> Result<Consumed>
+    where
+        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
+            + for<'t> TxBody<Delivery<'t>, Result<()>>
+            + Send
+            + Sync,
+    {
+        self.retry_with_commits(&handler).await
     }
 
-    /// Commits what the handler makes of events, with the place after them; `false` if the stored place is not the one
-    /// that was expected.
-    async fn commit<H>(&self, handler: &H, chunk: &Span, from: Place, to: Place) -> Result<bool>
+    async fn retry_with_commits<H>(&self, handler: &H) -> Result<Consumed>
     where
         H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
     {
-        let (index, id, stream) = (self.store.feed_index(), &self.id, &chunk.stream);
-        let events = load_between(&self.store, stream, chunk.start..chunk.end()).await?;
-        let events = events.as_slice();
-        let mut tries = 0;
-        loop {
-            let committed = self.store.db().transact(async |tx| {
-                let mut stored = tx.stream_in::<ReaderCheckpoint>(&index, id).await?;
-                if stored.state().place != from {
-                    return Ok(false);
+        let progress = self.progress().await?;
+        let mut consumed = Consumed {
+            checkpoint: progress.place.checkpoint,
+            ..Consumed::default()
+        };
+        for known in progress.parked() {
+            let (mut index, mut tries) = (known.index, 0);
+            while index < known.end {
+                match self.commit_parked(handler, &known.stream, index).await {
+                    Ok(Some(next)) => {
+                        consumed.events += next - index;
+                        (index, tries) = (next, 0);
+                    }
+                    // Somebody else tries it, too.
+                    Ok(None) => break,
+                    Err(_) if tries + 1 < self.options.tries_max => {
+                        tries += 1;
+                        self.pause(tries).await;
+                    }
+                    Err(error) if is_poison(&error) => {
+                        let range = index..known.end;
+                        let parked = Parked::new(known.stream.clone(), range, &error.to_string());
+                        self.store_retried(&parked, Some(&parked)).await?;
+                        consumed.parked.push(parked);
+                        break;
+                    }
+                    Err(error) => return Err(error),
                 }
-                let delivery = Delivery { tx, stream, events };
-                TxBody::call(handler, delivery).await?;
-                let after = stored.state().at(to);
-                stored.append([after])?;
-                Ok::<_, Error>(true)
-            });
-            match committed.await {
-                Err(_) if tries + 1 < self.tries_max => {
-                    tries += 1;
-                    self.pause(tries).await;
-                }
-                committed => return committed,
             }
         }
+        Ok(consumed)
     }
 
-    /// Stores a place; `false` if the stored one is not the one that was expected.
-    async fn move_on(&self, from: Place, to: Place) -> Result<bool> {
+    /// A parked stream was tried again, and is parked again if it did not get on.
+    async fn store_retried(&self, tried: &Parked, again: Option<&Parked>) -> Result<()> {
         let decide = |stored: &Progress| {
-            let is_expected = stored.place == from;
-            Ok::<_, Error>((is_expected, is_expected.then(|| stored.at(to))))
+            let after = stored.retried(tried, again);
+            Ok::<_, Error>((after != *stored).then_some(after))
         };
         self.stored().transact(decide).await
-    }
-
-    /// Gives events of a stream to the handler until they are done, or it does not get on. Tells how many are done.
-    async fn handle<H, F, E>(
-        &self,
-        stream: &StreamName,
-        mut range: Range<u64>,
-        handler: &H,
-    ) -> Result<(u64, Option<Parked>)>
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
-    {
-        let (start, mut tries) = (range.start, 0);
-        while !range.is_empty() {
-            let end = range.start.saturating_add(self.events_max.max(1) as u64);
-            let chunk = range.start..end.min(range.end);
-            let events = load_between(&self.store, stream, chunk.clone()).await?;
-            let (done, reason) = match handler(stream.clone(), events).await {
-                Ok(Handled::All) => (chunk.end, None),
-                Ok(Handled::UpTo(index)) => (index.clamp(chunk.start, chunk.end), None),
-                Ok(Handled::None) => (chunk.start, None),
-                Err(error) => (chunk.start, Some(error.to_string())),
-            };
-            tries = if done > range.start { 0 } else { tries + 1 };
-            range.start = done;
-            if tries >= self.tries_max {
-                let parked = Parked {
-                    stream: stream.clone(),
-                    index: range.start,
-                    end: range.end,
-                    reason: reason.unwrap_or_else(|| "nothing was handled".to_owned()),
-                };
-                return Ok((range.start - start, Some(parked)));
-            }
-            if tries > 0 {
-                self.pause(tries).await;
-            }
-        }
-        Ok((range.start - start, None))
     }
 
     async fn pause(&self, tries: u32) {
         let db = self.store.db();
         let pause = Backoff::default().pause(tries, db.env().next_u64());
         db.timer().sleep(pause).await;
+    }
+
+    const fn patience(&self, follows: bool) -> Patience<'_> {
+        Patience {
+            store: &self.store,
+            options: &self.options,
+            partition: Some(self.partition),
+            is_endless: follows,
+            failures: 0,
+        }
     }
 
     /// Reads all spans: the filter comes later, so that places do not depend on it.
@@ -439,7 +398,112 @@ impl Consumer {
         let stored = self.store.feed_index().stream::<ReaderCheckpoint>(&self.id);
         stored.load(Load::RequireLeader)
     }
+
+    fn members(&self) -> Stream<ReaderGroup> {
+        members(&self.store, &self.id.0)
+    }
+
+    fn fenced(&self) -> Error {
+        let (group, partition) = &self.id;
+        let message = format!(
+            "another consumer has begun, or the checkpoint was moved: group={group} partition={partition}"
+        );
+        Error::new(ErrorKind::VersionConflict, message)
+    }
 }
+
+/// Whether a stream is to be parked for it.
+fn is_poison(error: &Error) -> bool {
+    exactly_once::is_of_handler(error) || deliver::is_of_stream(error)
+}
+
+/// The members of a group.
+fn members(store: &EventStore, group: &str) -> Stream<ReaderGroup> {
+    let index = store.feed_index();
+    let options = index.options().clone().resyncs_max(BEAT_RESYNCS);
+    let index = store.db().event_store(options);
+    index.stream::<ReaderGroup>(group).load(Load::RequireLeader)
+}
+
+/// Up to where a run over a partition goes.
+#[derive(Clone, Debug, Default)]
+struct Orders {
+    /// The term of the lease under which it runs, if there is one.
+    lease: Option<u64>,
+    /// Whether it waits at the tail, and for a store that does not answer.
+    follows: bool,
+    /// Whether it is told to stop.
+    stop: Option<watch::Receiver<bool>>,
+}
+
+impl Orders {
+    fn is_told(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| *stop.borrow())
+    }
+
+    /// Waits for something, unless it is told to stop.
+    async fn unless_told(&self, future: impl Future<Output = ()>) {
+        let Some(mut stop) = self.stop.clone() else {
+            return future.await;
+        };
+        let told = async move { drop(stop.wait_for(|is_told| *is_told).await) };
+        side_by_side::unless(pin!(told), future).await;
+    }
+}
+
+/// What a run over a partition has come to.
+#[derive(Debug)]
+struct Ran {
+    consumed: Consumed,
+    /// Whether it had to end because somebody else goes on, or the checkpoint was moved.
+    is_fenced: bool,
+}
+
+impl Ran {
+    const fn fenced(consumed: Consumed) -> Self {
+        Self {
+            consumed,
+            is_fenced: true,
+        }
+    }
+}
+
+/// Waits where the store fails, again and again.
+#[derive(Debug)]
+struct Patience<'c> {
+    store: &'c EventStore,
+    options: &'c Options,
+    partition: Option<Partition>,
+    is_endless: bool,
+    failures: u32,
+}
+
+impl Patience<'_> {
+    /// Waits after a failure.
+    ///
+    /// # Errors
+    ///
+    /// The failure itself, if there is no patience for it.
+    async fn outlast(&mut self, error: Error) -> Result<()> {
+        if !self.is_endless || !passes(&error) {
+            return Err(error);
+        }
+        self.failures = self.failures.saturating_add(1);
+        let partition = self.partition;
+        self.options.tell(&Notice::Failed { partition, error });
+        let db = self.store.db();
+        let pause = BACKOFF.pause(self.failures, db.env().next_u64());
+        db.timer().sleep(pause).await;
+        Ok(())
+    }
+}
+
+/// The pauses after failures of the store.
+const BACKOFF: Backoff = Backoff {
+    retries: u32::MAX,
+    initial: Duration::from_millis(100),
+    max: Duration::from_secs(10),
+};
 
 /// Events of a stream, and the transaction that what they lead to is written in.
 #[derive(Clone, Copy, Debug)]

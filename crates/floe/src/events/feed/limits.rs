@@ -41,6 +41,33 @@ pub(crate) const TRIES_MAX: u32 = 5;
 /// How many events of a stream are given to a handler at once, unless something else is said.
 pub(crate) const HANDLED_AT_ONCE: usize = 100;
 
+/// How many batches of a partition are read ahead of the first that is not done. A stream that is slower than the others
+/// by more than this holds them up: what is read must be remembered.
+pub(crate) const BATCHES_AHEAD: usize = 256;
+
+/// How many events of a partition may wait for handlers before no more are read.
+pub(crate) const EVENTS_AHEAD: u64 = 20_000;
+
+/// How many streams of a partition may be parked: they are stored in one item, of 400 KB. If it is more, something else is
+/// wrong than the streams.
+pub(crate) const PARKED_MAX: usize = 500;
+
+/// How much is kept of what a handler said of a stream that is parked.
+pub(crate) const REASON_CHARS_MAX: usize = 300;
+
+/// How long a worker may be silent before others take what it holds, unless something else is said.
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+/// How often a worker beats while a lease lasts: one beat may be lost, and another one late.
+pub(crate) const BEATS_PER_LEASE: u32 = 4;
+
+/// How often a beat is decided again after another member was faster.
+pub(crate) const BEAT_RESYNCS: u32 = 20;
+
+/// How long handlers that are under way may take when a worker stops or gives a partition up, unless something else is
+/// said.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
 /// How often in a row an indexer must find nothing before it has caught up: DynamoDB gives empty pages before the end.
 pub(crate) const EMPTY_ROUNDS: u32 = 3;
 

@@ -112,8 +112,8 @@ pub enum Appended<P> {
 /// Some events of an epoch, side by side.
 #[derive(Clone, Debug, Default)]
 pub struct EpochPage {
-    /// The events, from the offset that was asked for.
-    pub events: Vec<EpochEvent>,
+    /// The events, from the offset that was asked for, and when each was written.
+    pub events: Vec<(EpochEvent, Timestamp)>,
     /// Whether the epoch is closed and has no events after these.
     pub is_end: bool,
 }

@@ -6,11 +6,15 @@
 //!
 //! Our ingesters write every event once. A feed that was begun by others may tell some again.
 
+mod lag;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use floe_store::Text;
+use floe_store::{Text, Timestamp};
 
 use super::checkpoint::Checkpoint;
 use super::epoch::{EpochEvent, Ingested};
@@ -19,6 +23,9 @@ use super::partition::Partition;
 use super::span::Span;
 use crate::error::Result;
 use crate::events::name::StreamName;
+
+pub use self::lag::Lag;
+pub(super) use self::lag::behind;
 
 /// Reads the epochs of a partition.
 #[derive(Debug)]
@@ -34,7 +41,7 @@ pub struct Reader<S> {
 /// Events of the epoch of the checkpoint that are not told yet.
 #[derive(Debug, Default)]
 struct EpochAhead {
-    events: VecDeque<EpochEvent>,
+    events: VecDeque<(EpochEvent, Timestamp)>,
     is_end: bool,
 }
 
@@ -44,6 +51,8 @@ struct EpochAhead {
 pub struct FeedBatch {
     /// Where to go on once they are dealt with.
     pub checkpoint: Checkpoint,
+    /// When they were written, as the feed tells it.
+    pub time: Timestamp,
     /// The spans that the filter lets through, at most one for each stream; none if it lets none through.
     pub spans: Vec<Span>,
 }
@@ -124,14 +133,15 @@ impl<S: EpochSource> Reader<S> {
     fn tell(&mut self) -> Result<Option<FeedBatch>> {
         let (epoch, offset) = (self.checkpoint.epoch(), self.checkpoint.offset());
         match self.ahead.events.pop_front() {
-            Some(EpochEvent::Ingested(ingested)) => {
+            Some((EpochEvent::Ingested(ingested), time)) => {
                 self.checkpoint = Checkpoint::of(epoch, offset + 1)?;
                 Ok(Some(FeedBatch {
                     checkpoint: self.checkpoint,
+                    time,
                     spans: self.filter.spans(ingested),
                 }))
             }
-            Some(EpochEvent::Closed) => {
+            Some((EpochEvent::Closed, _)) => {
                 self.ahead.is_end = true;
                 Ok(None)
             }
@@ -220,6 +230,3 @@ impl fmt::Debug for Filter {
             .finish()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -29,13 +29,13 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use floe_store::BoxFuture;
+use floe_store::{BoxFuture, Timestamp};
 
 use super::checkpoint::Checkpoint;
 use super::limits::STREAMS_AT_ONCE;
 use super::log::TableLog;
 use super::partition::Partition;
-use super::reader::{FeedBatch, Filter, Reader};
+use super::reader::{FeedBatch, Filter, Lag, Reader};
 use super::side_by_side;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Recorded, StreamName};
@@ -134,6 +134,8 @@ pub struct Subscription {
 pub struct EventBatch {
     /// Where to go on once they are dealt with.
     pub checkpoint: Checkpoint,
+    /// When they were brought to the feed.
+    pub time: Timestamp,
     /// The events of each stream, in their order; none if the filter lets none through.
     pub streams: Vec<(StreamName, Vec<Recorded>)>,
 }
@@ -153,6 +155,19 @@ impl Subscription {
         self.reader.tail().await
     }
 
+    /// How many events lie between what was told and the tail, and for how long the oldest of them has been in the feed.
+    /// At the tail this is one read; behind it, the index is read and no events.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn lag(&self) -> Result<Lag> {
+        let feed = &self.feed;
+        let log = feed.store.feed_log();
+        let reader = Reader::new(log, feed.partition, self.told).filter(feed.filter.clone());
+        reader.lag(feed.store.db().env().now()).await
+    }
+
     /// The next batch; `None` at the tail, for now.
     ///
     /// After a failure, or when the future is dropped, nothing is skipped: it can be asked again.
@@ -166,11 +181,12 @@ impl Subscription {
         if self.ahead.is_none() {
             self.ahead = self.reader.next().await?;
         }
-        let Some(FeedBatch { checkpoint, spans }) = &self.ahead else {
+        let Some(batch) = &self.ahead else {
             self.told = self.reader.checkpoint();
             return Ok(None);
         };
-        let (checkpoint, store) = (*checkpoint, &self.feed.store);
+        let FeedBatch { spans, .. } = batch;
+        let (checkpoint, time, store) = (batch.checkpoint, batch.time, &self.feed.store);
         let mut loads: Vec<BoxFuture<'_, Result<Vec<Recorded>>>> = Vec::new();
         for span in spans {
             let range = span.start..span.end();
@@ -181,6 +197,7 @@ impl Subscription {
         let streams = spans.iter().map(|span| span.stream.clone());
         let batch = EventBatch {
             checkpoint,
+            time,
             streams: streams.zip(events).collect(),
         };
         self.ahead = None;

@@ -1,11 +1,19 @@
 //! How far a consumer has come, as it is stored: `$ReaderCheckpoint-<group>_<partition>` in the index table.
+//!
+//! Whoever begins to consume [claims](Progress::claimed) it, which raises its term; who finds another term than the one
+//! that it has claimed stores nothing any more. So however late a worker wakes up, what it brings cannot undo what others
+//! have done since. The term of the lease is noted as well: who held the partition earlier cannot claim it from who holds
+//! it now.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::limits::{PARKED_MAX, REASON_CHARS_MAX};
 use crate::events::{Access, Decider, Event, StreamName};
 
 /// A place in the feed, down to the event.
@@ -17,6 +25,18 @@ pub(super) struct Place {
     pub(super) spans: u64,
     /// Of the span after them, the events before this index.
     pub(super) index: u64,
+}
+
+impl Parked {
+    /// Events of a stream that are not handled, and why.
+    pub(super) fn new(stream: StreamName, range: Range<u64>, reason: &str) -> Self {
+        Self {
+            stream,
+            index: range.start,
+            end: range.end,
+            reason: reason.chars().take(REASON_CHARS_MAX).collect(),
+        }
+    }
 }
 
 impl Place {
@@ -47,6 +67,10 @@ pub struct Parked {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Progress {
     pub(super) place: Place,
+    /// How often it was claimed or moved.
+    pub(super) term: u64,
+    /// The term of the lease under which it was claimed last.
+    lease: u64,
     parked: BTreeMap<StreamName, Parked>,
 }
 
@@ -55,7 +79,25 @@ impl Progress {
     pub(super) fn at(&self, place: Place) -> Self {
         Self {
             place,
-            parked: self.parked.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// The same, claimed by somebody: under a lease of this term, if there is one. `None` if a later lease has claimed it.
+    pub(super) fn claimed(&self, lease: Option<u64>) -> Option<Self> {
+        let lease = lease.unwrap_or(self.lease);
+        (lease >= self.lease).then(|| Self {
+            term: self.term + 1,
+            lease,
+            ..self.clone()
+        })
+    }
+
+    /// The same, moved by somebody to a place: whoever has claimed it must begin anew.
+    pub(super) fn moved(&self, place: Place) -> Self {
+        Self {
+            term: self.term + 1,
+            ..self.at(place)
         }
     }
 
@@ -67,24 +109,57 @@ impl Progress {
         self.parked.contains_key(stream)
     }
 
-    /// Parks a stream; what is passed by later comes on top.
-    pub(super) fn park(&mut self, parked: &Parked) {
-        let known = self.parked.entry(parked.stream.clone());
-        let known = known.or_insert_with(|| parked.clone());
-        known.end = known.end.max(parked.end);
+    /// The same, as far as this stream was tried again elsewhere.
+    pub(super) fn without_parked(&self, stream: &StreamName) -> Self {
+        let mut after = self.clone();
+        after.parked.remove(stream);
+        after
     }
 
-    /// Events up to there come for a stream; if it is parked, they are passed by.
-    pub(super) fn pass_by(&mut self, stream: &StreamName, end: u64) {
-        if let Some(known) = self.parked.get_mut(stream) {
-            known.end = known.end.max(end);
+    /// What is parked of a stream.
+    pub(super) fn parked_of(&self, stream: &StreamName) -> Option<&Parked> {
+        self.parked.get(stream)
+    }
+
+    /// How many events are parked.
+    pub(super) fn parked_events(&self) -> u64 {
+        let parked = self.parked.values();
+        parked.map(|parked| parked.end - parked.index).sum()
+    }
+
+    /// Parks a stream. If it is parked already, that is the more: also what was handled and comes again.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](ErrorKind::TooLarge) when so many are parked that it is not the streams that are at fault.
+    pub(super) fn park(&mut self, parked: Parked) -> Result<()> {
+        let (count, max) = (self.parked.len(), PARKED_MAX);
+        match self.parked.entry(parked.stream.clone()) {
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.index = known.index.min(parked.index);
+                known.end = known.end.max(parked.end);
+            }
+            Entry::Vacant(_) if count >= max => {
+                let Parked { stream, reason, .. } = parked;
+                let message = format!(
+                    "too many streams are parked: max={max} stream={stream} reason={reason}"
+                );
+                return Err(Error::new(ErrorKind::TooLarge, message));
+            }
+            Entry::Vacant(unknown) => {
+                unknown.insert(parked);
+            }
         }
+        Ok(())
     }
 
     /// A parked stream was tried again, up to where it was known to end. It may not have got on, or more may have come.
+    /// If it has to be handled from elsewhere by now, nothing counts.
     pub(super) fn retried(&self, tried: &Parked, again: Option<&Parked>) -> Self {
         let mut after = self.clone();
-        if let Some(known) = after.parked.get_mut(&tried.stream) {
+        let known = after.parked.get_mut(&tried.stream);
+        if let Some(known) = known.filter(|known| known.index == tried.index) {
             known.index = again.map_or(tried.end, |again| again.index);
             if let Some(again) = again {
                 known.reason.clone_from(&again.reason);
@@ -118,6 +193,8 @@ impl Event for Progress {
             "checkpoint": self.place.checkpoint.as_u64(),
             "spans": self.place.spans,
             "index": self.place.index,
+            "term": self.term,
+            "lease": self.lease,
             "parked": parked,
         });
         Ok(json.to_string().into_bytes())
@@ -156,6 +233,9 @@ fn progress(json: &Value) -> Option<Progress> {
             spans: number(json, "spans")?,
             index: number(json, "index")?,
         },
+        // These came later: a checkpoint without them was never claimed.
+        term: number(json, "term").unwrap_or_default(),
+        lease: number(json, "lease").unwrap_or_default(),
         parked: parked.collect::<Option<_>>()?,
     })
 }
@@ -205,27 +285,65 @@ mod tests {
             spans: 2,
             index: 9,
         });
-        progress.park(&parked(3, 5));
+        progress.park(parked(3, 5)).unwrap();
+        let progress = progress.claimed(Some(4)).unwrap();
         let data = progress.encode().unwrap();
         assert_eq!(
             str::from_utf8(&data).unwrap(),
-            r#"{"checkpoint":1000057,"index":9,"parked":{"Cart-1":{"end":5,"index":3,"reason":"no"}},"spans":2}"#
+            r#"{"checkpoint":1000057,"index":9,"lease":4,"parked":{"Cart-1":{"end":5,"index":3,"reason":"no"}},"spans":2,"term":1}"#
         );
         assert_eq!(Progress::decode(MOVED, &data).unwrap(), Some(progress));
         assert!(Progress::decode(MOVED, b"[]").is_err());
+        let older = br#"{"checkpoint":7,"index":0,"parked":{},"spans":0}"#;
+        let older = Progress::decode(MOVED, older).unwrap().unwrap();
+        let place = Place::before(Checkpoint::of(0, 7).unwrap());
+        assert_eq!(older, Progress::default().at(place));
+    }
+
+    #[test]
+    fn who_held_it_earlier_cannot_claim_it_from_who_holds_it_now() {
+        let first = Progress::default().claimed(Some(1)).unwrap();
+        let second = first.claimed(Some(2)).unwrap();
+        assert_eq!((first.term, second.term), (1, 2));
+        assert_eq!(second.claimed(Some(1)), None);
+        assert_eq!(second.claimed(Some(2)).unwrap().term, 3);
+        // Without a lease one takes over, too, and who holds the lease takes it back.
+        let without = second.claimed(None).unwrap();
+        assert_eq!(without.claimed(Some(2)).unwrap().term, 4);
+        assert_eq!(without.moved(Place::default()).term, 4);
+    }
+
+    #[test]
+    fn there_is_an_end_to_parking() {
+        let mut progress = Progress::default();
+        let stream = |id: usize| StreamName::new("Cart", &(id as u64)).unwrap();
+        for id in 0..PARKED_MAX {
+            let parked = Parked::new(stream(id), 0..1, &"long".repeat(1_000));
+            progress.park(parked).unwrap();
+        }
+        let (first, last) = (stream(0), stream(PARKED_MAX));
+        progress.park(Parked::new(first, 0..2, "")).unwrap();
+        let error = progress.park(Parked::new(last, 0..1, "why")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "too many streams are parked: max=500 stream=Cart-500 reason=why"
+        );
+        assert!(progress.encode().unwrap().len() < 300_000);
     }
 
     #[test]
     fn what_is_parked_is_tried_up_to_where_it_was_known() {
         let mut progress = Progress::default();
-        progress.pass_by(&parked(0, 0).stream, 9);
-        assert_eq!(progress.parked(), []);
-        progress.park(&parked(3, 5));
+        progress.park(parked(3, 5)).unwrap();
         let known = progress.parked().remove(0);
         assert_eq!(progress.retried(&known, None).parked(), []);
         let again = progress.retried(&known, Some(&parked(4, 5)));
         assert_eq!(again.parked(), [parked(4, 5)]);
-        progress.pass_by(&known.stream, 8);
+        progress.park(parked(5, 8)).unwrap();
+        assert_eq!(progress.parked_events(), 5);
         assert_eq!(progress.retried(&known, None).parked(), [parked(5, 8)]);
+        // Who was moved back is told of all of it again.
+        progress.park(parked(0, 3)).unwrap();
+        assert_eq!(progress.retried(&known, None).parked(), [parked(0, 8)]);
     }
 }

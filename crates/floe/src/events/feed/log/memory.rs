@@ -178,7 +178,7 @@ impl EpochSource for MemoryLog {
             let is_closed = matches!(events.last(), Some((EpochEvent::Closed, _)));
             let page = &events[offset..end];
             EpochPage {
-                events: page.iter().map(|(event, _)| event.clone()).collect(),
+                events: page.to_vec(),
                 is_end: is_closed && end == events.len(),
             }
         })

@@ -196,7 +196,7 @@ impl EpochSource for TableLog {
         let loaded = self.events_from(&stream, offset, false, &EpochSift).await?;
         let tip = loaded.position.map(|position| position.tip);
         Ok(EpochPage {
-            events: loaded.events.into_iter().map(|(event, _)| event).collect(),
+            events: loaded.events,
             is_end: is_closed(&tip.unwrap_or_default()),
         })
     }

@@ -1,0 +1,366 @@
+//! Groups: the partitions of the feed, shared among workers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::time::Duration;
+
+use floe_store::BoxFuture;
+
+use super::options::{Notice, Options};
+use super::worker::{Worker, Works};
+use super::{Consumer, Delivery, Handled, Orders, Parked, Ran};
+use crate::error::Result;
+use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::partition::Partition;
+use crate::events::feed::reader::{Filter, Lag};
+use crate::events::{EventStore, Recorded, StreamName};
+use crate::tx::body::TxBody;
+
+impl EventStore {
+    /// A group of consumers of this store's feed. Its name has no `_`.
+    ///
+    /// ```
+    /// use floe::events::feed::{Handled, IndexerOptions};
+    /// use floe::events::{EventData, Expected, Recorded, StreamName};
+    /// use floe::{Db, Error};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let store = Db::memory()?.events();
+    /// store.ensure_table().await?;
+    /// store.ensure_feed().await?;
+    /// let cart = StreamName::new("Cart", "7")?;
+    /// store.append(&cart, Expected::New, [EventData::new("ItemAdded", "{}")]).await?;
+    /// store.indexer(IndexerOptions::new())?.run_until_caught_up().await?;
+    ///
+    /// let mail = store.consumers("mail");
+    /// let worked = mail
+    ///     .run_until_caught_up(async |stream: StreamName, events: Vec<Recorded>| {
+    ///         println!("{stream}: {} events", events.len());
+    ///         Ok::<_, Error>(Handled::All)
+    ///     })
+    ///     .await?;
+    /// assert_eq!(worked.events, 1);
+    /// assert_eq!(mail.lag().await?.events, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn consumers(&self, group: impl Into<String>) -> ConsumerGroup {
+        ConsumerGroup::new(self.clone(), group)
+    }
+}
+
+/// Consumers that share the partitions of the feed: see [`EventStore::consumers`].
+///
+/// Each call of `run` is a worker. Workers of the same group, in this process and in others, hold leases on partitions, so
+/// that each has its fair share and each partition one worker.
+#[derive(Clone, Debug)]
+pub struct ConsumerGroup {
+    pub(super) store: EventStore,
+    pub(super) name: String,
+    pub(super) options: Options,
+}
+
+/// What a worker has done.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Worked {
+    /// How many events were handled, without those of partitions that it has lost.
+    pub events: u64,
+    /// Up to where each partition that it had is done with.
+    pub checkpoints: BTreeMap<Partition, Checkpoint>,
+    /// The streams that were parked during this run.
+    pub parked: Vec<Parked>,
+}
+
+impl ConsumerGroup {
+    pub(super) fn new(store: EventStore, name: impl Into<String>) -> Self {
+        Self {
+            store,
+            name: name.into(),
+            options: Options::default(),
+        }
+    }
+
+    /// Handles what the filter lets through alone. The rest counts as done.
+    #[must_use]
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.options.filter = filter;
+        self
+    }
+
+    /// Handles so many streams of a partition at once; 16 if nothing is said.
+    #[must_use]
+    pub const fn at_once_max(mut self, streams: usize) -> Self {
+        self.options.at_once_max = streams;
+        self
+    }
+
+    /// Gives at most so many events to a handler, and so to a transaction; 100 if nothing is said.
+    #[must_use]
+    pub const fn events_max(mut self, events: usize) -> Self {
+        self.options.events_max = events;
+        self
+    }
+
+    /// Tries so often to get on with a stream before it is parked; 5 times if nothing is said.
+    #[must_use]
+    pub const fn tries_max(mut self, tries: u32) -> Self {
+        self.options.tries_max = tries;
+        self
+    }
+
+    /// How long a worker waits at the tail before it looks again; a second if nothing is said.
+    #[must_use]
+    pub const fn poll(mut self, pause: Duration) -> Self {
+        self.options.poll = pause;
+        self
+    }
+
+    /// For how long a worker may be silent before others take its partitions; 10 seconds if nothing is said. It says
+    /// that it is alive four times as often. All workers of a group should say the same here.
+    #[must_use]
+    pub const fn lease(mut self, lease: Duration) -> Self {
+        self.options.lease = lease;
+        self
+    }
+
+    /// How long handlers that are under way may take when a worker stops or gives a partition back; 5 seconds if nothing
+    /// is said. Then they are dropped, and their events given to whoever goes on.
+    #[must_use]
+    pub const fn grace(mut self, grace: Duration) -> Self {
+        self.options.grace = grace;
+        self
+    }
+
+    /// Calls this when something happens that one may want to log or count.
+    #[must_use]
+    pub fn on_notice(mut self, on_notice: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.options.on_notice = Some(Arc::new(on_notice));
+        self
+    }
+
+    /// The consumer of one partition, without a lease.
+    pub fn partition(&self, partition: Partition) -> Consumer {
+        Consumer {
+            store: self.store.clone(),
+            id: (self.name.clone(), partition.number()),
+            partition,
+            options: self.options.clone(),
+        }
+    }
+
+    /// Works until `stop` is done: takes its share of the partitions, gives what comes to the handler, follows the tail.
+    /// It waits where the store does not answer, and tells so by [notices](Self::on_notice). In the end it waits for its
+    /// handlers, stores how far it has come, and gives its partitions back.
+    ///
+    /// If it is dropped instead, nothing is lost: others go on once the lease has run out.
+    ///
+    /// # Errors
+    ///
+    /// What does not pass: [`Table`](crate::ErrorKind::Table) when a table is missing,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) when too many streams are parked,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the lease lasts for no time,
+    /// [`Store`](crate::ErrorKind::Store) when the store refuses what is asked.
+    pub async fn run<H, F, E>(
+        &self,
+        stop: impl Future<Output = ()> + Send,
+        handler: H,
+    ) -> Result<Worked>
+    where
+        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
+        F: Future<Output = Result<Handled, E>> + Send,
+        E: fmt::Display + Send,
+    {
+        let works = AtLeastOnce(handler);
+        Worker::new(self, &works, true)?.run(Box::pin(stop)).await
+    }
+
+    /// Gives everything up to the tail to the handler, of all partitions that no other worker has. Partitions of a worker
+    /// that is silent are waited for until its lease has run out.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run), and when the store does not answer.
+    pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Worked>
+    where
+        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
+        F: Future<Output = Result<Handled, E>> + Send,
+        E: fmt::Display + Send,
+    {
+        let works = AtLeastOnce(handler);
+        Worker::new(self, &works, false)?
+            .run(Box::pin(pending()))
+            .await
+    }
+
+    /// As [`run`](Self::run), with a transaction for each call of the handler, which also stores how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub async fn run_exactly_once<H>(
+        &self,
+        stop: impl Future<Output = ()> + Send,
+        handler: H,
+    ) -> Result<Worked>
+    where
+        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
+            + for<'t> TxBody<Delivery<'t>, Result<()>>
+            + Send
+            + Sync,
+    {
+        let works = ExactlyOnce(handler);
+        Worker::new(self, &works, true)?.run(Box::pin(stop)).await
+    }
+
+    /// As [`run_until_caught_up`](Self::run_until_caught_up), with a transaction for each call of the handler, which also
+    /// stores how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run_until_caught_up`](Self::run_until_caught_up).
+    pub async fn run_exactly_once_until_caught_up<H>(&self, handler: H) -> Result<Worked>
+    where
+        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
+            + for<'t> TxBody<Delivery<'t>, Result<()>>
+            + Send
+            + Sync,
+    {
+        let works = ExactlyOnce(handler);
+        Worker::new(self, &works, false)?
+            .run(Box::pin(pending()))
+            .await
+    }
+
+    /// Tries the parked streams of all partitions again. Workers may run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn retry_parked<H, F, E>(&self, handler: H) -> Result<Worked>
+    where
+        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
+        F: Future<Output = Result<Handled, E>> + Send,
+        E: fmt::Display + Send,
+    {
+        let mut worked = Worked::default();
+        for consumer in self.all().await? {
+            let consumed = consumer.retry_parked(&handler).await?;
+            worked.add(consumer.partition, consumed);
+        }
+        Ok(worked)
+    }
+
+    /// As [`retry_parked`](Self::retry_parked), with a transaction for each call of the handler.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails, also for the handler.
+    pub async fn retry_parked_exactly_once<H>(&self, handler: H) -> Result<Worked>
+    where
+        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
+            + for<'t> TxBody<Delivery<'t>, Result<()>>
+            + Send
+            + Sync,
+    {
+        let mut worked = Worked::default();
+        for consumer in self.all().await? {
+            let consumed = consumer.retry_with_commits(&handler).await?;
+            worked.add(consumer.partition, consumed);
+        }
+        Ok(worked)
+    }
+
+    /// Up to where each partition is done with.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn checkpoints(&self) -> Result<BTreeMap<Partition, Checkpoint>> {
+        let mut checkpoints = BTreeMap::new();
+        for consumer in self.all().await? {
+            checkpoints.insert(consumer.partition, consumer.checkpoint().await?);
+        }
+        Ok(checkpoints)
+    }
+
+    /// The streams that are parked.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn parked(&self) -> Result<Vec<Parked>> {
+        let mut parked = Vec::new();
+        for consumer in self.all().await? {
+            parked.extend(consumer.parked().await?);
+        }
+        Ok(parked)
+    }
+
+    /// How far the group is behind: the events of all partitions, and the age of the oldest. At the tail this takes two
+    /// reads for each partition.
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn lag(&self) -> Result<Lag> {
+        let mut lag = Lag::default();
+        for consumer in self.all().await? {
+            lag.add(consumer.lag().await?);
+        }
+        Ok(lag)
+    }
+
+    /// Goes on from this place of a partition: see [`Consumer::move_to`].
+    ///
+    /// # Errors
+    ///
+    /// As the store fails.
+    pub async fn move_to(&self, partition: Partition, checkpoint: Checkpoint) -> Result<()> {
+        self.partition(partition).move_to(checkpoint).await
+    }
+
+    /// The consumers of all partitions; none if the feed was not begun yet.
+    async fn all(&self) -> Result<Vec<Consumer>> {
+        let partitions = self.store.feed_partitions().await?;
+        let partitions = partitions.iter().flat_map(|partitions| partitions.all());
+        Ok(partitions
+            .map(|partition| self.partition(partition))
+            .collect())
+    }
+}
+
+impl Worked {
+    pub(super) fn add(&mut self, partition: Partition, consumed: super::Consumed) {
+        self.events += consumed.events;
+        self.parked.extend(consumed.parked);
+        self.checkpoints.insert(partition, consumed.checkpoint);
+    }
+}
+
+struct AtLeastOnce<H>(H);
+
+impl<'w, H, F, E> Works<'w> for AtLeastOnce<H>
+where
+    H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync + 'w,
+    F: Future<Output = Result<Handled, E>> + Send + 'w,
+    E: fmt::Display + Send + 'w,
+{
+    fn run(&'w self, consumer: Consumer, orders: Orders) -> BoxFuture<'w, Result<Ran>> {
+        Box::pin(async move { consumer.deliver(&self.0, orders).await })
+    }
+}
+
+struct ExactlyOnce<H>(H);
+
+impl<'w, H> Works<'w> for ExactlyOnce<H>
+where
+    H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync + 'w,
+{
+    fn run(&'w self, consumer: Consumer, orders: Orders) -> BoxFuture<'w, Result<Ran>> {
+        Box::pin(async move { consumer.project(&self.0, orders).await })
+    }
+}

@@ -1,0 +1,114 @@
+//! Lag: how many events a reader is behind, and for how long the oldest of them has waited.
+//!
+//! It is told from the epochs alone: they say how many events there are and when they came to the feed. At the tail that
+//! is one read.
+
+use std::time::Duration;
+
+use floe_store::Timestamp;
+
+use super::Reader;
+use crate::error::Result;
+use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::epoch::EpochEvent;
+use crate::events::feed::log::{EpochPage, EpochSource};
+use crate::events::feed::partition::Partition;
+use crate::events::feed::span::Span;
+
+/// How far behind a reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Lag {
+    /// How many events come after its place, of those that its filter lets through.
+    pub events: u64,
+    /// For how long the oldest of them has been in the feed; zero if there is none.
+    pub age: Duration,
+    /// How many events are [parked](crate::events::feed::Parked). They count neither as events nor for the age.
+    pub parked: u64,
+}
+
+impl Lag {
+    /// That of one who is so far behind at this moment.
+    pub(in crate::events::feed) fn at(behind: Behind, now: Timestamp) -> Self {
+        Self {
+            events: behind.events,
+            age: behind
+                .since
+                .map(|since| now.since(since))
+                .unwrap_or_default(),
+            parked: 0,
+        }
+    }
+
+    /// That of several together.
+    pub(in crate::events::feed) fn add(&mut self, other: Self) {
+        self.events += other.events;
+        self.age = self.age.max(other.age);
+        self.parked += other.parked;
+    }
+}
+
+/// What lies between a place and the tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(in crate::events::feed) struct Behind {
+    pub(in crate::events::feed) events: u64,
+    /// When the oldest came to the feed.
+    pub(in crate::events::feed) since: Option<Timestamp>,
+}
+
+impl<S: EpochSource> Reader<S> {
+    /// How far it is behind the tail at this moment.
+    ///
+    /// # Errors
+    ///
+    /// As the source fails.
+    pub async fn lag(&self, now: Timestamp) -> Result<Lag> {
+        let behind = behind(
+            &self.source,
+            self.partition,
+            self.checkpoint,
+            |_, span| match self.filter.lets_through(&span.stream) {
+                true => span.types.len() as u64,
+                false => 0,
+            },
+        );
+        Ok(Lag::at(behind.await?, now))
+    }
+}
+
+/// What lies between a place and the tail. How many events of a span count is up to who asks; it is told which span of
+/// the first batch it is, and for later batches nothing.
+pub(in crate::events::feed) async fn behind<S: EpochSource>(
+    source: &S,
+    partition: Partition,
+    from: Checkpoint,
+    count: impl Fn(Option<u64>, &Span) -> u64,
+) -> Result<Behind> {
+    let (mut place, mut behind) = (from, Behind::default());
+    loop {
+        let page = source.read_epoch(partition, place.epoch(), place.offset());
+        let EpochPage { events, is_end } = page.await?;
+        if events.is_empty() && !is_end {
+            return Ok(behind);
+        }
+        let mut has_ended = is_end;
+        for (event, time) in &events {
+            let EpochEvent::Ingested(ingested) = event else {
+                has_ended = true;
+                break;
+            };
+            let is_first = place == from;
+            let spans = (0..).zip(ingested.spans());
+            let counted = spans.map(|(number, span)| count(is_first.then_some(number), span));
+            let counted: u64 = counted.sum();
+            behind.events += counted;
+            if counted > 0 {
+                behind.since.get_or_insert(*time);
+            }
+            place = Checkpoint::of(place.epoch(), place.offset() + 1)?;
+        }
+        if has_ended {
+            place = place.next_epoch();
+        }
+    }
+}
