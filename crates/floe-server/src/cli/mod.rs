@@ -1,6 +1,8 @@
 //! The program `floe`: one file per command, each with its flags, its help and what it does.
 
 #[cfg(feature = "feed")]
+mod feed;
+#[cfg(feature = "feed")]
 mod indexer;
 #[cfg(feature = "feed")]
 mod lambda;
@@ -32,6 +34,8 @@ enum Command {
     Serve(serve::Serve),
     #[cfg(feature = "feed")]
     Indexer(indexer::IndexerCommand),
+    #[cfg(feature = "feed")]
+    Feed(feed::FeedCommand),
 }
 
 /// Runs the program with the arguments of this process.
@@ -44,6 +48,8 @@ pub fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         #[cfg(feature = "feed")]
         Command::Indexer(indexer) => indexer.run(),
+        #[cfg(feature = "feed")]
+        Command::Feed(feed) => feed.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

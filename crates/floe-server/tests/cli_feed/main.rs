@@ -7,6 +7,7 @@
 )]
 #![cfg(all(unix, feature = "feed"))]
 
+mod feed;
 mod indexer;
 mod lambda;
 mod world;
