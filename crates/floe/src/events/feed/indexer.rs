@@ -122,7 +122,8 @@ impl IndexerOptions {
     }
 
     /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
-    /// changes for a day while no indexer ran; but if it had, their events are missing in the feed.
+    /// changes for a day while no indexer ran. If it had some, their events are brought from the streams as soon as
+    /// something is appended to these; until then they are missing in the feed.
     pub const fn accept_trimmed(mut self) -> Self {
         self.accepts_trimmed = true;
         self

@@ -30,6 +30,7 @@ use super::IndexerOptions;
 use crate::error::{Error, Result};
 use crate::events::EventStore;
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::epoch::Gap;
 use crate::events::feed::ingester::{Ingester, Taken};
 use crate::events::feed::limits::PARTITIONS_AT_ONCE;
 use crate::events::feed::log::TableLog;
@@ -37,6 +38,7 @@ use crate::events::feed::partition::Partition;
 use crate::events::feed::side_by_side;
 use crate::events::feed::source::span_of_change;
 use crate::events::feed::span::Span;
+use crate::events::feed::subscription::load_between;
 
 /// Brings change records to the feed of a store.
 #[derive(Debug)]
@@ -179,7 +181,7 @@ impl Intake {
         let mut taking: Vec<BoxFuture<'_, Result<(Partition, Taken)>>> = Vec::new();
         for (partition, ingester) in ingesters {
             if let Some(spans) = spans.remove(partition) {
-                taking.push(Box::pin(take(*partition, ingester, spans, since)));
+                taking.push(Box::pin(self.take(*partition, ingester, spans, since)));
             }
         }
         let mut brought = Brought::default();
@@ -190,13 +192,31 @@ impl Intake {
         }
         Ok(brought)
     }
-}
 
-async fn take(
-    partition: Partition,
-    ingester: &mut Ingester<TableLog>,
-    spans: Vec<Span>,
-    since: Timestamp,
-) -> Result<(Partition, Taken)> {
-    Ok((partition, ingester.ingest(spans, since).await?))
+    /// Brings spans to a partition. Where records are accepted to be gone, the streams tell what is missing.
+    async fn take(
+        &self,
+        partition: Partition,
+        ingester: &mut Ingester<TableLog>,
+        mut spans: Vec<Span>,
+        since: Timestamp,
+    ) -> Result<(Partition, Taken)> {
+        loop {
+            match ingester.try_ingest(spans.clone(), since).await? {
+                Ok(taken) => return Ok((partition, taken)),
+                Err(gap) if self.options.accepts_trimmed => {
+                    spans.push(self.missing(&gap).await?);
+                }
+                Err(gap) => return Err(gap.into()),
+            }
+        }
+    }
+
+    /// The events of a gap, from their stream.
+    async fn missing(&self, gap: &Gap) -> Result<Span> {
+        let range = gap.expected..gap.found;
+        let events = load_between(&self.store, &gap.stream, range).await?;
+        let types = events.into_iter().map(|read| read.event.event_type);
+        Ok(Span::new(gap.stream.clone(), gap.expected, types))
+    }
 }
