@@ -29,8 +29,8 @@ The index table <NAME>-index is made if it is missing. How many partitions the f
 stays so. Any number of indexers may run for a table, under one name or under several: nothing is told twice, and
 nothing is lost when one dies.
 
-DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gone: the indexer says so and ends, unless
---accept-trimmed is given.
+DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gone: the indexer says so and ends. With
+--accept-trimmed it goes on; the events of a stream that were missed are brought once something is appended to it.
 
 In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment
 (FLOE_TABLE, FLOE_TABLE_PREFIX, FLOE_PARTITIONS, FLOE_BATCH_MAX, FLOE_REPORT_BATCH_ITEM_FAILURES).
@@ -65,7 +65,7 @@ pub(super) struct IndexerCommand {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     poll: Duration,
 
-    /// Go on where changes are gone that were not read; the feed lacks their events then
+    /// Go on where changes are gone that were not read; their events come later into the feed, or not at all
     #[arg(long)]
     accept_trimmed: bool,
 
@@ -200,8 +200,8 @@ async fn check_stream(found: &Found, table: &str) -> Result<(), Failure> {
 /// A failure, with what to do about it.
 pub(super) fn explained(error: &Error) -> Failure {
     let advice = match (error.kind(), error.store_error()) {
-        (_, Some(StoreError::TrimmedDataAccess(_))) => {
-            "; --accept-trimmed goes on without them, and the feed lacks their events then"
+        (ErrorKind::MissingEvents, _) => {
+            "; `floe indexer --accept-trimmed` goes on, with what the streams still have"
         }
         (ErrorKind::Table, _) => "; `floe indexer` makes the tables of a feed",
         (_, Some(StoreError::Unreachable(_))) => "; see --endpoint and --region",
