@@ -3,7 +3,12 @@
 //! Whatever happens to them, and wherever an indexer dies, the feed tells every event once and in the order of its
 //! stream; or the indexer says that it cannot.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "events_feed_source/cloud.rs"]
 mod cloud;
