@@ -22,12 +22,12 @@ use crate::wire::json::Writer;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe feed status --table shop                              partitions, groups, how far each has come
+  floe feed status --table shop           partitions, groups, how far each has come
   floe feed read --table shop --from 3@12 --max 20 --events
   floe feed checkpoint --table shop --group mail --set start --yes
   floe feed parked --table shop --group mail
 
-A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as
+A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
 epoch@offset. A group of consumers stores one checkpoint for each partition.";
 
 /// Where the checkpoints of groups are kept.

@@ -20,19 +20,19 @@ use super::{Failure, lambda, note, say};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe indexer --table shop                                  Amazon DynamoDB, as the environment says
+  floe indexer --table shop                       Amazon DynamoDB, as the environment says
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
-  floe indexer --endpoint http://127.0.0.1:8000              a table behind `floe serve`
-  floe indexer --data ./orders --once                        a directory, up to date and no further
+  floe indexer --endpoint http://127.0.0.1:8000   a table behind `floe serve`
+  floe indexer --data ./orders --once             a directory, up to date and no further
 
-The index table <NAME>-index is made if it is missing. How many partitions the feed has is said when it is begun and
-stays so. Any number of indexers may run for a table, under one name or under several: nothing is told twice, and
+The index table <NAME>-index is made if it is missing. How many partitions the feed has is said when it is begun and \
+stays so. Any number of indexers may run for a table, under one name or under several: nothing is told twice, and \
 nothing is lost when one dies.
 
-DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gone: the indexer says so and ends. With
+DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gone: the indexer says so and ends. With \
 --accept-trimmed it goes on; the events of a stream that were missed are brought once something is appended to it.
 
-In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment
+In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment \
 (FLOE_TABLE, FLOE_TABLE_PREFIX, FLOE_PARTITIONS, FLOE_BATCH_MAX, FLOE_REPORT_BATCH_ITEM_FAILURES).
 
 Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.";
@@ -45,9 +45,6 @@ const NOTES_APART: Duration = Duration::from_secs(5);
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct IndexerCommand {
-    #[command(flatten)]
-    pub(super) place: Place,
-
     /// How many partitions the feed has [default: as it was begun, or 1]
     #[arg(long, value_name = "N", env = "FLOE_PARTITIONS")]
     partitions: Option<NonZeroU32>,
@@ -77,6 +74,9 @@ pub(super) struct IndexerCommand {
     /// ReportBatchItemFailures, or changes are lost
     #[arg(long, env = "FLOE_REPORT_BATCH_ITEM_FAILURES")]
     pub(super) report_batch_item_failures: bool,
+
+    #[command(flatten)]
+    pub(super) place: Place,
 }
 
 impl IndexerCommand {

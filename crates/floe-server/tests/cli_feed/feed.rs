@@ -3,10 +3,11 @@
 use floe::Error;
 use floe::events::feed::{Consumer, Handled, Partition};
 use floe::events::{EventData, Expected, Recorded, StreamName};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::world::{Ended, append, run, with_store};
+use crate::world::{Ended, Running, append, block_on, connected, run, with_store};
 
 /// A directory with a feed of three batches: `Cart-1`, `Cart-2` with `Order-1`, `Cart-1`.
 struct World(TempDir);
@@ -268,6 +269,31 @@ fn a_feed_is_read_as_lines() {
     world
         .run("feed read", &["--from", "x"])
         .failed(2, &["not a place"]);
+}
+
+#[test]
+fn a_feed_is_followed_until_one_is_told_to_stop() {
+    let (_server, endpoint) = Running::server();
+    let arguments = ["--endpoint", &endpoint, "--table", "shop"];
+    let index = || {
+        let once = [&["indexer", "--once"][..], &arguments].concat();
+        run(&once).succeeded();
+    };
+    block_on(async {
+        let store = connected(&endpoint).await;
+        append(&store, "Cart-1", &["{}"]).await;
+    });
+    index();
+    let follow = [&["feed", "read", "--follow"][..], &arguments].concat();
+    let mut following = Running::start(&follow);
+    assert!(following.line.contains("Cart-1"), "{}", following.line);
+    block_on(async {
+        let store = connected(&endpoint).await;
+        append(&store, "Cart-2", &["{}"]).await;
+    });
+    index();
+    assert!(following.next_line().contains("Cart-2"));
+    following.stop(Signal::INT).succeeded();
 }
 
 #[test]

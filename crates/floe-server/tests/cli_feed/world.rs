@@ -104,6 +104,13 @@ impl Running {
         (server, endpoint)
     }
 
+    /// What it says next.
+    pub(crate) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
+    }
+
     pub(crate) fn stop(self, signal: Signal) -> Ended {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.end()

@@ -13,23 +13,21 @@ use crate::cli::note;
 const AFTER_HELP: &str = "\
 Examples:
   floe feed checkpoint --table shop --group mail
-  floe feed checkpoint --table shop --group mail --set start --yes          handle everything again
-  floe feed checkpoint --table shop --group audit --set tail --yes          a new group, from now on
-  floe feed checkpoint --table shop --group mail --partition 2 --set 3@57   asks before it moves
+  floe feed checkpoint --table shop --group mail --set start --yes    handle everything again
+  floe feed checkpoint --table shop --group audit --set tail --yes    a new group, from now on
+  floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
 
-Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked.
+Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \
 Stop the consumers of the group first: one that runs stores its own place again.
 
-Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end of the feed is refused.";
+It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
+of the feed is refused.";
 
 /// Show how far a group has come, or move it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct CheckpointCommand {
-    #[command(flatten)]
-    place: Place,
-
     /// The group of consumers
     #[arg(long, value_name = "NAME", value_parser = parse_group)]
     group: String,
@@ -49,6 +47,9 @@ pub(super) struct CheckpointCommand {
     /// As a line of JSON for each partition
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Where a group is moved to.

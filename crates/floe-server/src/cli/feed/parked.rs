@@ -9,7 +9,7 @@ Examples:
   floe feed parked --table shop --group mail
   floe feed parked --table shop --json
 
-A stream is parked when its handler has failed too often. Its events from the index on are passed by, up to the end,
+A stream is parked when its handler has failed too often. Its events from the index on are passed by, up to the end, \
 until the program tries again what is parked (Consumer::retry_parked).";
 
 /// Tell which streams are parked, from where on and why
@@ -17,9 +17,6 @@ until the program tries again what is parked (Consumer::retry_parked).";
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct ParkedCommand {
-    #[command(flatten)]
-    place: Place,
-
     /// Of this group alone [default: of all]
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
@@ -27,6 +24,9 @@ pub(super) struct ParkedCommand {
     /// As a line of JSON for each stream
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 impl ParkedCommand {

@@ -13,16 +13,16 @@ use crate::wire::json::{Reader as Json, Writer};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe feed read --table shop                               which events were appended to which streams
-  floe feed read --table shop --from 3@12 --events          and what they say
+  floe feed read --table shop                         what was appended to which streams
+  floe feed read --table shop --from 3@12 --events    and what the events say
   floe feed read --table shop --from tail --follow --events --category Cart
 
-Each line is an object. Without --events it is a span of a stream: partition, checkpoint, stream, index of the first
-event, types. With --events it is an event: partition, checkpoint, stream, index, type, time_ms, and data, meta,
-correlation_id and causation_id where there are any. Bodies that are no JSON come in base 64, as data_base64 and
+Each line is an object. Without --events it is a span of a stream: partition, checkpoint, stream, index of the first \
+event, types. With --events it is an event: partition, checkpoint, stream, index, type, time_ms, and data, meta, \
+correlation_id and causation_id where there are any. Bodies that are no JSON come in base 64, as data_base64 and \
 meta_base64.
 
-The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a
+The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
 reading can be continued from the last line.";
 
 /// How long to wait at the tail.
@@ -33,9 +33,6 @@ const POLL: Duration = Duration::from_secs(1);
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct ReadCommand {
-    #[command(flatten)]
-    place: Place,
-
     /// The partition
     #[arg(long, value_name = "N", default_value = "0")]
     partition: u32,
@@ -59,6 +56,9 @@ pub(super) struct ReadCommand {
     /// Wait at the tail for what comes, without an end; Ctrl-C ends it
     #[arg(long, conflicts_with = "max")]
     follow: bool,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// What is read: the index alone, or the events.

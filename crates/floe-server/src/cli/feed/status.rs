@@ -10,20 +10,20 @@ Examples:
   floe feed status --table shop
   floe feed status --table shop --json | jq '.groups[] | select(.lag_events > 1000)'
 
-The lag is counted in events, from the index alone; after 10,000 batches it is told with a plus. To find the groups the
-whole index table is read.";
+The lag is counted in events, from the index alone; after 10,000 batches it is told with a plus. To find the groups \
+the whole index table is read.";
 
 /// Tell where the feed ends, and how far each group of consumers has come
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct Status {
-    #[command(flatten)]
-    place: Place,
-
     /// As one line of JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// What there is to tell of a group in a partition.
