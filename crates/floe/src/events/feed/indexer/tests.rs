@@ -334,3 +334,34 @@ async fn who_watches_is_told_each_step_and_each_failure_that_passes() {
     ];
     assert_eq!(seen[..3], expected);
 }
+
+/// On the embedded engine itself: each time that the stream is switched on there is another one.
+#[tokio::test]
+async fn a_stream_that_is_switched_off_and_on_is_read_to_its_end_before_the_next() {
+    use floe_store::op::UpdateTable;
+    use floe_store::table::StreamView;
+
+    let store = store().await;
+    let switch = async |stream: Option<StreamView>| {
+        let mut update = UpdateTable::new("shop");
+        update.stream = Some(stream);
+        store.db().engine().update_table(update).await.unwrap();
+    };
+    for round in 0..4 {
+        append(&store, round % 2, 2).await;
+        if round % 2 == 0 {
+            index(&store).await;
+        }
+        append(&store, 0, 1).await;
+        switch(None).await;
+        switch(Some(StreamView::NewImage)).await;
+    }
+    append(&store, 0, 1).await;
+    index(&store).await;
+    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+}
+
+async fn index(store: &EventStore) {
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    indexer.run_until_caught_up().await.unwrap();
+}
