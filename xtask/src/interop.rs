@@ -14,7 +14,8 @@ Usage: cargo xtask interop equinox
 
   equinox   streams of events with equinox-js (npm: @equinox-js/core, @equinox-js/dynamo-store), which talks to a
             Floe server: what is written here is read there and the reverse, calved and uncalved, with snapshots
-            and with compressed bodies; then each decides upon the streams of the other
+            and with compressed bodies; then each decides upon the streams of the other; then the feed of what was
+            appended (npm: @equinox-js/dynamo-store-indexer): each reads the other's epochs and goes on with them
 
 Prints one line of figures, and every line in which the two differ. Exits with 1 when they do.
 Needs node, npm and the package index of npm.";

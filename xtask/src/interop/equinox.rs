@@ -1,7 +1,9 @@
-//! Streams exchanged with equinox-js.
+//! Streams exchanged with equinox-js, and the feed of what was appended to them.
 //!
 //! Both sides keep the same counters in four kinds of streams. What each says of a stream is a list of lines, and the
 //! lists must be equal. The other side is `xtask/interop/equinox.mjs`.
+
+mod feed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -17,6 +19,9 @@ use crate::{Failure, out};
 
 /// How many events a stream has at the end.
 const EVENTS: usize = 10;
+
+/// How many spans the feed has at the end, at least.
+const SPANS: usize = 40;
 
 #[derive(Clone, Debug, Event)]
 enum Counted {
@@ -182,14 +187,23 @@ impl Equinox {
         let pinned = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop");
         let folder = target_folder()?.join("interop");
         npm_ci(&pinned, &folder, "equinox-js")?;
-        std::fs::copy(pinned.join("equinox.mjs"), folder.join("equinox.mjs"))?;
+        for script in ["equinox.mjs", "feed.mjs"] {
+            std::fs::copy(pinned.join(script), folder.join(script))?;
+        }
         Ok(Self { folder, endpoint })
     }
 
-    async fn run(&self, what: &str, prefix: &str) -> Result<Vec<String>, Failure> {
+    /// Does something with the streams of a prefix.
+    async fn streams(&self, what: &str, prefix: &str) -> Result<Vec<String>, Failure> {
+        self.run("equinox.mjs", &[what, prefix]).await
+    }
+
+    /// Runs a script, and gives the lines that it prints.
+    async fn run(&self, script: &str, arguments: &[&str]) -> Result<Vec<String>, Failure> {
         let mut node = Command::new("node");
         node.current_dir(&self.folder)
-            .args(["equinox.mjs", &self.endpoint, what, prefix]);
+            .args([script, &self.endpoint])
+            .args(arguments);
         let ran = tokio::task::spawn_blocking(move || must_succeed(&mut node)).await;
         let output = ran.map_err(|_| Failure::broken("a thread of the check panicked"))??;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -217,20 +231,23 @@ async fn exchange() -> Result<ExitCode, Failure> {
     for kind in Kind::all() {
         kind.write(&db, "floe").await?;
     }
-    equinox.run("write", "equinox").await?;
+    equinox.streams("write", "equinox").await?;
     let mut differing = compare(&db, &equinox).await?.1;
     // Each decides upon the streams of the other, and so goes on with its snapshots and its Tips.
-    equinox.run("append", "floe").await?;
+    equinox.streams("append", "floe").await?;
     for kind in Kind::all() {
         kind.append(&db, "equinox").await?;
     }
     let (events, more) = compare(&db, &equinox).await?;
     differing += more;
+    let (spans, more) = feed::exchange(&db, &equinox).await?;
+    differing += more;
     running.shutdown().await;
     let floor = Kind::all().len() * 2 * EVENTS;
-    let ok = differing == 0 && events >= floor;
+    let ok = differing == 0 && events >= floor && spans >= SPANS;
     out::figures(&format!(
-        "interop=equinox streams={} events={events} floor_events={floor} differing={differing} ok={ok}",
+        "interop=equinox streams={} events={events} floor_events={floor} spans={spans} floor_spans={SPANS} \
+         differing={differing} ok={ok}",
         Kind::all().len() * 2
     ));
     Ok(if ok {
@@ -248,18 +265,27 @@ async fn compare(db: &Db, equinox: &Equinox) -> Result<(usize, usize), Failure> 
         for kind in Kind::all() {
             here.extend(kind.read(db, prefix).await?);
         }
-        let there = equinox.run("read", prefix).await?;
+        let there = equinox.streams("read", prefix).await?;
         events += here.iter().filter(|line| line.starts_with("event")).count();
-        let longer = here.len().max(there.len());
-        for at in 0..longer {
-            let (here, there) = (here.get(at), there.get(at));
-            if here != there {
-                differing += 1;
-                out::note(&format!("here:  {}\nthere: {}", shown(here), shown(there)));
-            }
-        }
+        differing += count_differing(&here, &there);
     }
     Ok((events, differing))
+}
+
+/// In how many lines two lists differ. Prints those.
+fn count_differing(here: &[String], there: &[String]) -> usize {
+    let longer = here.len().max(there.len());
+    let pairs = (0..longer).map(|at| (here.get(at), there.get(at)));
+    let differing = pairs.filter(|(here, there)| here != there);
+    differing
+        .inspect(|(here, there)| {
+            out::note(&format!(
+                "here:  {}\nthere: {}",
+                shown(*here),
+                shown(*there)
+            ));
+        })
+        .count()
 }
 
 fn shown(line: Option<&String>) -> String {

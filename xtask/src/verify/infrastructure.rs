@@ -22,8 +22,8 @@ pub(super) const CHECK: Check = Check {
     proves: "templates and inputs of the AWS CLI are what these tools take",
     how: "Models that use everything a table can have become a CloudFormation template, which \
           cfn-lint reads without a\nfinding, and inputs of the AWS CLI, which are checked against \
-          the SDK's description of the API. The same with\nfaults, each of which must be found. \
-          Needs python3 and the package index.",
+          the SDK's description of the API. So does the template\nof the feed's documentation. The same with \
+          faults, each of which must be found. Needs python3 and the package index.",
     flags: &[],
     planted: &[Bug::UndefinedAttribute],
     prepare,
@@ -63,6 +63,22 @@ const TEMPLATE_FAULTS: &[Fault] = &[
     Fault {
         right: "\"DeletionPolicy\": \"Retain\",",
         wrong: "",
+    },
+];
+
+/// What the linter must find in the template of the feed.
+const FEED_FAULTS: &[Fault] = &[
+    Fault {
+        right: "FunctionName: !Ref Indexer",
+        wrong: "FunctionName: !Ref Indexed",
+    },
+    Fault {
+        right: "ParallelizationFactor: 1",
+        wrong: "ParallelizationFactor: 11",
+    },
+    Fault {
+        right: "StartingPosition: TRIM_HORIZON",
+        wrong: "StartPosition: TRIM_HORIZON",
     },
 ];
 
@@ -113,14 +129,16 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
     let template_faults = if is_planted { &[] } else { TEMPLATE_FAULTS };
     let templates = with_faults(template, template_faults)?;
     let inputs = with_faults(document(InfrastructureFormat::Json)?, INPUT_FAULTS)?;
+    let feeds = with_faults(feed_template()?, FEED_FAULTS)?;
 
     out::note("installing cfn-lint and botocore");
     let tools = Tools::install()?;
     let mut judged = Judged::default();
     judged.add(tools.lint(&templates)?);
+    judged.add(tools.lint(&feeds)?);
     judged.add(tools.check_inputs(&inputs)?);
     let figures = Figures::new(CHECK.name)
-        .put("templates", templates.len())
+        .put("templates", templates.len() + feeds.len())
         .put("inputs", inputs.len())
         .put("tables", tables.len())
         .put("indexes", indexes)
@@ -137,6 +155,15 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
 
 fn document(format: InfrastructureFormat) -> Result<String, Failure> {
     Ok(infrastructure(&models::ALL, format)?)
+}
+
+/// The template that the documentation of the feed shows.
+fn feed_template() -> Result<String, Failure> {
+    let page = include_str!("../../../docs/operating-the-feed.md");
+    let template = page.split("```yaml\n").nth(1);
+    let template = template.and_then(|rest| rest.split("```").next());
+    let template = template.ok_or_else(|| Failure::broken("the page shows no template"))?;
+    Ok(template.to_owned())
 }
 
 /// What the tools said of the documents.
@@ -185,6 +212,8 @@ mod tests {
             let different: std::collections::BTreeSet<_> = documents.iter().collect();
             assert_eq!(different.len(), faults.len() + 1);
         }
+        let feeds = with_faults(feed_template().unwrap(), FEED_FAULTS).unwrap();
+        assert_eq!(feeds.len(), FEED_FAULTS.len() + 1);
     }
 
     #[test]

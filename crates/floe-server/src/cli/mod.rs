@@ -1,12 +1,25 @@
 //! The program `floe`: one file per command, each with its flags, its help and what it does.
 
+#[cfg(feature = "feed")]
+mod feed;
+#[cfg(feature = "feed")]
+mod indexer;
+#[cfg(feature = "feed")]
+mod lambda;
+#[cfg(feature = "feed")]
+mod place;
 mod serve;
+mod signals;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+/// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
+const ACCOUNT: &str = "100000000001";
 
 /// The data layer for DynamoDB applications, from the command line.
 #[derive(Debug, Parser)]
@@ -19,16 +32,24 @@ struct Floe {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    #[cfg(feature = "feed")]
+    Indexer(indexer::IndexerCommand),
+    #[cfg(feature = "feed")]
+    Feed(feed::FeedCommand),
 }
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let floe = match Floe::try_parse() {
+    let floe = match Floe::try_parse_from(arguments()) {
         Ok(floe) => floe,
         Err(error) => return refuse(&error),
     };
     let done = match floe.command {
         Command::Serve(serve) => serve.run(),
+        #[cfg(feature = "feed")]
+        Command::Indexer(indexer) => indexer.run(),
+        #[cfg(feature = "feed")]
+        Command::Feed(feed) => feed.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,6 +58,16 @@ pub fn main() -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// The arguments of this process. AWS Lambda starts a program without any, and it is the indexer there.
+fn arguments() -> Vec<OsString> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    #[cfg(feature = "feed")]
+    if arguments.len() == 1 && lambda::is_here() {
+        return arguments.into_iter().chain(["indexer".into()]).collect();
+    }
+    arguments
 }
 
 /// Why a command did not do what it was asked to.
@@ -93,9 +124,18 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let usage = paragraphs
         .iter()
         .find_map(|part| part.strip_prefix("Usage: "));
-    let command = usage.map_or("floe".to_owned(), command_of);
+    let command = usage.map_or_else(called, command_of);
     note(&format!("{}; see {command} --help", told.join("; ")));
     ExitCode::from(2)
+}
+
+/// The command that was called, by the names at the beginning of the arguments.
+fn called() -> String {
+    let arguments = arguments().into_iter().skip(1);
+    let names = arguments.map_while(|word| word.into_string().ok());
+    let names = names.take_while(|word| !word.starts_with('-'));
+    let names: Vec<String> = std::iter::once("floe".to_owned()).chain(names).collect();
+    names.join(" ")
 }
 
 /// Text in one line.

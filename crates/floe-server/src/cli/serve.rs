@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use floe_local::{Durability, LocalEngine};
 
-use super::{Failure, note, say};
+use super::signals::Signals;
+use super::{ACCOUNT, Failure, say};
 use crate::accept::{ServeError, Server};
 use crate::files;
 use crate::limits::Limits;
@@ -25,9 +26,6 @@ Then point any AWS SDK or the AWS CLI to it; without keys, any credentials will 
   aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
 
 Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.";
-
-/// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
-const ACCOUNT: &str = "100000000001";
 
 const EVENT_INTERVAL: u32 = 8;
 
@@ -291,58 +289,5 @@ impl std::fmt::Display for Store {
             Some(path) => write!(f, "data: {}", path.display()),
             None => f.write_str("in memory"),
         }
-    }
-}
-
-/// The two ways to be told to stop: Ctrl-C, and what service managers send.
-struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    /// From here on they no longer end the process.
-    #[cfg(unix)]
-    fn new() -> Result<Self, Failure> {
-        use tokio::signal::unix::{SignalKind, signal};
-
-        let failed = |error| Failure::broken(format!("signals cannot be received: {error}"));
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
-            terminate: signal(SignalKind::terminate()).map_err(failed)?,
-        })
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> Result<Self, Failure> {
-        Ok(Self {})
-    }
-
-    #[cfg(unix)]
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        // Without a way to be told, it is ended from outside.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Waits for the first; the second ends the process at once.
-    async fn stop(mut self) {
-        self.next().await;
-        note("finishing what is under way; Ctrl-C again ends at once");
-        tokio::spawn(async move {
-            self.next().await;
-            std::process::exit(130);
-        });
     }
 }

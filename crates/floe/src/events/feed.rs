@@ -47,7 +47,7 @@ pub mod subscription;
 pub use checkpoint::Checkpoint;
 pub use consumer::{Consumed, Consumer, ConsumerGroup, Delivery, Handled, Notice, Parked, Worked};
 pub use epoch::Gap;
-pub use indexer::{Indexed, Indexer, IndexerOptions};
+pub use indexer::{Indexed, Indexer, IndexerOptions, Intake};
 pub use ingester::{Ingester, Taken};
 pub use limits::EpochLimits;
 pub use log::TableLog;

@@ -4,5 +4,5 @@ mod reader;
 mod scan;
 mod writer;
 
-pub(super) use reader::{Malformed, Reader, Token};
-pub(super) use writer::Writer;
+pub(crate) use reader::{Malformed, Reader, Token};
+pub(crate) use writer::Writer;

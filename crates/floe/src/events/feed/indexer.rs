@@ -26,30 +26,28 @@
 //! # }
 //! ```
 
+pub mod intake;
 mod position;
+mod progress;
 mod shards;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use floe_store::op::{ChangeRecord, HoldChanges};
-use floe_store::{BoxFuture, Error as StoreError, Timestamp};
+use floe_store::Error as StoreError;
+use floe_store::op::HoldChanges;
 
+pub use self::intake::Intake;
 use self::position::{IndexerPosition, Positions};
+use self::progress::Watch;
+pub use self::progress::{Progress, Stepped};
 use self::shards::{Round, Shards};
-use super::ingester::Ingester;
-use super::limits::{
-    BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, PARTITIONS_AT_ONCE,
-};
-use super::log::TableLog;
-use super::partition::{Partition, Partitions};
+use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits};
+use super::partition::Partitions;
 use super::side_by_side;
-use super::source::span_of_change;
-use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load};
 use crate::tx::backoff::Backoff;
@@ -124,7 +122,8 @@ impl IndexerOptions {
     }
 
     /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
-    /// changes for a day while no indexer ran; but if it had, their events are missing in the feed.
+    /// changes for a day while no indexer ran. If it had some, their events are brought from the streams as soon as
+    /// something is appended to these; until then they are missing in the feed.
     pub const fn accept_trimmed(mut self) -> Self {
         self.accepts_trimmed = true;
         self
@@ -148,6 +147,7 @@ impl IndexerOptions {
 pub struct Indexer {
     store: EventStore,
     options: IndexerOptions,
+    watch: Watch,
     /// What it knows. It is absent during a step, so that a step that fails or is dropped begins anew from what is
     /// stored.
     known: Option<Known>,
@@ -159,7 +159,7 @@ struct Known {
     shards: Shards,
     stored: Positions,
     holds: Vec<HoldChanges>,
-    ingesters: BTreeMap<Partition, Ingester<TableLog>>,
+    intake: Intake,
 }
 
 /// What an indexer has done.
@@ -179,13 +179,6 @@ impl Indexed {
     }
 }
 
-/// What a step has done.
-struct Step {
-    indexed: Indexed,
-    /// Whether there was nothing to do.
-    is_idle: bool,
-}
-
 impl EventStore {
     /// An indexer of this store. It begins the feed when it first runs.
     ///
@@ -197,12 +190,20 @@ impl EventStore {
         Ok(Indexer {
             store: self.clone(),
             options,
+            watch: Watch::default(),
             known: None,
         })
     }
 }
 
 impl Indexer {
+    /// Tells what it does to this function, step by step, while it runs.
+    #[must_use]
+    pub fn watched_by(mut self, watch: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
+        self.watch = Watch::new(watch);
+        self
+    }
+
     /// Brings everything to the feed that was appended before, and perhaps some that is appended meanwhile.
     ///
     /// # Errors
@@ -244,7 +245,12 @@ impl Indexer {
                 Some(Err(error)) if passes(&error) => {
                     failures += 1;
                     let seed = self.store.db().env().next_u64();
-                    Some(BACKOFF.pause(failures, seed))
+                    let pause = BACKOFF.pause(failures, seed);
+                    self.watch.tell(Progress::Failed {
+                        error: &error,
+                        pause,
+                    });
+                    Some(pause)
                 }
                 Some(Err(error)) => return Err(error),
             };
@@ -275,20 +281,25 @@ impl Indexer {
     }
 
     /// Reads a batch, brings it to the epochs, and stores how far it has read.
-    async fn step(&mut self) -> Result<Step> {
+    async fn step(&mut self) -> Result<Stepped> {
         let mut known = self.begin().await?;
         let Round { records, has_ended } = self.read(&mut known).await?;
-        let events = self.ingest(&mut known, &records).await?;
+        let brought = known.intake.bring(&records).await?;
         self.store(&mut known).await?;
         self.known = Some(known);
-        let indexed = Indexed {
-            records: records.len() as u64,
-            events,
-        };
-        Ok(Step {
-            indexed,
+        let now = self.store.db().engine().now();
+        let last = records.iter().map(|record| record.created).max();
+        let stepped = Stepped {
+            indexed: Indexed {
+                records: records.len() as u64,
+                events: brought.events,
+            },
+            checkpoints: brought.checkpoints,
+            lag: last.map_or(Duration::ZERO, |last| now.since(last)),
             is_idle: records.is_empty() && !has_ended,
-        })
+        };
+        self.watch.tell(Progress::Stepped(&stepped));
+        Ok(stepped)
     }
 
     /// What is known from the last step, or else from what is stored.
@@ -297,22 +308,17 @@ impl Indexer {
             return Ok(known);
         }
         let (options, store) = (&self.options, &self.store);
-        store.begin_feed(options.partitions).await?;
+        let mut intake = store.intake(options)?;
+        intake.begin().await?;
         let stored = self.position().query(Positions::clone).await?;
         let table = &store.options().table;
         let mut shards = Shards::new(store.db().clone(), table, options.accepts_trimmed);
         shards.find(&stored).await?;
-        let mut ingesters = BTreeMap::new();
-        for partition in options.partitions.all() {
-            let ingester = Ingester::new(store.feed_log(), partition, options.limits)?;
-            let ingester = ingester.clock_skew_max(options.clock_skew_max);
-            ingesters.insert(partition, ingester);
-        }
         let mut known = Known {
             shards,
             stored,
             holds: Vec::new(),
-            ingesters,
+            intake,
         };
         self.hold(&mut known).await?;
         Ok(known)
@@ -335,28 +341,6 @@ impl Indexer {
                 return Ok(read);
             }
         }
-    }
-
-    /// Brings what the records tell to the epochs. Tells how many events were new.
-    async fn ingest(&self, known: &mut Known, records: &[ChangeRecord]) -> Result<u64> {
-        let Some(since) = records.iter().map(|record| record.created).min() else {
-            return Ok(0);
-        };
-        let mut spans: BTreeMap<Partition, Vec<Span>> = BTreeMap::new();
-        for record in records {
-            if let Some(span) = span_of_change(record)? {
-                let partition = self.options.partitions.of(&span.stream);
-                spans.entry(partition).or_default().push(span);
-            }
-        }
-        let mut brought: Vec<BoxFuture<'_, Result<u64>>> = Vec::new();
-        for (partition, ingester) in &mut known.ingesters {
-            if let Some(spans) = spans.remove(partition) {
-                brought.push(Box::pin(bring(ingester, spans, since)));
-            }
-        }
-        let taken = side_by_side::all(PARTITIONS_AT_ONCE, brought).await;
-        taken.into_iter().sum()
     }
 
     /// Stores how far it has read, if that is further than before.
@@ -399,15 +383,6 @@ impl Indexer {
         let position = index.stream::<IndexerPosition>(&self.options.name);
         position.load(Load::RequireLeader)
     }
-}
-
-async fn bring(
-    ingester: &mut Ingester<TableLog>,
-    spans: Vec<Span>,
-    since: Timestamp,
-) -> Result<u64> {
-    let taken = ingester.ingest(spans, since).await?;
-    Ok(taken.events)
 }
 
 /// The pauses after failures.

@@ -86,6 +86,15 @@ impl<L: EpochLog> Ingester<L> {
     /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others are faster all the time, and as the log
     /// fails.
     pub async fn ingest(&mut self, spans: Vec<Span>, since: Timestamp) -> Result<Taken> {
+        Ok(self.try_ingest(spans, since).await??)
+    }
+
+    /// As [`ingest`](Self::ingest), but tells apart that events would be skipped.
+    pub(super) async fn try_ingest(
+        &mut self,
+        spans: Vec<Span>,
+        since: Timestamp,
+    ) -> Result<Result<Taken, Gap>> {
         self.open().await?;
         self.learn(since).await?;
         let mut batch = Batch {
@@ -95,23 +104,25 @@ impl<L: EpochLog> Ingester<L> {
             is_fresh: false,
         };
         while !batch.spans.is_empty() {
-            self.step(&mut batch).await?;
+            if let Err(gap) = self.step(&mut batch).await? {
+                return Ok(Err(gap));
+            }
         }
-        Ok(Taken {
+        Ok(Ok(Taken {
             events: batch.events,
             checkpoint: self.end()?,
-        })
+        }))
     }
 
     /// Brings a batch one step on: a write, a look at what others wrote, or the way to the next epoch.
-    async fn step(&mut self, batch: &mut Batch) -> Result<()> {
+    async fn step(&mut self, batch: &mut Batch) -> Result<Result<(), Gap>> {
         let decided = match self.decide(batch.spans.clone())? {
             Ok(decided) => decided,
-            Err(gap) if batch.is_fresh => return Err(gap.into()),
+            Err(gap) if batch.is_fresh => return Ok(Err(gap)),
             // Others may have written what seems to be missing.
             Err(_) => {
                 batch.is_fresh = true;
-                return self.refresh().await;
+                return self.refresh().await.map(Ok);
             }
         };
         let events = decided.events();
@@ -119,7 +130,7 @@ impl<L: EpochLog> Ingester<L> {
             if !self.append(&events).await? {
                 batch.count_conflict(self.partition)?;
                 batch.is_fresh = true;
-                return self.refresh().await;
+                return self.refresh().await.map(Ok);
             }
             batch.is_fresh = true;
             batch.events += new_events(&events);
@@ -129,7 +140,7 @@ impl<L: EpochLog> Ingester<L> {
             self.move_on().await?;
             batch.is_fresh = true;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Finds the epoch that is written to, and says so where nobody has.

@@ -13,6 +13,9 @@ use crate::events::{Access, Decider, Event};
 /// How far a shard was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
+    /// Not yet, but it was found. With the number that its records begin with, if it matters whether they are all there:
+    /// for who has never read anything before it does not.
+    Begun(Option<String>),
     /// Up to the record of this sequence number.
     After(String),
     /// To its end: it is closed.
@@ -27,6 +30,8 @@ impl Place {
                 let is_behind = sequence_key(&one) < sequence_key(&other);
                 Self::After(if is_behind { other } else { one })
             }
+            (Self::Begun(_), further) => further,
+            (further, Self::Begun(_)) => further,
             _ => Self::End,
         }
     }
@@ -71,6 +76,7 @@ impl Event for Positions {
             .iter()
             .map(|(shard, place)| {
                 let place = match place {
+                    Place::Begun(start) => json!({ "begun": start }),
                     Place::After(sequence) => json!({ "after": sequence }),
                     Place::End => json!({ "end": true }),
                 };
@@ -97,9 +103,10 @@ impl Event for Positions {
 fn positions(json: &Value) -> Option<Positions> {
     let shards = json.get("shards")?.as_object()?;
     let places = shards.iter().map(|(shard, place)| {
-        let place = match place.get("after") {
-            Some(after) => Place::After(after.as_str()?.to_owned()),
-            None => place.get("end").map(|_| Place::End)?,
+        let place = match (place.get("after"), place.get("begun")) {
+            (Some(after), _) => Place::After(after.as_str()?.to_owned()),
+            (None, Some(start)) => Place::Begun(start.as_str().map(str::to_owned)),
+            (None, None) => place.get("end").map(|_| Place::End)?,
         };
         Some((shard.clone(), place))
     });
@@ -148,9 +155,15 @@ mod tests {
 
     #[test]
     fn positions_are_read_as_they_were_written() {
-        let positions = of([("a", after("007")), ("b", Place::End)]);
+        let begun = Place::Begun(Some("7".to_owned()));
+        let positions = of([
+            ("a", after("007")),
+            ("b", Place::End),
+            ("c", begun),
+            ("d", Place::Begun(None)),
+        ]);
         let data = positions.encode().unwrap();
-        let text = r#"{"shards":{"a":{"after":"007"},"b":{"end":true}}}"#;
+        let text = r#"{"shards":{"a":{"after":"007"},"b":{"end":true},"c":{"begun":"7"},"d":{"begun":null}}}"#;
         assert_eq!(data, text.as_bytes());
         assert_eq!(Positions::decode(MOVED, &data).unwrap(), Some(positions));
         assert_eq!(Positions::decode("Other", &data).unwrap(), None);
@@ -160,10 +173,29 @@ mod tests {
 
     #[test]
     fn who_is_further_on_counts() {
-        let one = of([("a", after("9")), ("b", Place::End), ("c", after("1"))]);
-        let other = of([("a", after("10")), ("b", after("5")), ("d", after("2"))]);
+        let begun = || Place::Begun(None);
+        let one = of([
+            ("a", after("9")),
+            ("b", Place::End),
+            ("c", after("1")),
+            ("e", begun()),
+            ("f", begun()),
+        ]);
+        let other = of([
+            ("a", after("10")),
+            ("b", after("5")),
+            ("d", after("2")),
+            ("e", after("1")),
+            ("f", Place::End),
+        ]);
         let gone = BTreeSet::from(["c".to_owned()]);
-        let expected = of([("a", after("10")), ("b", Place::End), ("d", after("2"))]);
+        let expected = of([
+            ("a", after("10")),
+            ("b", Place::End),
+            ("d", after("2")),
+            ("e", after("1")),
+            ("f", Place::End),
+        ]);
         assert_eq!(one.merged(&other, &gone), expected);
         assert_eq!(other.merged(&one, &gone), expected);
     }

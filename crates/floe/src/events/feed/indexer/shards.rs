@@ -2,13 +2,23 @@
 //!
 //! All changes of an item stand in one shard, or in a shard and its descendants, so this order is the order of each
 //! item. A table has another change stream each time that its stream is switched on; the older ones are read first.
+//!
+//! Records are kept for a day, and shards that are closed not much longer. What is gone before it was read shows in one
+//! of these ways, of which each is a failure unless it is accepted:
+//!
+//! - the place up to which a shard was read cannot be asked for;
+//! - a shard is gone that was not read to its end;
+//! - the parent of a shard is gone, and nobody knows of having read it;
+//! - a shard that was never read does not go back to its beginning.
+//!
+//! Who has never read anything takes what there is.
 
 use std::collections::BTreeSet;
 
 use floe_store::limits::GET_RECORDS_MAX;
 use floe_store::op::{
-    ChangeRecord, DescribeStream, GetRecords, GetShardIterator, HoldChanges, IteratorKind,
-    ListStreams, StreamSummary,
+    ChangeRecord, DescribeStream, GetRecords, GetRecordsOutput, GetShardIterator, HoldChanges,
+    IteratorKind, ListStreams, StreamSummary,
 };
 use floe_store::{BoxFuture, Engine, Error as StoreError};
 
@@ -39,7 +49,7 @@ struct Shard {
     key: String,
     /// The shard to be read before, if it is still there.
     parent: Option<String>,
-    place: Option<Place>,
+    place: Place,
     /// Where to go on, if that is known and has not grown old.
     iterator: Option<String>,
 }
@@ -70,6 +80,9 @@ impl Shards {
         for stream in self.streams().await? {
             self.describe(&stream, known, &mut found).await?;
         }
+        if !self.accepts_trimmed {
+            self.check_found(known, &found)?;
+        }
         for shard in &mut found {
             let place = self.shards.iter().position(|old| old.key == shard.key);
             if let Some(place) = place {
@@ -78,6 +91,35 @@ impl Shards {
         }
         self.shards = found;
         Ok(())
+    }
+
+    /// Sees that nothing is gone that was not read.
+    fn check_found(&self, known: &Positions, found: &[Shard]) -> Result<()> {
+        let is_found = |key: &String| found.iter().any(|shard| shard.key == *key);
+        let place_of = |key: &String| {
+            let read = self.shards.iter().find(|shard| shard.key == *key);
+            read.map(|shard| &shard.place).or_else(|| known.0.get(key))
+        };
+        let is_lost = |key: &String| !is_found(key) && place_of(key) != Some(&Place::End);
+        let mut begun = self.shards.iter().map(|s| &s.key).chain(known.0.keys());
+        if let Some(key) = begun.find(|key| is_lost(key)) {
+            let place = place_of(key).map_or_else(String::new, |place| format!("place={place:?}"));
+            return Err(lost(key, &place));
+        }
+        if self.is_first_time(known) {
+            return Ok(());
+        }
+        for shard in found.iter().filter(|shard| place_of(&shard.key).is_none()) {
+            if let Some(parent) = shard.parent.as_ref().filter(|parent| is_lost(parent)) {
+                return Err(lost(parent, &format!("child={}", shard.key)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was read ever, nor found.
+    fn is_first_time(&self, known: &Positions) -> bool {
+        known.0.is_empty() && self.shards.is_empty()
     }
 
     /// The change streams of the table, the oldest first.
@@ -117,13 +159,22 @@ impl Shards {
             ..DescribeStream::default()
         };
         let key = |id: &str| format!("{}/{id}", stream.label);
+        let is_first_time = self.is_first_time(known);
+        let begun = |start: String| Place::Begun((!is_first_time).then_some(start));
         loop {
-            let page = self.engine().describe_stream(request.clone()).await?;
+            let page = match self.engine().describe_stream(request.clone()).await {
+                // It has just been forgotten.
+                Err(StoreError::ResourceNotFound(_)) => return Ok(()),
+                page => page?,
+            };
             found.extend(page.shards.into_iter().map(|shard| Shard {
                 stream_arn: stream.arn.clone(),
                 key: key(&shard.id),
                 parent: shard.parent_id.as_deref().map(key),
-                place: known.0.get(&key(&shard.id)).cloned(),
+                place: match known.0.get(&key(&shard.id)) {
+                    Some(place) => place.clone(),
+                    None => begun(shard.starting_sequence),
+                },
                 iterator: None,
                 id: shard.id,
             }));
@@ -167,7 +218,7 @@ impl Shards {
     /// How far each shard was read.
     pub(super) fn positions(&self) -> Positions {
         let read = self.shards.iter();
-        let read = read.filter_map(|shard| Some((shard.key.clone(), shard.place.clone()?)));
+        let read = read.map(|shard| (shard.key.clone(), shard.place.clone()));
         Positions(read.collect())
     }
 
@@ -193,7 +244,7 @@ impl Shards {
         let of_stream = |shard: &&Shard| shard.stream_arn == stream_arn && !shard.is_done();
         let open = self.shards.iter().filter(of_stream);
         let read = open.map(|shard| match &shard.place {
-            Some(Place::After(sequence)) => sequence.as_str(),
+            Place::After(sequence) => sequence.as_str(),
             _ => NOTHING_READ,
         });
         read.min_by_key(|sequence| sequence_key(sequence))
@@ -210,7 +261,7 @@ const NOTHING_READ: &str = "0";
 
 impl Shard {
     fn is_done(&self) -> bool {
-        self.place == Some(Place::End)
+        self.place == Place::End
     }
 
     async fn read(
@@ -230,14 +281,16 @@ impl Shard {
         let page = match engine.get_records(request).await {
             // It has waited too long. The next look takes a new one.
             Err(StoreError::ExpiredIterator(_)) => return Ok(Round::default()),
+            // It has just been forgotten.
+            Err(StoreError::ResourceNotFound(_)) if accepts_trimmed => GetRecordsOutput::default(),
             page => page.map_err(|error| self.failed(error))?,
         };
         if let Some(last) = page.records.last() {
-            self.place = Some(Place::After(last.sequence.clone()));
+            self.place = Place::After(last.sequence.clone());
         }
         let has_ended = page.next_iterator.is_none();
         if has_ended {
-            self.place = Some(Place::End);
+            self.place = Place::End;
         }
         self.iterator = page.next_iterator;
         Ok(Round {
@@ -255,9 +308,17 @@ impl Shard {
             })
         };
         let kind = match &self.place {
-            Some(Place::After(sequence)) => IteratorKind::AfterSequenceNumber(sequence.clone()),
+            Place::After(sequence) => IteratorKind::AfterSequenceNumber(sequence.clone()),
             _ => IteratorKind::TrimHorizon,
         };
+        if let (Place::Begun(Some(start)), false) = (&self.place, accepts_trimmed) {
+            // Only to see whether it can be asked for: no record may have this very number.
+            match ask(IteratorKind::AtSequenceNumber(start.clone())).await {
+                Err(error @ StoreError::TrimmedDataAccess(_)) => return Err(self.failed(error)),
+                Err(error) if error.is_retryable() => return Err(error.into()),
+                _ => {}
+            }
+        }
         let answer = match ask(kind).await {
             Err(StoreError::TrimmedDataAccess(_)) if accepts_trimmed => {
                 ask(IteratorKind::TrimHorizon).await
@@ -269,14 +330,16 @@ impl Shard {
 
     fn failed(&self, error: StoreError) -> Error {
         match error {
-            StoreError::TrimmedDataAccess(_) => {
-                let message = format!(
-                    "change records may be gone that were not read: shard={} place={:?}",
-                    self.key, self.place
-                );
-                Error::new(ErrorKind::MissingEvents, message).with_source(error)
+            StoreError::TrimmedDataAccess(_) | StoreError::ResourceNotFound(_) => {
+                lost(&self.key, &format!("place={:?}", self.place)).with_source(error)
             }
             error => error.into(),
         }
     }
+}
+
+/// The error of a shard of which records are gone, or the shard itself.
+fn lost(shard: &str, fact: &str) -> Error {
+    let message = format!("change records may be gone that were not read: shard={shard} {fact}");
+    Error::new(ErrorKind::MissingEvents, message)
 }

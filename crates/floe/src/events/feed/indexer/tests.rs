@@ -13,7 +13,7 @@ use floe_testkit::record::RecordingEngine;
 
 use super::*;
 use crate::db::{Db, Timer};
-use crate::events::feed::{Checkpoint, Reader};
+use crate::events::feed::{Checkpoint, Partition, Reader};
 use crate::events::{EventData, EventStoreOptions, Expected, StreamName};
 
 /// Comes back at once, and counts.
@@ -260,4 +260,108 @@ async fn an_indexer_waits_for_what_comes_until_it_is_stopped() {
     let indexed = indexer.run(stop).await.unwrap();
     assert!((8..=10).contains(&indexed.events), "{indexed:?}");
     assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+}
+
+/// The change records of a table, as somebody else would have read them.
+async fn records(store: &EventStore) -> Vec<floe_store::op::ChangeRecord> {
+    let mut shards = Shards::new(store.db().clone(), "shop", false);
+    shards.find(&Positions::default()).await.unwrap();
+    shards.read(1_000).await.unwrap().records
+}
+
+#[tokio::test]
+async fn an_intake_writes_once_for_what_is_new_and_not_for_what_is_known() {
+    let engine = Arc::new(RecordingEngine::new(Arc::new(
+        LocalEngine::memory().unwrap(),
+    )));
+    let store = ensured(store_on(engine.clone())).await;
+    append(&store, 1, 2).await;
+    append(&store, 2, 1).await;
+    let records = records(&store).await;
+    let mut intake = store.intake(&IndexerOptions::new()).unwrap();
+    let brought = intake.bring(&records[..1]).await.unwrap();
+    assert_eq!(brought.events, 2);
+    engine.take();
+    let brought = intake.bring(&records).await.unwrap();
+    let tail = Checkpoint::of(0, 2).unwrap();
+    assert_eq!(brought.events, 1);
+    assert_eq!(brought.checkpoints, [(Partition::FIRST, tail)].into());
+    let requests = engine.take();
+    assert_eq!(requests.len(), 1, "{requests:#?}");
+    assert!(requests[0].contains("$AppendsEpoch-0_0"), "{requests:#?}");
+    assert_eq!(intake.bring(&records).await.unwrap().events, 0);
+    assert_eq!(engine.take(), [""; 0]);
+    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+}
+
+#[tokio::test]
+async fn who_watches_is_told_each_step_and_each_failure_that_passes() {
+    let local = Arc::new(LocalEngine::memory().unwrap());
+    let engine = Arc::new(FaultEngine::new(local, Faults::seeded(1)));
+    let store = ensured(store_on(engine.clone())).await;
+    append(&store, 1, 3).await;
+    let throttled = floe_testkit::fault::FaultKind::Throttle;
+    engine.script(Operation::GetRecords, throttled).unwrap();
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let notes = seen.clone();
+    let indexer = store.indexer(IndexerOptions::new()).unwrap();
+    let mut indexer = indexer.watched_by(move |progress| {
+        notes.lock().unwrap().push(match progress {
+            Progress::Failed { pause, .. } => format!("failed, paused={}", !pause.is_zero()),
+            Progress::Stepped(stepped) => format!(
+                "events={} at={:?} idle={}",
+                stepped.indexed.events,
+                stepped
+                    .checkpoints
+                    .values()
+                    .next()
+                    .map(Checkpoint::to_string),
+                stepped.is_idle
+            ),
+        });
+    });
+    let stop = async {
+        while seen.lock().unwrap().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    indexer.run(stop).await.unwrap();
+    let seen = seen.lock().unwrap();
+    let expected = [
+        "failed, paused=true",
+        "events=3 at=Some(\"0@1\") idle=false",
+        "events=0 at=None idle=true",
+    ];
+    assert_eq!(seen[..3], expected);
+}
+
+/// On the embedded engine itself: each time that the stream is switched on there is another one.
+#[tokio::test]
+async fn a_stream_that_is_switched_off_and_on_is_read_to_its_end_before_the_next() {
+    use floe_store::op::UpdateTable;
+    use floe_store::table::StreamView;
+
+    let store = store().await;
+    let switch = async |stream: Option<StreamView>| {
+        let mut update = UpdateTable::new("shop");
+        update.stream = Some(stream);
+        store.db().engine().update_table(update).await.unwrap();
+    };
+    for round in 0..4 {
+        append(&store, round % 2, 2).await;
+        if round % 2 == 0 {
+            index(&store).await;
+        }
+        append(&store, 0, 1).await;
+        switch(None).await;
+        switch(Some(StreamView::NewImage)).await;
+    }
+    append(&store, 0, 1).await;
+    index(&store).await;
+    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+}
+
+async fn index(store: &EventStore) {
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    indexer.run_until_caught_up().await.unwrap();
 }

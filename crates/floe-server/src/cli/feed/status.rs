@@ -1,0 +1,124 @@
+//! `floe feed status`: where the feed ends, and how far each group has come.
+
+use clap::Args;
+use floe::events::feed::{Checkpoint, Partition};
+
+use super::{Failure, FoundFeed, Lag, Member, Place, broken, print, print_json};
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe feed status --table shop
+  floe feed status --table shop --json | jq '.groups[] | select(.lag_events > 1000)'
+
+The lag is counted in events, from the index alone; after 10,000 batches it is told with a plus. To find the groups \
+the whole index table is read.";
+
+/// Tell where the feed ends, and how far each group of consumers has come
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Status {
+    /// As one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What there is to tell of a group in a partition.
+pub(super) struct Standing {
+    pub(super) member: Member,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) lag: Lag,
+    pub(super) parked: usize,
+}
+
+impl Status {
+    pub(super) async fn run(&self) -> Result<(), Failure> {
+        let feed = FoundFeed::open(&self.place).await?;
+        let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
+        for partition in &feed.partitions {
+            tails.push((*partition, feed.tail(*partition).await?));
+        }
+        let mut standings = Vec::new();
+        for member in feed.members().await? {
+            standings.push(Standing::of(&feed, member).await?);
+        }
+        match self.json {
+            true => self.tell_json(&tails, &standings),
+            false => self.tell(&tails, &standings),
+        }
+        feed.close()
+    }
+
+    fn tell(&self, tails: &[(Partition, Checkpoint)], standings: &[Standing]) {
+        let table = &self.place.table;
+        print(format!(
+            "table={table} index={table}-index partitions={}",
+            tails.len()
+        ));
+        for (partition, tail) in tails {
+            print(format!(
+                "partition={partition} epoch={} tail={tail}",
+                tail.epoch()
+            ));
+        }
+        standings.iter().for_each(Standing::tell);
+    }
+
+    fn tell_json(&self, tails: &[(Partition, Checkpoint)], standings: &[Standing]) {
+        let table = &self.place.table;
+        print_json(|w| {
+            w.object(|w| {
+                w.name("table").string(table);
+                w.name("index").string(&format!("{table}-index"));
+                w.name("partitions").array(|w| {
+                    for (partition, tail) in tails {
+                        w.object(|w| {
+                            w.name("partition").number(partition);
+                            w.name("epoch").number(tail.epoch());
+                            w.name("tail").string(&tail.to_string());
+                        });
+                    }
+                });
+                w.name("groups").array(|w| {
+                    standings.iter().for_each(|standing| standing.write(w));
+                });
+            });
+        });
+    }
+}
+
+impl Standing {
+    pub(super) async fn of(feed: &FoundFeed, member: Member) -> Result<Self, Failure> {
+        let consumer = feed.consumer(&member);
+        let checkpoint = consumer.checkpoint().await.map_err(broken)?;
+        Ok(Self {
+            checkpoint,
+            lag: feed.lag(member.partition, checkpoint).await?,
+            parked: consumer.parked().await.map_err(broken)?.len(),
+            member,
+        })
+    }
+
+    pub(super) fn tell(&self) {
+        let Member { group, partition } = &self.member;
+        print(format!(
+            "group={group} partition={partition} checkpoint={} lag_events={} parked={}",
+            self.checkpoint,
+            self.lag.shown(),
+            self.parked
+        ));
+    }
+
+    pub(super) fn write(&self, w: &mut crate::wire::json::Writer) {
+        w.object(|w| {
+            w.name("group").string(&self.member.group);
+            w.name("partition").number(self.member.partition);
+            w.name("checkpoint").string(&self.checkpoint.to_string());
+            self.lag.write(w);
+            w.name("parked").number(self.parked);
+        });
+    }
+}

@@ -1,0 +1,122 @@
+//! The indexer in AWS Lambda: the program is a custom runtime, which asks for events and answers them.
+//!
+//! Lambda reads the change stream, keeps the order of each shard and remembers how far it has come, so nothing is
+//! stored here but the feed. Lambda sends again what failed, and the epochs drop what they know.
+
+mod api;
+#[cfg(test)]
+mod tests;
+
+use floe::events::feed::Intake;
+
+use self::api::{Api, Invocation};
+use super::indexer::{IndexerCommand, explained};
+use super::{Failure, note};
+use crate::wire::change_event::read_change_event;
+use crate::wire::json::Writer;
+
+/// Where Lambda tells a runtime to ask for events.
+const ADDRESS: &str = "AWS_LAMBDA_RUNTIME_API";
+
+/// Whether this process was started by Lambda.
+pub(super) fn is_here() -> bool {
+    std::env::var_os(ADDRESS).is_some()
+}
+
+/// The runtime of a function.
+pub(super) struct Runtime(Api);
+
+/// What to answer when some changes did not get into the feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFailure {
+    /// Nothing but the failure: all changes are sent again, whatever the mapping says.
+    Fail,
+    /// The first change that did not: it and those after it are sent again, if the mapping has
+    /// `ReportBatchItemFailures`. If not, they never are.
+    Report,
+}
+
+impl Runtime {
+    /// The runtime of this process, if it was started by Lambda.
+    pub(super) fn here() -> Option<Self> {
+        let address = std::env::var(ADDRESS).ok()?;
+        Some(Self(Api::new(address)))
+    }
+
+    /// Answers events until Lambda ends the process, or cannot be asked any more.
+    pub(super) async fn serve(&self, command: &IndexerCommand) -> Result<(), Failure> {
+        let begun = begin(command).await;
+        let mut intake = match begun {
+            Ok(intake) => intake,
+            Err(failure) => {
+                self.0.fail_init(&failure.to_string()).await?;
+                return Err(failure);
+            }
+        };
+        let on_failure = match command.report_batch_item_failures {
+            true => OnFailure::Report,
+            false => OnFailure::Fail,
+        };
+        loop {
+            let Invocation { id, body } = self.0.next().await?;
+            match handle(&mut intake, &body, on_failure).await {
+                Ok(answer) => self.0.respond(&id, answer).await?,
+                Err(message) => {
+                    note(&message);
+                    self.0.fail(&id, &message).await?;
+                }
+            }
+        }
+    }
+}
+
+/// Makes ready to bring changes to the feed. The tables must be there: a function needs no right to make them.
+async fn begin(command: &IndexerCommand) -> Result<Intake, Failure> {
+    let found = command.place.open().await?;
+    let options = command.options(&found.store).await?;
+    let mut intake = found.store.intake(&options).map_err(Failure::usage)?;
+    let begun = intake.begin().await;
+    begun.map_err(|error| explained(&error))?;
+    Ok(intake)
+}
+
+/// Brings the changes of an event to the feed. Gives the answer, or the reason why all must be sent again.
+async fn handle(
+    intake: &mut Intake,
+    event: &[u8],
+    on_failure: OnFailure,
+) -> Result<String, String> {
+    let records = read_change_event(event)?;
+    let brought = intake.bring_up_to_failure(&records).await;
+    let Some((place, error)) = brought.failure else {
+        return Ok(answer(None));
+    };
+    let sequence = records
+        .get(place)
+        .map_or("", |record| record.sequence.as_str());
+    let message = format!(
+        "changes could not be brought to the feed, {error}: from={sequence} records={} events={}",
+        records.len() - place,
+        brought.brought.events
+    );
+    match on_failure {
+        OnFailure::Fail => Err(message),
+        OnFailure::Report => {
+            note(&message);
+            Ok(answer(Some(sequence)))
+        }
+    }
+}
+
+/// The answer that names the first change to be sent again.
+fn answer(failed: Option<&str>) -> String {
+    let mut writer = Writer::with_capacity(128);
+    writer.object(|w| {
+        w.name("batchItemFailures").array(|w| {
+            if let Some(sequence) = failed {
+                w.object(|w| w.name("itemIdentifier").string(sequence));
+            }
+        });
+    });
+    String::from_utf8(writer.into_bytes()).unwrap_or_default()
+}

@@ -1,0 +1,191 @@
+//! Where a table of events is: in a directory, behind a server, or in Amazon DynamoDB.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use floe::Db;
+use floe::db::ConnectOptions;
+use floe::events::{EventStore, EventStoreOptions};
+use floe_local::LocalEngine;
+use floe_store::Error as StoreError;
+use floe_store::table::TableDescription;
+
+use super::{ACCOUNT, Failure};
+
+/// Where the events are.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where the events are")]
+#[group(skip)]
+pub(super) struct Place {
+    /// The table of the events; its feed is kept beside it, in <NAME>-index
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "events",
+        env = "FLOE_TABLE"
+    )]
+    pub(super) table: String,
+
+    /// In this directory, which no other program may have open meanwhile
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
+    data: Option<PathBuf>,
+
+    /// Behind this server: `floe serve`, DynamoDB Local; over http:// without keys, if the environment has none
+    #[arg(long, value_name = "URL", env = "FLOE_ENDPOINT", value_parser = parse_endpoint)]
+    endpoint: Option<String>,
+
+    /// In this region of AWS [default: as the environment or the profile says]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// With the credentials of this profile of ~/.aws/config
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+
+    /// What the names of all tables begin with
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        env = "FLOE_TABLE_PREFIX",
+        default_value = "",
+        hide_default_value = true
+    )]
+    table_prefix: String,
+}
+
+/// A table of events that was found.
+pub(super) struct Found {
+    pub(super) store: EventStore,
+    /// The engine, if it is ours to close.
+    local: Option<Arc<LocalEngine>>,
+}
+
+impl Place {
+    /// Opens the directory, or makes ready to ask the server.
+    pub(super) async fn open(&self) -> Result<Found, Failure> {
+        let (db, local) = match &self.data {
+            Some(path) => {
+                let engine = Arc::new(open_directory(path)?);
+                (Db::with_engine(engine.clone()), Some(engine))
+            }
+            None => {
+                let connected = Db::connect(self.connect_options()).await;
+                (connected.map_err(Failure::broken)?, None)
+            }
+        };
+        let store = db.event_store(EventStoreOptions::new(self.table.as_str()));
+        store.table().map_err(Failure::usage)?;
+        Ok(Found { store, local })
+    }
+
+    fn connect_options(&self) -> ConnectOptions {
+        let has_keys = self.profile.is_some()
+            || ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some());
+        let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some());
+        let mut options = ConnectOptions::new().table_prefix(self.table_prefix.as_str());
+        if let Some(endpoint) = &self.endpoint {
+            options = options.endpoint(endpoint);
+            // Nobody sends a secret to AWS over http. What is meant is a server nearby.
+            if endpoint.starts_with("http://") && !has_keys {
+                options = options.credentials("local", "local");
+                if !has_region {
+                    options = options.region("us-east-1");
+                }
+            }
+        }
+        if let Some(region) = &self.region {
+            options = options.region(region);
+        }
+        if let Some(profile) = &self.profile {
+            options = options.profile(profile);
+        }
+        options
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.data, &self.endpoint, &self.region) {
+            (Some(path), ..) => write!(f, "data: {}", path.display()),
+            (None, Some(endpoint), _) => write!(f, "endpoint: {endpoint}"),
+            (None, None, Some(region)) => write!(f, "region: {region}"),
+            (None, None, None) => f.write_str("Amazon DynamoDB"),
+        }
+    }
+}
+
+impl Found {
+    /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
+    pub(super) async fn events_table(&self) -> Result<TableDescription, Failure> {
+        let expected = self.store.table().map_err(Failure::usage)?;
+        let table = self.describe(&expected.name).await?.ok_or_else(|| {
+            Failure::broken(format!(
+                "there is no such table: table={}; see --table and --table-prefix",
+                expected.name
+            ))
+        })?;
+        if table.definition.key != expected.key {
+            return Err(Failure::broken(format!(
+                "the table is none of events, whose key is p (S) and i (N): table={}",
+                expected.name
+            )));
+        }
+        Ok(table)
+    }
+
+    /// A table as it stands, if there is one of this name.
+    pub(super) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, Failure> {
+        let engine = self.store.db().engine();
+        match engine.describe_table(table.to_owned()).await {
+            Ok(table) => Ok(Some(table)),
+            Err(StoreError::ResourceNotFound(_)) => Ok(None),
+            Err(error) => Err(Failure::broken(error)),
+        }
+    }
+
+    /// Closes what was opened.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        let local = self.local.as_ref();
+        local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
+    }
+}
+
+fn open_directory(path: &Path) -> Result<LocalEngine, Failure> {
+    // The engine would make one, and the mistake be found later.
+    if !path.is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no such directory: path={}",
+            path.display()
+        )));
+    }
+    let options = floe_local::Options::new().account(ACCOUNT);
+    LocalEngine::open_with(path, options).map_err(|error| {
+        Failure::broken(format!(
+            "{error}; if `floe serve` has it open, say --endpoint instead of --data"
+        ))
+    })
+}
+
+fn parse_endpoint(text: &str) -> Result<String, String> {
+    let host = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    match host.is_some_and(|host| !host.is_empty() && !host.contains(' ')) {
+        true => Ok(text.to_owned()),
+        false => Err("not an address, such as http://127.0.0.1:8000".to_owned()),
+    }
+}
+
+/// A runtime for a command that waits for answers, and for little else.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::broken(format!("the runtime could not be started: {error}")))
+}

@@ -1,0 +1,248 @@
+//! The program as a custom runtime of AWS Lambda, on an interface of Lambda that the test plays.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use floe::events::EventStore;
+use serde_json::{Value, json};
+
+use crate::world::{Ended, Running, append, block_on, connected, floe, run, spawn};
+
+/// The interface between Lambda and a runtime.
+struct Lambda(TcpListener);
+
+/// What a runtime has asked or told.
+#[derive(Debug)]
+struct Request {
+    line: String,
+    headers: Vec<String>,
+    body: String,
+    stream: TcpStream,
+}
+
+impl Lambda {
+    fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// A function with this environment, started as Lambda does: without arguments.
+    fn start(&self, environment: &[(&str, &str)]) -> Function {
+        let mut command: Command = floe(&[]);
+        let address = self.0.local_addr().unwrap().to_string();
+        command
+            .env("AWS_LAMBDA_RUNTIME_API", address)
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null());
+        Function(Some(spawn(command)))
+    }
+
+    fn request(&self) -> Request {
+        let (stream, _) = self.0.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            match line.trim_end() {
+                "" => break,
+                line => lines.push(line.to_lowercase()),
+            }
+        }
+        let length = lines
+            .iter()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let length = length.map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        Request {
+            line: lines.remove(0),
+            headers: lines,
+            body: String::from_utf8(body).unwrap(),
+            stream,
+        }
+    }
+
+    /// Hands out an event, and waits for what is said of it.
+    fn invoke(&self, event: &str) -> Request {
+        let asked = self.request();
+        assert_eq!(
+            asked.line,
+            "get /2018-06-01/runtime/invocation/next http/1.1"
+        );
+        let head = "Lambda-Runtime-Aws-Request-Id: Id-7\r\nLambda-Runtime-Deadline-Ms: 1\r\n";
+        asked.answer("200 OK", head, event);
+        self.request()
+    }
+
+    /// Hands out an event that is answered, and gives the answer.
+    fn answered(&self, event: &str) -> Value {
+        let told = self.invoke(event);
+        assert_eq!(
+            told.line, "post /2018-06-01/runtime/invocation/id-7/response http/1.1",
+            "{told:?}"
+        );
+        told.json()
+    }
+
+    /// Hands out an event that fails, and gives the reason.
+    fn refused(&self, event: &str) -> String {
+        let told = self.invoke(event);
+        assert_eq!(
+            told.line,
+            "post /2018-06-01/runtime/invocation/id-7/error http/1.1"
+        );
+        told.error()
+    }
+}
+
+impl Request {
+    fn answer(mut self, status: &str, headers: &str, body: &str) {
+        let length = body.len();
+        let text = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn json(self) -> Value {
+        let json = serde_json::from_str(&self.body).unwrap();
+        self.answer("202 Accepted", "", "");
+        json
+    }
+
+    fn error(self) -> String {
+        let named = "lambda-runtime-function-error-type: floe.indexerfailed".to_owned();
+        assert!(self.headers.contains(&named), "{self:?}");
+        let json = self.json();
+        assert_eq!(json["errorType"], "Floe.IndexerFailed");
+        json["errorMessage"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A program that Lambda has started; killed when it is dropped.
+struct Function(Option<Child>);
+
+impl Function {
+    fn end(mut self) -> Ended {
+        let mut child = self.0.take().unwrap();
+        let mut stderr = String::new();
+        let mut pipe = child.stderr.take().unwrap();
+        pipe.read_to_string(&mut stderr).unwrap();
+        Ended {
+            code: child.wait().unwrap().code(),
+            stdout: String::new(),
+            stderr,
+        }
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// What Lambda would make of the changes of a table.
+async fn event(store: &EventStore) -> String {
+    let mut records = Vec::new();
+    for stream in store.streams(None).collect().await.unwrap() {
+        let version = store.version(&stream).await.unwrap();
+        let types: Vec<Value> = (0..version).map(|_| json!({"S": "Added"})).collect();
+        let number = |n: u64| json!({"N": n.to_string()});
+        let key = json!({"p": {"S": stream.as_str()}, "i": number(2_147_483_647)});
+        let mut image = key.clone();
+        let more = json!({"n": number(version), "a": number(version), "c": {"L": types}});
+        let more = more.as_object().unwrap().clone();
+        image.as_object_mut().unwrap().extend(more);
+        records.push(json!({
+            "eventID": "e", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "eu-central-1",
+            "dynamodb": {"ApproximateCreationDateTime": 1_700_000_000, "Keys": key, "NewImage": image,
+                "SequenceNumber": format!("{}00", records.len() + 1), "SizeBytes": 99, "StreamViewType": "NEW_IMAGE"},
+            "eventSourceARN": "arn:aws:dynamodb:eu-central-1:1:table/shop/stream/2026-01-01T00:00:00.000",
+        }));
+    }
+    json!({ "Records": records }).to_string()
+}
+
+#[test]
+fn changes_that_lambda_brings_are_in_the_feed() {
+    let (_server, endpoint) = Running::server();
+    let event = block_on(async {
+        let store = connected(&endpoint).await;
+        store.ensure_feed().await.unwrap();
+        append(&store, "Cart-1", &["{}", "{}"]).await;
+        append(&store, "Cart-2", &["{}"]).await;
+        event(&store).await
+    });
+    let lambda = Lambda::new();
+    let environment = [
+        ("FLOE_ENDPOINT", endpoint.as_str()),
+        ("FLOE_TABLE", "shop"),
+        ("FLOE_PARTITIONS", "1"),
+    ];
+    let function = lambda.start(&environment);
+    let all = json!({"batchItemFailures": []});
+    assert_eq!(lambda.answered(&event), all);
+    assert_eq!(lambda.answered(&event), all, "it is sent again");
+    let poison = event.replace(r#"{"S":"Cart-2"}"#, r#"{"NULL":true}"#);
+    let reason = lambda.refused(&poison);
+    assert!(
+        reason.contains("is none of a stream, it has no name"),
+        "{reason}"
+    );
+    assert_eq!(lambda.refused("{"), "the event is not JSON");
+    assert_eq!(lambda.answered(r#"{"Records":[]}"#), all);
+
+    let read = ["feed", "read", "--endpoint", &endpoint, "--table", "shop"];
+    let told = run(&read).succeeded().stdout;
+    assert_eq!(told.lines().count(), 2, "{told}");
+    // Who cannot ask any more has nothing to do.
+    drop(lambda);
+    let ended = function.end();
+    ended.failed(1, &["Lambda does not answer", "/invocation/next"]);
+}
+
+#[test]
+fn the_first_change_that_failed_is_reported_if_that_is_asked_for() {
+    let (_server, endpoint) = Running::server();
+    let event = block_on(async {
+        let store = connected(&endpoint).await;
+        store.ensure_feed().await.unwrap();
+        for id in 1..4 {
+            append(&store, &format!("Cart-{id}"), &["{}"]).await;
+        }
+        event(&store).await
+    });
+    let lambda = Lambda::new();
+    let environment = [
+        ("FLOE_ENDPOINT", endpoint.as_str()),
+        ("FLOE_TABLE", "shop"),
+        ("FLOE_REPORT_BATCH_ITEM_FAILURES", "true"),
+    ];
+    let _function = lambda.start(&environment);
+    let records: Value = serde_json::from_str(&event).unwrap();
+    let mut poison = records;
+    poison["Records"][1]["dynamodb"]["NewImage"]["a"] = json!({"S": "1"});
+    let failed = json!({"batchItemFailures": [{"itemIdentifier": "200"}]});
+    assert_eq!(lambda.answered(&poison.to_string()), failed);
+    assert_eq!(lambda.answered(&event), json!({"batchItemFailures": []}));
+}
+
+#[test]
+fn a_function_that_cannot_begin_says_so() {
+    let (_server, endpoint) = Running::server();
+    block_on(async {
+        connected(&endpoint).await;
+    });
+    let lambda = Lambda::new();
+    let environment = [("FLOE_ENDPOINT", endpoint.as_str()), ("FLOE_TABLE", "shop")];
+    let function = lambda.start(&environment);
+    let told = lambda.request();
+    assert_eq!(told.line, "post /2018-06-01/runtime/init/error http/1.1");
+    let reason = told.error();
+    assert!(reason.contains("shop-index"), "{reason}");
+    function.end().failed(1, &["shop-index"]);
+}
