@@ -33,9 +33,6 @@ epoch@offset. A group of consumers stores one checkpoint for each partition.";
 /// Where the checkpoints of groups are kept.
 const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
 
-/// How many batches are read, at most, to count the events that a group is behind by.
-const LAG_BATCHES_MAX: usize = 10_000;
-
 /// Look at the feed of a table of events, and move the checkpoints of its consumers
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
@@ -78,14 +75,6 @@ struct FoundFeed {
 struct Member {
     group: String,
     partition: Partition,
-}
-
-/// How far a group is behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Lag {
-    events: u64,
-    /// Whether there are no more.
-    is_exact: bool,
 }
 
 impl FoundFeed {
@@ -177,26 +166,6 @@ impl FoundFeed {
         reader.tail().await.map_err(broken)
     }
 
-    /// How many events there are from a place on.
-    async fn lag(&self, partition: Partition, from: Checkpoint) -> Result<Lag, Failure> {
-        let (mut reader, mut events) = (self.reader(partition, from), 0);
-        for _ in 0..LAG_BATCHES_MAX {
-            let Some(batch) = reader.next().await.map_err(broken)? else {
-                let is_exact = true;
-                return Ok(Lag { events, is_exact });
-            };
-            events += batch
-                .spans
-                .iter()
-                .map(|span| span.types.len() as u64)
-                .sum::<u64>();
-        }
-        Ok(Lag {
-            events,
-            is_exact: false,
-        })
-    }
-
     fn close(&self) -> Result<(), Failure> {
         self.found.close()
     }
@@ -213,19 +182,6 @@ impl Member {
             group: group.to_owned(),
             partition: Partition::new(partition.parse().ok()?),
         })
-    }
-}
-
-impl Lag {
-    /// As a fact of a line: a number, with a plus if there are more.
-    fn shown(self) -> String {
-        let more = if self.is_exact { "" } else { "+" };
-        format!("{}{more}", self.events)
-    }
-
-    fn write(self, w: &mut Writer) {
-        w.name("lag_events").number(self.events);
-        w.name("lag_is_exact").bool(self.is_exact);
     }
 }
 

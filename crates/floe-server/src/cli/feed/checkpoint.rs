@@ -18,7 +18,7 @@ Examples:
   floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
 
 Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \
-Stop the consumers of the group first: one that runs stores its own place again.
+Workers of the group may go on running: they notice, and begin anew from there.
 
 It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
 of the feed is refused.";

@@ -1,17 +1,17 @@
 //! `floe feed status`: where the feed ends, and how far each group has come.
 
 use clap::Args;
-use floe::events::feed::{Checkpoint, Partition};
+use floe::events::feed::{Checkpoint, Lag, Partition};
 
-use super::{Failure, FoundFeed, Lag, Member, Place, broken, print, print_json};
+use super::{Failure, FoundFeed, Member, Place, broken, print, print_json};
 
 const AFTER_HELP: &str = "\
 Examples:
   floe feed status --table shop
   floe feed status --table shop --json | jq '.groups[] | select(.lag_events > 1000)'
 
-The lag is counted in events, from the index alone; after 10,000 batches it is told with a plus. To find the groups \
-the whole index table is read.";
+The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is
+counted from the index alone. To find the groups the whole index table is read.";
 
 /// Tell where the feed ends, and how far each group of consumers has come
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ impl Standing {
         let checkpoint = consumer.checkpoint().await.map_err(broken)?;
         Ok(Self {
             checkpoint,
-            lag: feed.lag(member.partition, checkpoint).await?,
+            lag: consumer.lag().await.map_err(broken)?,
             parked: consumer.parked().await.map_err(broken)?.len(),
             member,
         })
@@ -105,9 +105,10 @@ impl Standing {
     pub(super) fn tell(&self) {
         let Member { group, partition } = &self.member;
         print(format!(
-            "group={group} partition={partition} checkpoint={} lag_events={} parked={}",
+            "group={group} partition={partition} checkpoint={} lag_events={} lag_seconds={} parked={}",
             self.checkpoint,
-            self.lag.shown(),
+            self.lag.events,
+            self.lag.age.as_secs(),
             self.parked
         ));
     }
@@ -117,7 +118,8 @@ impl Standing {
             w.name("group").string(&self.member.group);
             w.name("partition").number(self.member.partition);
             w.name("checkpoint").string(&self.checkpoint.to_string());
-            self.lag.write(w);
+            w.name("lag_events").number(self.lag.events);
+            w.name("lag_seconds").number(self.lag.age.as_secs());
             w.name("parked").number(self.parked);
         });
     }
