@@ -76,6 +76,8 @@ pub(super) const ROLES: &str = "feed-";
 
 /// A killed process is followed by the next after a pause of at most so many milliseconds at least.
 const PAUSE_MS_MAX: u64 = 200;
+/// How often it looks what was written meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Nothing is appended for so long only if nothing goes on any more.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
@@ -122,7 +124,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         let db = Db::connect(ConnectOptions::local(url)).await?;
         setting::make_tables(&db).await
     })?;
-    let kills = play(plan, &files, server, &mut progress)?;
+    let kills = runtime()?.block_on(play(plan, &files, server, &mut progress))?;
     let lived = started.elapsed();
     out::note(&format!(
         "{}: all is written; the rest in quiet",
@@ -141,7 +143,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
 }
 
 /// Lets all processes work, and kills them, until all is written.
-fn play(
+async fn play(
     plan: Plan,
     files: &Files,
     server: Served,
@@ -177,7 +179,7 @@ fn play(
             )));
         }
         progress.tick(|| format!("acked={acked} of={} kills={kills}", plan.events));
-        std::thread::sleep(Duration::from_millis(10));
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
