@@ -13,7 +13,7 @@ Usage: cargo xtask bench NAME [flags]
 
 Benchmarks:
   engine   the embedded engine against the raw key-value store and against dynoxide-rs
-  events   appends to streams against the same updates made by hand, long streams against short ones
+  events   appends to streams against the same made by hand, long streams against short ones, the tail of the feed
   models   transactions of models against the same requests made by hand
   wire     the server of DynamoDB's protocol against dynoxide-rs serving it
 

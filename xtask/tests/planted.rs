@@ -124,6 +124,19 @@ fn hostile_finds_what_is_planted() {
 }
 
 #[test]
+fn feed_finds_what_is_planted() {
+    check(
+        "feed --seed 1 --events 1500 --kills 8 --streams 200",
+        &[
+            "early-checkpoint",
+            "early-position",
+            "split-view",
+            "dropped-condition",
+        ],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -158,6 +171,7 @@ fn every_check_explains_itself() {
         "infrastructure",
         "clients",
         "hostile",
+        "feed",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

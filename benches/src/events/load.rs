@@ -16,38 +16,50 @@ use crate::measure::{Rate, median, ratio, repeat, shown};
 
 const LONG_EVENTS: usize = 10_000;
 const SHORT_EVENTS: usize = 10;
+/// Of 257 bytes each as calving counts them: with one more, they would be beyond 32 KiB.
+const FULL_TIP_EVENTS: usize = 127;
 
 /// A case, with the most times as long as the short stream that the long one may take.
 pub(super) struct Case {
     pub(super) name: &'static str,
     /// How many events the Tip of the long stream holds in the end.
     tip_events: usize,
+    /// How many events the short stream has, all of them in its Tip.
+    short_events: usize,
     ceiling_times: Option<f64>,
 }
 
-pub(super) const CASES: [Case; 2] = [
+pub(super) const CASES: [Case; 3] = [
     Case {
         name: "load_snapshot",
         tip_events: SHORT_EVENTS,
+        short_events: SHORT_EVENTS,
+        ceiling_times: Some(1.25),
+    },
+    Case {
+        name: "load_snapshot_even",
+        tip_events: FULL_TIP_EVENTS,
+        short_events: FULL_TIP_EVENTS,
         ceiling_times: Some(1.25),
     },
     Case {
         name: "load_snapshot_full",
-        // Of 257 bytes each as calving counts them: with one more, it would be beyond 32 KiB.
-        tip_events: 127,
+        tip_events: FULL_TIP_EVENTS,
+        short_events: SHORT_EVENTS,
         ceiling_times: None,
     },
 ];
 
 impl Case {
     pub(super) fn run(&self, stage: &Stage, plan: &Plan) -> Fallible<bool> {
-        let id = |length: &str| format!("{length}.{}", self.tip_events);
-        let (long, short) = (id("long"), id("short"));
+        let id = |length: &str| format!("{length}.{}", self.name);
+        let (long, short) = (id("long").replace('_', "-"), id("short").replace('_', "-"));
+        let short_events = self.short_events;
         stage.wait(fill(&stage.db, &long, LONG_EVENTS, self.tip_events))?;
-        stage.wait(fill(&stage.db, &short, SHORT_EVENTS, SHORT_EVENTS))?;
+        stage.wait(fill(&stage.db, &short, short_events, short_events))?;
         let requests = [
             stage.wait(requests(stage, &long, LONG_EVENTS))?,
-            stage.wait(requests(stage, &short, SHORT_EVENTS))?,
+            stage.wait(requests(stage, &short, short_events))?,
         ];
         let events = stage.db.events();
         let round = || -> Fallible<[f64; 2]> {
@@ -68,7 +80,7 @@ impl Case {
         let ok = is_fast && requests == [1, 1];
         let [long_requests, short_requests] = requests;
         println!(
-            "bench=events case={} long_events={LONG_EVENTS} short_events={SHORT_EVENTS} \
+            "bench=events case={} long_events={LONG_EVENTS} short_events={short_events} \
              tip_events={} long_requests={long_requests} short_requests={short_requests} \
              long_per_s={:.0} short_per_s={:.0} times={times:.2} ceiling_times={} ok={ok}",
             self.name,

@@ -1,15 +1,18 @@
-//! Appends to streams beside the same updates made by hand, and loads of a long stream beside a short one.
+//! Appends to streams beside the same updates made by hand, loads of a long stream beside a short one, appends to one
+//! stream with and without coalescing, and how far a reader at the tail of the feed is behind.
 //!
 //! Both sides work on the same engine and the same table, each on items of its own, in alternating rounds:
 //! what differs is what a stream does for its user. No two tasks touch the same stream, so that nothing is
 //! measured but the way there and back.
 
 mod append;
+mod coalesce;
 mod data;
 mod hand;
 mod load;
 mod plan;
 mod streams;
+mod tail;
 
 use std::fmt;
 use std::path::Path;
@@ -32,7 +35,8 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
         let plan = Plan::take(flags)?;
         let appends = append::CASES.iter().map(|case| case.name);
         let loads = load::CASES.iter().map(|case| case.name);
-        plan.check_cases(appends.chain(loads))?;
+        let others = [coalesce::NAME, tail::NAME];
+        plan.check_cases(appends.chain(loads).chain(others))?;
         Ok(Box::new(move || run(&plan)))
     },
 };
@@ -59,6 +63,12 @@ fn run(plan: &Plan) -> Fallible<bool> {
     }
     for case in load::CASES.iter().filter(|case| plan.wants(case.name)) {
         ok &= case.run(&stage, plan)?;
+    }
+    if plan.wants(coalesce::NAME) {
+        ok &= coalesce::run(&stage, plan)?;
+    }
+    if plan.wants(tail::NAME) {
+        ok &= tail::run(&stage, plan)?;
     }
     Ok(ok)
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::args::Args;
 
 pub(super) const HELP: &str = "\
-Appends to streams beside the same updates made by hand, and long streams beside short ones.
+Appends to streams beside the same updates made by hand, long streams beside short ones, one stream with
+and without coalescing, and the delay of a reader at the tail of the feed.
 
 Usage: cargo xtask bench events [--quick] [--only NAME] [--rounds N] [--round-ms N]
 
@@ -20,7 +21,10 @@ Cases
   append_16            16 tasks do
   append_64            64 tasks do
   load_snapshot        load a stream of 10,000 events with a snapshot, beside one of 10 events
-  load_snapshot_full   the same where the Tip of the long stream is as full as it may be (32 KiB)
+  load_snapshot_even   the same where the Tips of both are as full as they may be (32 KiB)
+  load_snapshot_full   the same where that of the long stream alone is
+  coalesced            64 tasks append to one stream, together what comes at the same time
+  tail                 5,000 events a second, an indexer, and a reader with data at the tail
 
 All on a directory, every write synced before it is answered. Events have some 200 bytes. An append is
 one event through a decider whose state is kept in memory, so that it is one request. By hand it is one
@@ -28,11 +32,19 @@ UpdateItem too, `SET e = list_append(e, :event), n = :next` if `n = :version`, o
 folded or encoded there. Both begin a new stream, or item, after 20 events.
 
 The Tips of both streams of load_snapshot hold 10 events, so that only the lengths differ; that of
-load_snapshot_full holds 127, which must be read too. A load that takes more than one request fails.
+load_snapshot_full holds 127, which must be read too, and so do both of load_snapshot_even. A load that
+takes more than one request fails.
+
+Of coalesced, the 64 tasks share an Appender, beside 64 tasks that append each for itself whatever the version
+is, and (`alone_per_s`) beside one task. Of tail, all is in one process: 50 tasks append 5 events at a time to
+400 streams, an indexer and a subscription look every 20 ms (`poll_ms`; by default they look each second). The
+delay is from the answer to the append to the event with its body at the reader, for as long as all rounds
+take together.
 
 Each case is one line of key=value. Of appends, `times` is the ratio of the throughputs, measured in
 alternating rounds (the median over the rounds), and `floor_times` the least that it may be. Of loads,
-`times` tells how many times as long the long stream takes, and `ceiling_times` the most that it may be.
+`times` tells how many times as long the long stream takes, and `ceiling_times` the most that it may be. Of
+coalesced it is the ratio to the tasks that append each for itself. Of tail, `max_ms` is the longest delay.
 The program exits with 1 when one is missed, with 2 on a wrong argument.";
 
 /// What to run.

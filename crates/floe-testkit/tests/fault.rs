@@ -13,6 +13,8 @@ mod batches;
 mod fixture;
 #[path = "fault/histories.rs"]
 mod histories;
+#[path = "fault/records.rs"]
+mod records;
 #[path = "fault/refusals.rs"]
 mod refusals;
 #[path = "fault/replay.rs"]

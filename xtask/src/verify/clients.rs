@@ -16,7 +16,7 @@ mod drive;
 mod install;
 mod program;
 mod proxy;
-mod server;
+pub(super) mod server;
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -57,10 +57,16 @@ pub(super) enum Bug {
     WrongChecksum,
     /// The server has no limits and no deadlines.
     NoLimits,
+    /// A consumer stores its checkpoint before the events are handled.
+    EarlyCheckpoint,
+    /// An indexer stores how far it has read before the epochs are written.
+    EarlyPosition,
+    /// A view stores its checkpoint apart from what it writes.
+    SplitView,
 }
 
 impl Bug {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 18] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -76,6 +82,9 @@ impl Bug {
         Self::ForgetfulServer,
         Self::WrongChecksum,
         Self::NoLimits,
+        Self::EarlyCheckpoint,
+        Self::EarlyPosition,
+        Self::SplitView,
     ];
 
     /// The name on the command line.
@@ -96,6 +105,9 @@ impl Bug {
             Self::ForgetfulServer => "forgetful-server",
             Self::WrongChecksum => "wrong-checksum",
             Self::NoLimits => "no-limits",
+            Self::EarlyCheckpoint => "early-checkpoint",
+            Self::EarlyPosition => "early-position",
+            Self::SplitView => "split-view",
         }
     }
 
@@ -117,6 +129,9 @@ impl Bug {
             Self::ForgetfulServer => "a server that is killed keeps nothing",
             Self::WrongChecksum => "the checksums of answers are wrong",
             Self::NoLimits => "the server has no limits and no deadlines",
+            Self::EarlyCheckpoint => "a consumer stores its checkpoint before events are handled",
+            Self::EarlyPosition => "an indexer stores its position before epochs are written",
+            Self::SplitView => "a view stores its checkpoint apart from what it writes",
         }
     }
 }

@@ -118,6 +118,16 @@ impl Faults {
         self.rate(FaultKind::ShardSplit, rate)
     }
 
+    /// Goes back in a shard when it is read: records that were handed out come once more, in their order.
+    pub fn repeated_records(self, rate: f64) -> Self {
+        self.rate(FaultKind::RepeatedRecords, rate)
+    }
+
+    /// Hands out a few records of a page at most, or none: the others come with later pages.
+    pub fn late_records(self, rate: f64) -> Self {
+        self.rate(FaultKind::LateRecords, rate)
+    }
+
     /// The operation of this number meets this fault, and no other that is not named for it in the same
     /// way, whatever the rates. How hard it strikes follows from the seed; so with the same seed and lags,
     /// the faults of a [log](super::FaultEngine::faults) repeat themselves. (How late a change comes into

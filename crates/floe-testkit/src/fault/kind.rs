@@ -22,6 +22,10 @@ pub enum FaultKind {
     StaleRead,
     /// A shard of a stream is closed and goes on in others.
     ShardSplit,
+    /// Records of a shard are handed out once more, from an earlier place on.
+    RepeatedRecords,
+    /// Records that are there come with a later page.
+    LateRecords,
 }
 
 impl FaultKind {
@@ -40,6 +44,7 @@ impl FaultKind {
             Self::IndexLag => matches!(operation, Query | Scan),
             Self::StaleRead => matches!(operation, GetItem | BatchGetItem | Query | Scan),
             Self::ShardSplit => matches!(operation, DescribeStream | GetRecords),
+            Self::RepeatedRecords | Self::LateRecords => matches!(operation, GetRecords),
         }
     }
 
@@ -54,6 +59,8 @@ impl FaultKind {
             Self::IndexLag => 6,
             Self::StaleRead => 7,
             Self::ShardSplit => 8,
+            Self::RepeatedRecords => 9,
+            Self::LateRecords => 10,
         }
     }
 }
@@ -69,6 +76,8 @@ impl fmt::Display for FaultKind {
             Self::IndexLag => "index lag",
             Self::StaleRead => "stale read",
             Self::ShardSplit => "shard split",
+            Self::RepeatedRecords => "repeated records",
+            Self::LateRecords => "late records",
         })
     }
 }

@@ -59,6 +59,11 @@
 //! and give it one child or two; two share the items between them by a hash of the key. Who reads
 //! parents before children gets each record once, and those of an item in their order.
 //!
+//! **Repeated and late records** ([`RepeatedRecords`](FaultKind::RepeatedRecords),
+//! [`LateRecords`](FaultKind::LateRecords)) never change the order of a shard. To repeat some is to go on from
+//! an earlier place that this iterator has passed: everything from there on comes once more. To be late is to
+//! come with a later page, which an empty page may precede.
+//!
 //! # What it takes
 //!
 //! To know the past, the wrapper reads each item before and after a write that passes through it, and
@@ -83,6 +88,7 @@ mod engine;
 mod faults;
 mod kind;
 mod past;
+mod records;
 mod refuse;
 mod shards;
 mod stale;

@@ -6,7 +6,7 @@
 //! divide its range between them, so every record is in exactly one shown shard, and all records of an
 //! item lie on one line of descent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::Item;
@@ -19,6 +19,9 @@ const OPEN_SHARDS_MAX: usize = 16;
 
 /// How many shards of one stream are shown; then none is split any more.
 const SHARDS_MAX: usize = 1000;
+
+/// How many of the pages of a shard are remembered that were handed out.
+const PAGES_MAX: usize = 16;
 
 /// The trees of all streams.
 #[derive(Default)]
@@ -38,6 +41,8 @@ pub(super) struct ShardTree {
     shown: Vec<ShownShard>,
     /// How many shards got a name of the wrapper's making.
     named: usize,
+    /// Of the last pages of each shard that were handed out, the first sequence number, ascending.
+    pages: HashMap<String, VecDeque<String>>,
 }
 
 /// A shard as the wrapper shows it.
@@ -90,6 +95,9 @@ impl ShardTree {
     pub(super) fn refresh(&mut self, shards: Vec<Shard>) {
         self.shown
             .retain(|shown| shards.iter().any(|s| s.id == shown.source.id));
+        let shown = &self.shown;
+        self.pages
+            .retain(|id, _| shown.iter().any(|shown| shown.id == *id));
         for shard in shards {
             let mut known = false;
             for shown in self.shown.iter_mut().filter(|s| s.source.id == shard.id) {
@@ -168,6 +176,26 @@ impl ShardTree {
         {
             shard.handed_out = Some(sequence.to_owned());
         }
+    }
+
+    /// Remembers where a page began that was handed out.
+    pub(super) fn remember_page(&mut self, id: &str, first: &str) {
+        let pages = self.pages.entry(id.to_owned()).or_default();
+        if pages.back().is_none_or(|last| last.as_str() < first) {
+            pages.push_back(first.to_owned());
+        }
+        if pages.len() > PAGES_MAX {
+            pages.pop_front();
+        }
+    }
+
+    /// Where pages began that who has read so far was handed out.
+    pub(super) fn pages_up_to(&self, id: &str, read_up_to: &str) -> Vec<String> {
+        let pages = self.pages.get(id).into_iter().flatten();
+        pages
+            .filter(|first| first.as_str() <= read_up_to)
+            .cloned()
+            .collect()
     }
 
     /// Closes an open shard with the record at the engine's tip, or the last that was handed out if that

@@ -10,6 +10,7 @@ use floe_store::{Error, Result};
 use super::FaultEngine;
 use super::control::Attempt;
 use super::kind::FaultKind;
+use super::records::hold_back;
 use super::shards::ShownShard;
 
 /// What an iterator of the wrapper's begins with.
@@ -20,12 +21,12 @@ const SEPARATOR: &str = "~";
 
 /// A position in a shown shard, in the text that stands for it: which shard, up to which sequence number
 /// its source has been read, and the engine's own iterator over the source.
-struct Position {
-    stream_arn: String,
-    shard_id: String,
+pub(super) struct Position {
+    pub(super) stream_arn: String,
+    pub(super) shard_id: String,
     /// Empty before the first record.
-    read_up_to: String,
-    inner: String,
+    pub(super) read_up_to: String,
+    pub(super) inner: String,
 }
 
 impl Position {
@@ -134,9 +135,16 @@ impl FaultEngine {
         let Some(mut position) = Position::parse(&input.iterator) else {
             return self.inner.get_records(input).await;
         };
+        self.go_back(attempt, &mut position).await?;
+        let Some(limit) = hold_back(attempt, input.limit) else {
+            return Ok(GetRecordsOutput {
+                next_iterator: Some(position.text()),
+                ..GetRecordsOutput::default()
+            });
+        };
         let inner = GetRecords {
             iterator: position.inner.clone(),
-            limit: input.limit,
+            limit,
         };
         let mut output = self.inner.get_records(inner).await?;
         let was_empty = output.records.is_empty();
@@ -150,6 +158,9 @@ impl FaultEngine {
                 .retain(|record| shard.holds(&record.sequence, &record.keys));
             if let Some(last) = output.records.last() {
                 tree.hand_out(&shard.id, &last.sequence);
+            }
+            if let Some(first) = output.records.first() {
+                tree.remember_page(&shard.id, &first.sequence);
             }
             Some(shard)
         });
@@ -213,7 +224,7 @@ impl FaultEngine {
         }
     }
 
-    fn shown_shard(&self, stream_arn: &str, id: &str) -> Option<ShownShard> {
+    pub(super) fn shown_shard(&self, stream_arn: &str, id: &str) -> Option<ShownShard> {
         self.shards.with(stream_arn, |tree| tree.get(id).cloned())
     }
 
@@ -296,7 +307,7 @@ impl FaultEngine {
         Ok((sequence, iterator))
     }
 
-    async fn inner_iterator(
+    pub(super) async fn inner_iterator(
         &self,
         stream_arn: &str,
         shard: &ShownShard,

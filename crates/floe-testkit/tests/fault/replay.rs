@@ -17,6 +17,8 @@ fn all_faults(seed: u64) -> Faults {
         .index_lag(0.5, Lag::Operations(10))
         .stale_reads(0.5, Lag::Operations(10))
         .shard_splits(0.2)
+        .repeated_records(0.2)
+        .late_records(0.2)
 }
 
 /// What one client was answered, as text.

@@ -92,14 +92,14 @@ impl<'a> Server<'a> {
 
 /// A process that serves. It does not outlive this.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(in crate::verify) struct Running {
     process: Child,
     address: String,
 }
 
 impl Running {
     /// Starts a process and waits until it says where it listens.
-    pub(super) fn start(mut command: Command) -> Result<Self, Failure> {
+    pub(in crate::verify) fn start(mut command: Command) -> Result<Self, Failure> {
         let process = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -117,7 +117,7 @@ impl Running {
     }
 
     /// Host and port.
-    pub(super) fn address(&self) -> &str {
+    pub(in crate::verify) fn address(&self) -> &str {
         &self.address
     }
 
