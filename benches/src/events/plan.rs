@@ -37,7 +37,7 @@ takes more than one request fails.
 
 Of coalesced, the 64 tasks share an Appender, beside 64 tasks that append each for itself whatever the version
 is, and (`alone_per_s`) beside one task. Of tail, all is in one process: 50 tasks append 5 events at a time to
-400 streams, an indexer and a subscription look every 20 ms (`poll_ms`; by default they look each second). The
+400 streams, an indexer and a subscription look as often as they do by default (`poll_ms`). The
 delay is from the answer to the append to the event with its body at the reader, for as long as all rounds
 take together.
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use floe::events::feed::limits::POLL;
 use floe::events::feed::{IndexerOptions, Subscription};
 use floe::events::{EventData, EventStore, EventStoreOptions, Expected, StreamName};
 use tokio::time::MissedTickBehavior;
@@ -22,9 +23,6 @@ const STREAMS: u64 = 400;
 const TASKS: u64 = 50;
 /// How many events an append has. Each append writes the whole Tip once more, and the reader reads it.
 const APPEND_EVENTS: u64 = 5;
-/// How long the indexer and the reader wait where there is nothing new. By default it is a second, for the sake of what
-/// DynamoDB charges.
-const POLL: Duration = Duration::from_millis(20);
 /// An event that comes later than this after its append is too late.
 const CEILING_MAX: Duration = Duration::from_secs(1);
 /// The least of the rate that must have been written.
@@ -89,7 +87,7 @@ async fn play(stage: &Stage, length: Duration) -> Sent<Tail> {
     store.ensure_feed().await?;
     let over = Arc::new(AtomicBool::new(false));
     let indexing = tokio::spawn(index(store.clone(), Arc::clone(&over)));
-    let reader = store.feed().poll(POLL).from_start();
+    let reader = store.feed().from_start();
     let events = EVENTS_PER_SECOND * u64::try_from(length.as_millis())? / 1_000;
     let appends = events / TASKS / APPEND_EVENTS;
     let reading = tokio::spawn(read(reader, appends * TASKS * APPEND_EVENTS));
@@ -151,7 +149,7 @@ async fn write(store: EventStore, task: u64, appends: u64) -> Sent<Vec<(u64, Ins
 }
 
 async fn index(store: EventStore, over: Arc<AtomicBool>) -> Sent<()> {
-    let mut indexer = store.indexer(IndexerOptions::new().poll(POLL))?;
+    let mut indexer = store.indexer(IndexerOptions::new())?;
     let stop = async {
         while !over.load(Ordering::Relaxed) {
             tokio::time::sleep(POLL).await;

@@ -195,7 +195,7 @@ async fn settle(db: &Db, files: &Files, plan: Plan) -> Result<(), Failure> {
     }
     let mut partitions = JoinSet::new();
     for partition in PARTITIONS.all() {
-        let deliveries = Deliveries::new(files, partition)?;
+        let deliveries = Deliveries::new(files, [partition])?;
         let group = setting::consumer(&store, GROUP, partition);
         let view = setting::consumer(&store, VIEW, partition);
         partitions.spawn(async move {

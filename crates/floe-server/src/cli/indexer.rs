@@ -59,7 +59,7 @@ pub(super) struct IndexerCommand {
     batch_max: u32,
 
     /// How long to wait where there is nothing new: 500ms, 1s, 2m
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     poll: Duration,
 
     /// Go on where changes are gone that were not read; their events come later into the feed, or not at all

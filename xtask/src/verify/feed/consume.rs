@@ -1,10 +1,13 @@
 //! Consumers: members of a group that is told events at least once, and views that must be exact.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::future::pending;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use floe::events::feed::{Consumer, Delivery, Handled, Partition};
+use floe::events::feed::{Consumer, Delivery, Handled, Notice, Parked, Partition};
 use floe::events::{EventStore, Recorded, StreamName};
 use floe_testkit::fault::Faults;
 use tokio::task::JoinSet;
@@ -12,7 +15,9 @@ use tokio::task::JoinSet;
 use super::careless;
 use super::entry::{number_of, tally, view_key};
 use super::journal::{Journal, Run};
-use super::setting::{self, Files, GROUP, Orders, PARTITIONS, POLL, VIEW, consumer, note, passes};
+use super::setting::{
+    self, EVENTS_MAX, Files, GROUP, Orders, PARTITIONS, POLL, VIEW, consumer, note, passes,
+};
 use crate::Failure;
 use crate::args::Args;
 use crate::verify::planted::Bug;
@@ -22,58 +27,87 @@ pub(crate) const GROUP_ROLE: &str = "feed-group";
 /// The role of a view.
 pub(crate) const VIEW_ROLE: &str = "feed-view";
 
-/// How many members the group has. Each has partitions of its own: one may run for a group and a partition at a time.
-pub(super) const MEMBERS: u64 = 2;
+/// How many workers the group has. They share the partitions by leases.
+pub(super) const MEMBERS: u64 = 3;
 /// How many processes keep the view, and compete for all partitions.
 pub(super) const VIEWS: u64 = 2;
 
 /// Every so many calls, a member handles the first of several events only.
 const PARTIAL_EVERY: u64 = 13;
 
+/// How long it takes until what a killed member held is given to others.
+const LEASE: Duration = Duration::from_secs(1);
+
 /// Runs the role of a member.
 pub(crate) fn run_member(args: Args) -> Result<ExitCode, Failure> {
-    let is_own = |orders: &Orders, partition: Partition| {
-        u64::from(partition.number()) % MEMBERS == orders.number
-    };
-    run(args, is_own, |orders, store, partition| async move {
-        let deliveries = Deliveries::new(&orders.files, partition)?;
-        let consumer = consumer(&store, GROUP, partition);
-        loop {
-            let told = match orders.planted {
-                Some(Bug::EarlyCheckpoint) => {
-                    careless::deliver(&store, partition, &deliveries).await
-                }
-                _ => deliver(&consumer, &deliveries).await,
-            };
-            rest("member", &orders.files, told).await?;
+    run(args, async |orders, store| match orders.planted {
+        Some(Bug::EarlyCheckpoint) => {
+            let is_own =
+                |partition: &Partition| u64::from(partition.number()) % MEMBERS == orders.number;
+            let own = PARTITIONS.all().filter(is_own);
+            on_each(
+                &orders,
+                &store,
+                own,
+                |orders, store, partition| async move {
+                    let deliveries = Deliveries::new(&orders.files, [partition])?;
+                    loop {
+                        let told = careless::deliver(&store, partition, &deliveries).await;
+                        rest("member", &orders.files, told).await?;
+                    }
+                },
+            )
+            .await
         }
+        _ => work(&orders, &store).await,
     })
+}
+
+/// Works for the group on the partitions that it gets a lease on.
+async fn work(orders: &Orders, store: &EventStore) -> Result<(), Failure> {
+    let deliveries = &Deliveries::new(&orders.files, PARTITIONS.all())?;
+    let files = orders.files.clone();
+    let group = store.consumers(GROUP).events_max(EVENTS_MAX).poll(POLL);
+    let group = group.lease(LEASE).on_notice(move |notice| {
+        if let Notice::Parked(_, parked) = notice {
+            drop(note_parked(&files, parked));
+        }
+    });
+    loop {
+        let handler =
+            |stream, events: Vec<Recorded>| async move { deliveries.take(&stream, &events) };
+        let told = group.run(pending(), handler).await.map(drop);
+        rest("member", &orders.files, told).await?;
+    }
 }
 
 /// Runs the role of a view.
 pub(crate) fn run_view(args: Args) -> Result<ExitCode, Failure> {
-    let is_own = |_: &Orders, _| true;
-    run(args, is_own, |orders, store, partition| async move {
-        let consumer = consumer(&store, VIEW, partition);
-        loop {
-            let told = match orders.planted {
-                Some(Bug::SplitView) => careless::fold(&store, partition).await,
-                _ => consumer.run_exactly_once(fold).await.map(drop),
-            };
-            rest("view", &orders.files, told).await?;
-        }
+    run(args, async |orders, store| {
+        on_each(
+            &orders,
+            &store,
+            PARTITIONS.all(),
+            |orders, store, partition| async move {
+                let consumer = consumer(&store, VIEW, partition);
+                loop {
+                    let told = match orders.planted {
+                        Some(Bug::SplitView) => careless::fold(&store, partition).await,
+                        _ => consumer.run_exactly_once(fold).await.map(drop),
+                    };
+                    rest("view", &orders.files, told).await?;
+                }
+            },
+        )
+        .await
     })
 }
 
-/// Follows all partitions of which this process has to.
-fn run<F>(
+/// Runs a process that consumes, with the store that the server serves.
+fn run(
     mut args: Args,
-    is_own: impl Fn(&Orders, Partition) -> bool,
-    follow: impl Fn(Orders, EventStore, Partition) -> F,
-) -> Result<ExitCode, Failure>
-where
-    F: Future<Output = Result<(), Failure>> + Send + 'static,
-{
+    consume: impl AsyncFnOnce(Orders, EventStore) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
     let orders = Orders::take(&mut args)?;
     args.finish("cargo xtask child")?;
     setting::runtime()?.block_on(async {
@@ -81,16 +115,29 @@ where
             .throttle(0.005)
             .lost_after(0.005);
         let (db, _) = orders.connect(faults).await?;
-        let mut tasks = JoinSet::new();
-        let own = PARTITIONS.all().filter(|own| is_own(&orders, *own));
-        for partition in own {
-            tasks.spawn(follow(orders.clone(), setting::store(&db), partition));
-        }
-        while let Some(ended) = tasks.join_next().await {
-            ended.map_err(|error| Failure::broken(error.to_string()))??;
-        }
+        consume(orders, setting::store(&db)).await?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Follows each of these partitions in a task of its own.
+async fn on_each<F>(
+    orders: &Orders,
+    store: &EventStore,
+    partitions: impl Iterator<Item = Partition>,
+    follow: impl Fn(Orders, EventStore, Partition) -> F,
+) -> Result<(), Failure>
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for partition in partitions {
+        tasks.spawn(follow(orders.clone(), store.clone(), partition));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(|error| Failure::broken(error.to_string()))??;
+    }
+    Ok(())
 }
 
 /// Waits before the next look, and takes note of what must not be.
@@ -108,10 +155,17 @@ pub(super) async fn deliver(consumer: &Consumer, deliveries: &Deliveries) -> flo
     let consumed = consumer
         .run_until_caught_up(|stream, events| async move { deliveries.take(&stream, &events) });
     for parked in consumed.await?.parked {
-        let what = format!("parked: {} {}", parked.stream, parked.reason);
-        drop(note(&deliveries.files, &what));
+        drop(note_parked(&deliveries.files, &parked));
     }
     Ok(())
+}
+
+/// No handler fails, so nothing is to be parked.
+fn note_parked(files: &Files, parked: &Parked) -> Result<(), Failure> {
+    note(
+        files,
+        &format!("parked: {} {}", parked.stream, parked.reason),
+    )
 }
 
 /// What the view does with events, in the transaction that also stores how far it is.
@@ -128,17 +182,24 @@ pub(super) fn numbers(stream: &StreamName, events: &[Recorded]) -> Vec<u64> {
     numbers.map(Result::unwrap_or_default).collect()
 }
 
-/// What the group is told of a partition.
+/// What the group is told of some partitions.
 pub(super) struct Deliveries {
     files: Files,
-    journal: Journal,
+    journals: BTreeMap<Partition, Journal>,
     calls: AtomicU64,
 }
 
 impl Deliveries {
-    pub(super) fn new(files: &Files, partition: Partition) -> Result<Self, Failure> {
+    pub(super) fn new(
+        files: &Files,
+        partitions: impl IntoIterator<Item = Partition>,
+    ) -> Result<Self, Failure> {
+        let mut journals = BTreeMap::new();
+        for partition in partitions {
+            journals.insert(partition, Journal::open(&files.delivered(partition))?);
+        }
         Ok(Self {
-            journal: Journal::open(&files.delivered(partition))?,
+            journals,
             files: files.clone(),
             calls: AtomicU64::new(0),
         })
@@ -161,7 +222,11 @@ impl Deliveries {
             start: events.first().map_or(0, |first| first.index),
             numbers: numbers(stream, events),
         };
-        self.journal.tell(run).map_err(Untold)?;
+        let journal = self.journals.get(&PARTITIONS.of(stream));
+        let journal = journal.ok_or_else(|| std::io::Error::other("no partition of this one"));
+        journal
+            .and_then(|journal| journal.tell(run))
+            .map_err(Untold)?;
         Ok(handled)
     }
 }

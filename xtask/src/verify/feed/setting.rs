@@ -134,8 +134,11 @@ pub(super) fn epoch_limits() -> EpochLimits {
     limits
 }
 
+/// How many events a handler is given at once.
+pub(super) const EVENTS_MAX: usize = 20;
+
 pub(super) fn consumer(store: &EventStore, group: &str, partition: Partition) -> Consumer {
-    Consumer::new(store.clone(), group, partition).events_max(20)
+    Consumer::new(store.clone(), group, partition).events_max(EVENTS_MAX)
 }
 
 /// Whether events of a stream are pruned once they are delivered.

@@ -1,8 +1,7 @@
 //! `floe feed read`: prints what the feed tells, as lines of JSON.
 
-use std::time::Duration;
-
 use clap::Args;
+use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Filter, Partition, Reader, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
 
@@ -24,9 +23,6 @@ meta_base64.
 
 The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
 reading can be continued from the last line.";
-
-/// How long to wait at the tail.
-const POLL: Duration = Duration::from_secs(1);
 
 /// Print what the feed tells, as lines of JSON
 #[derive(Debug, Args)]

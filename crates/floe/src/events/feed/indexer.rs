@@ -45,7 +45,7 @@ use self::position::{IndexerPosition, Positions};
 use self::progress::Watch;
 pub use self::progress::{Progress, Stepped};
 use self::shards::{Round, Shards};
-use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits};
+use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
 use super::partition::Partitions;
 use super::side_by_side;
 use crate::error::{Error, ErrorKind, Result};
@@ -72,7 +72,7 @@ impl Default for IndexerOptions {
             partitions: Partitions::ONE,
             limits: EpochLimits::default(),
             batch_max: 1_000,
-            poll: Duration::from_secs(1),
+            poll: POLL,
             clock_skew_max: CLOCK_SKEW_MAX,
             accepts_trimmed: false,
         }
@@ -80,7 +80,7 @@ impl Default for IndexerOptions {
 }
 
 impl IndexerOptions {
-    /// One partition, batches of 1,000 records, a look each second.
+    /// One partition, batches of 1,000 records, four looks a second.
     pub fn new() -> Self {
         Self::default()
     }

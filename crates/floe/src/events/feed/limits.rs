@@ -71,6 +71,10 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How often in a row an indexer must find nothing before it has caught up: DynamoDB gives empty pages before the end.
 pub(crate) const EMPTY_ROUNDS: u32 = 3;
 
+/// How long is waited where there is nothing new, unless something else is said. An indexer and a reader together come
+/// within a second of a writer then, and a shard of DynamoDB bears five looks a second.
+pub const POLL: Duration = Duration::from_millis(250);
+
 /// When an epoch is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

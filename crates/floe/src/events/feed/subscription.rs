@@ -32,7 +32,7 @@ use std::time::Duration;
 use floe_store::{BoxFuture, Timestamp};
 
 use super::checkpoint::Checkpoint;
-use super::limits::STREAMS_AT_ONCE;
+use super::limits::{POLL, STREAMS_AT_ONCE};
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{FeedBatch, Filter, Lag, Reader};
@@ -48,7 +48,7 @@ impl EventStore {
             partition: Partition::FIRST,
             filter: Filter::default(),
             at_once_max: STREAMS_AT_ONCE,
-            poll: Duration::from_secs(1),
+            poll: POLL,
         }
     }
 }
@@ -83,7 +83,7 @@ impl Feed {
         self
     }
 
-    /// How long it waits at the tail before it looks again.
+    /// How long it waits at the tail before it looks again; 250 ms if nothing is said.
     pub const fn poll(mut self, pause: Duration) -> Self {
         self.poll = pause;
         self

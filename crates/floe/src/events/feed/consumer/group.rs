@@ -112,7 +112,7 @@ impl ConsumerGroup {
         self
     }
 
-    /// How long a worker waits at the tail before it looks again; a second if nothing is said.
+    /// How long a worker waits at the tail before it looks again; 250 ms if nothing is said.
     #[must_use]
     pub const fn poll(mut self, pause: Duration) -> Self {
         self.options.poll = pause;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Parked;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::limits::{
-    BEATS_PER_LEASE, GRACE, HANDLED_AT_ONCE, LEASE, STREAMS_AT_ONCE, TRIES_MAX,
+    BEATS_PER_LEASE, GRACE, HANDLED_AT_ONCE, LEASE, POLL, STREAMS_AT_ONCE, TRIES_MAX,
 };
 use crate::events::feed::partition::Partition;
 use crate::events::feed::reader::Filter;
@@ -35,7 +35,7 @@ impl Default for Options {
             at_once_max: STREAMS_AT_ONCE,
             events_max: HANDLED_AT_ONCE,
             tries_max: TRIES_MAX,
-            poll: Duration::from_secs(1),
+            poll: POLL,
             lease: LEASE,
             grace: GRACE,
             on_notice: None,
