@@ -37,18 +37,26 @@ const BINARY_SET: u8 = 10;
 /// The length in the type byte that says that the length follows.
 const LENGTH_FOLLOWS: usize = 15;
 
+/// Of how many attributes an item remembers where they begin. Most items have fewer; what comes after them is found by
+/// going through the last of them.
+const PLACES_MAX: usize = 12;
+
 /// Bytes that are known to be an item, and its attributes once someone has asked for them.
 pub(super) struct Packed {
     bytes: Box<[u8]>,
+    /// Where the first attributes begin. Each takes at least a byte, so that 0 is none.
+    places: [u32; PLACES_MAX],
     attributes: OnceLock<Vec<(Name, Value)>>,
 }
 
 impl Packed {
     /// Goes through the bytes; `None` if [`pack`] never writes them.
     pub(super) fn check(bytes: &[u8]) -> Option<Self> {
-        Input(bytes).item::<Check>()?;
+        let mut places = [0; PLACES_MAX];
+        Input(bytes).check_item(&mut places)?;
         Some(Self {
             bytes: bytes.into(),
+            places,
             attributes: OnceLock::new(),
         })
     }
@@ -83,6 +91,20 @@ impl Packed {
         let mut input = Input(&self.bytes);
         let count = checked(input.count());
         checked(input.visit_attributes(count, visitor));
+    }
+
+    /// The attributes, to be taken from the front, and how many there are.
+    pub(super) fn attributes_input(&self) -> (Input<'_>, usize) {
+        let mut input = Input(&self.bytes);
+        let count = checked(input.count());
+        (input, count)
+    }
+
+    /// What begins with the attribute of this place, if it is remembered where that is.
+    #[inline]
+    pub(super) fn input_at(&self, place: usize) -> Option<Input<'_>> {
+        let start = self.places.get(place).filter(|start| **start > 0)?;
+        self.bytes.get(*start as usize..).map(Input)
     }
 
     fn unpack(&self) -> Option<Vec<(Name, Value)>> {
@@ -276,7 +298,8 @@ fn is_ascii(bytes: &[u8]) -> bool {
 }
 
 /// Packed bytes, read from the front. Every read gives `None` for what [`pack`] never writes.
-struct Input<'a>(&'a [u8]);
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
     #[inline]
@@ -331,6 +354,27 @@ impl<'a> Input<'a> {
             LENGTH_FOLLOWS => self.count().filter(|length| *length >= LENGTH_FOLLOWS),
             length => (length <= self.0.len()).then_some(length),
         }
+    }
+
+    /// Goes through an item, and tells where its first attributes begin.
+    fn check_item(mut self, places: &mut [u32; PLACES_MAX]) -> Option<()> {
+        let whole = self.0.len();
+        let count = self.count()?;
+        let mut places = places.iter_mut();
+        let mut before: Option<&[u8]> = None;
+        for _ in 0..count {
+            if let Some(place) = places.next() {
+                *place = u32::try_from(whole - self.0.len()).ok()?;
+            }
+            let name = self.prefixed()?;
+            if before.is_some_and(|before| !precedes(before, name)) {
+                return None;
+            }
+            before = Some(name);
+            Check::text(name)?;
+            self.value::<Check>(0)?;
+        }
+        self.0.is_empty().then_some(())
     }
 
     /// All attributes of an item, and nothing behind them.
@@ -531,5 +575,6 @@ impl<'a> Input<'a> {
     }
 }
 
+mod peek;
 #[cfg(test)]
 mod tests;
