@@ -97,6 +97,7 @@ pub mod options;
 pub mod prune;
 pub mod read;
 pub(crate) mod schema;
+mod send;
 pub mod store;
 pub mod stream;
 #[doc(hidden)]

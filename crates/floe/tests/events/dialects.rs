@@ -308,7 +308,7 @@ async fn a_damaged_item_is_told_by_its_stream_and_key() {
     );
     assert_eq!(
         complaints(|item| item.with("e", Value::L(vec![numbered(1), numbered(2)]))).await,
-        [format!("an event is a map, and its type is text: {place}")]
+        ["an event is a map, and its type is text: stream=Notes-a index=0"]
     );
     assert_eq!(
         complaints(|item| item.with("u", Value::L(vec![numbered(1)]))).await,
