@@ -321,6 +321,25 @@ mod tests {
     }
 
     #[test]
+    fn uses_are_remembered_no_longer_than_they_are_needed() {
+        let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
+        for round in 0..1000 {
+            for id in 0..10 {
+                cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
+                assert_eq!(version(&cache, id, 0), Some(1), "{round}");
+            }
+        }
+        assert!(cache.lock().uses.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
+        let forgotten = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 100_000);
+        for id in 0..10_000 {
+            forgotten.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
+        }
+        let state = forgotten.lock();
+        assert!(state.bytes <= 100_000 && state.entries.len() > 50);
+        assert!(state.uses.len() <= state.entries.len() * 2 + SWEEP_ENTRIES + 1);
+    }
+
+    #[test]
     fn streams_that_are_not_there_are_not_remembered() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         for id in 0..10 {
