@@ -94,6 +94,7 @@ pub mod limits;
 mod load;
 pub mod name;
 pub mod options;
+pub mod parts;
 pub mod prune;
 pub mod read;
 pub(crate) mod schema;

@@ -29,6 +29,10 @@ impl Default for TipLimits {
 /// its counters.
 pub(crate) const TIP_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
 
+/// What the events of one part may take, of those that are appended in parts: an item takes 400 KB with its key, its etag
+/// and its counters.
+pub(crate) const PART_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
+
 /// How many batches a request reads at most, while a stream is loaded.
 pub(crate) const PAGE_ITEMS: usize = 32;
 

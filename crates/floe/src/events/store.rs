@@ -217,7 +217,7 @@ impl EventStore {
         self.db.engine().now()
     }
 
-    fn stored(
+    pub(super) fn stored(
         &self,
         events: impl IntoIterator<Item = EventData>,
     ) -> Result<Vec<StoredEvent>> {
@@ -257,7 +257,7 @@ fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -
     Err(elsewhere(stream, wanted, actual))
 }
 
-fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
+pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
     Error::new(
         ErrorKind::VersionConflict,
         format!(
