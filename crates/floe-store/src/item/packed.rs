@@ -399,8 +399,26 @@ impl<'a> Input<'a> {
         Some(attributes)
     }
 
+    /// A value. What holds no others is read where it is called for, without a call for each.
+    #[inline(always)]
     fn value<B: Build>(&mut self, depth: usize) -> Option<B::Value> {
         let head = self.byte()?;
+        match head & 0x0f {
+            STRING => {
+                let length = self.length(head)?;
+                let text = B::text(self.bytes(length)?)?;
+                Some(B::scalar(|| Value::S(text.into())))
+            }
+            BINARY => {
+                let length = self.length(head)?;
+                let bytes = self.bytes(length)?;
+                Some(B::scalar(|| Value::B(bytes.to_vec())))
+            }
+            _ => self.other_value::<B>(head, depth),
+        }
+    }
+
+    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Value> {
         match head {
             NULL => return Some(B::scalar(|| Value::Null)),
             FALSE => return Some(B::scalar(|| Value::Bool(false))),
@@ -413,14 +431,6 @@ impl<'a> Input<'a> {
         }
         let length = self.length(head)?;
         match head & 0x0f {
-            STRING => {
-                let text = B::text(self.bytes(length)?)?;
-                Some(B::scalar(|| Value::S(text.into())))
-            }
-            BINARY => {
-                let bytes = self.bytes(length)?;
-                Some(B::scalar(|| Value::B(bytes.to_vec())))
-            }
             // A container is one level deeper than what it stands in, and its elements deeper again.
             MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => None,
             MAP => self.attributes::<B>(length, depth + 1).map(B::map),
