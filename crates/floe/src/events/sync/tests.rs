@@ -1,3 +1,5 @@
+//! What is known of a Tip after an append, beside what the append leaves.
+
 use floe_store::env::SeededRandom;
 use floe_store::size::item_size;
 use floe_store::{Item, Timestamp};
