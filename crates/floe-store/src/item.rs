@@ -8,6 +8,7 @@
 //! for its attributes. Much of what is read is only passed on, counted, or asked for one attribute.
 
 mod packed;
+mod peek;
 mod visit;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use crate::text::Name;
 use crate::value::Value;
 use packed::Packed;
 
+pub use peek::{Attributes, Elements, Peek};
 pub use visit::{Container, ItemVisitor, Scalar};
 
 /// A set of named values: a row of a table, a key, or the inside of a map value.

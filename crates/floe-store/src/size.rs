@@ -18,10 +18,10 @@ use crate::number::Number;
 use crate::value::Value;
 
 /// What a map or list costs besides what is in it.
-pub(crate) const CONTAINER_BYTES: usize = 3;
+pub const CONTAINER_BYTES: usize = 3;
 
 /// What each entry of a map or list costs besides its name and value.
-pub(crate) const ENTRY_BYTES: usize = 1;
+pub const ENTRY_BYTES: usize = 1;
 
 /// The size of an item: of all its attributes.
 ///

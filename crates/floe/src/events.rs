@@ -94,9 +94,11 @@ pub mod limits;
 mod load;
 pub mod name;
 pub mod options;
+pub mod parts;
 pub mod prune;
 pub mod read;
 pub(crate) mod schema;
+mod send;
 pub mod store;
 pub mod stream;
 #[doc(hidden)]

@@ -127,6 +127,7 @@
 //! | `aws-sso` | the same for profiles that sign in through IAM Identity Center |
 //! | `axum` | `floe::http`: a transaction for each request |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
+//! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
 
 #![forbid(unsafe_code)]
 

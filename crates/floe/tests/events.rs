@@ -24,11 +24,15 @@ mod conflicts;
 mod cost;
 #[path = "events/dialects.rs"]
 mod dialects;
+#[path = "events/large.rs"]
+mod large;
 #[path = "events/load.rs"]
 mod load;
 #[path = "events/lost_answers.rs"]
 mod lost_answers;
 #[path = "events/properties.rs"]
 mod properties;
+#[path = "events/properties_pruned.rs"]
+mod properties_pruned;
 #[path = "events/shapes.rs"]
 mod shapes;

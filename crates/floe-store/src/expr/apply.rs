@@ -47,7 +47,7 @@ impl Update {
         // In the order of paths every position past the end of a list appends: there are never more
         // elements appended before it than positions between the end and itself.
         writes.sort_unstable_by_key(|(path, _)| *path);
-        let mut after = item.clone();
+        let mut after = self.kept(item);
         let mut gone: Vec<&Path> = Vec::new();
         for (path, write) in writes {
             if write.apply(Place::find(path, &mut after)?)? == Outcome::Emptied {
@@ -72,6 +72,18 @@ impl Update {
     /// They are a projection: positions in lists are those of the given item.
     pub fn touched(&self, item: &Item) -> Item {
         project(self.paths(), item)
+    }
+
+    /// A copy of the item, without the attributes that are set as a whole: they may be large, and come anew.
+    fn kept(&self, item: &Item) -> Item {
+        let is_set = |name: &Name| {
+            let mut paths = self.set.iter().map(|(path, _)| path);
+            paths.any(|path| path.rest().is_empty() && path.root() == name)
+        };
+        let mut kept = Vec::with_capacity(item.len() + self.set.len());
+        let attributes = item.iter().filter(|(name, _)| !is_set(name));
+        kept.extend(attributes.map(|(name, value)| (name.clone(), value.clone())));
+        Item::from(kept)
     }
 
     /// What is to be written, with all operands computed and found to fit.
@@ -206,14 +218,8 @@ impl SetOperand {
                 None => otherwise.compute(item),
             },
             Self::ListAppend(first, second) => {
-                match (
-                    first.compute(item)?.into_owned(),
-                    second.compute(item)?.as_l(),
-                ) {
-                    (Value::L(mut list), Some(tail)) => {
-                        list.extend_from_slice(tail);
-                        Ok(Cow::Owned(Value::L(list)))
-                    }
+                match (first.compute(item)?.as_l(), second.compute(item)?.as_l()) {
+                    (Some(head), Some(tail)) => Ok(Cow::Owned(Value::L([head, tail].concat()))),
                     _ => Err(wrong_type()),
                 }
             }

@@ -37,18 +37,26 @@ const BINARY_SET: u8 = 10;
 /// The length in the type byte that says that the length follows.
 const LENGTH_FOLLOWS: usize = 15;
 
+/// Of how many attributes an item remembers where they begin. Most items have fewer; what comes after them is found by
+/// going through the last of them.
+const PLACES_MAX: usize = 12;
+
 /// Bytes that are known to be an item, and its attributes once someone has asked for them.
 pub(super) struct Packed {
     bytes: Box<[u8]>,
+    /// Where the first attributes begin. Each takes at least a byte, so that 0 is none.
+    places: [u32; PLACES_MAX],
     attributes: OnceLock<Vec<(Name, Value)>>,
 }
 
 impl Packed {
     /// Goes through the bytes; `None` if [`pack`] never writes them.
     pub(super) fn check(bytes: &[u8]) -> Option<Self> {
-        Input(bytes).item::<Check>()?;
+        let mut places = [0; PLACES_MAX];
+        Input(bytes).check_item(&mut places)?;
         Some(Self {
             bytes: bytes.into(),
+            places,
             attributes: OnceLock::new(),
         })
     }
@@ -83,6 +91,20 @@ impl Packed {
         let mut input = Input(&self.bytes);
         let count = checked(input.count());
         checked(input.visit_attributes(count, visitor));
+    }
+
+    /// The attributes, to be taken from the front, and how many there are.
+    pub(super) fn attributes_input(&self) -> (Input<'_>, usize) {
+        let mut input = Input(&self.bytes);
+        let count = checked(input.count());
+        (input, count)
+    }
+
+    /// What begins with the attribute of this place, if it is remembered where that is.
+    #[inline]
+    pub(super) fn input_at(&self, place: usize) -> Option<Input<'_>> {
+        let start = self.places.get(place).filter(|start| **start > 0)?;
+        self.bytes.get(*start as usize..).map(Input)
     }
 
     fn unpack(&self) -> Option<Vec<(Name, Value)>> {
@@ -276,7 +298,8 @@ fn is_ascii(bytes: &[u8]) -> bool {
 }
 
 /// Packed bytes, read from the front. Every read gives `None` for what [`pack`] never writes.
-struct Input<'a>(&'a [u8]);
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
     #[inline]
@@ -333,6 +356,27 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Goes through an item, and tells where its first attributes begin.
+    fn check_item(mut self, places: &mut [u32; PLACES_MAX]) -> Option<()> {
+        let whole = self.0.len();
+        let count = self.count()?;
+        let mut places = places.iter_mut();
+        let mut before: Option<&[u8]> = None;
+        for _ in 0..count {
+            if let Some(place) = places.next() {
+                *place = u32::try_from(whole - self.0.len()).ok()?;
+            }
+            let name = self.prefixed()?;
+            if before.is_some_and(|before| !precedes(before, name)) {
+                return None;
+            }
+            before = Some(name);
+            Check::text(name)?;
+            self.value::<Check>(0)?;
+        }
+        self.0.is_empty().then_some(())
+    }
+
     /// All attributes of an item, and nothing behind them.
     fn item<B: Build>(mut self) -> Option<Vec<B::Attribute>> {
         let count = self.count()?;
@@ -355,8 +399,26 @@ impl<'a> Input<'a> {
         Some(attributes)
     }
 
+    /// A value. What holds no others is read where it is called for, without a call for each.
+    #[inline(always)]
     fn value<B: Build>(&mut self, depth: usize) -> Option<B::Value> {
         let head = self.byte()?;
+        match head & 0x0f {
+            STRING => {
+                let length = self.length(head)?;
+                let text = B::text(self.bytes(length)?)?;
+                Some(B::scalar(|| Value::S(text.into())))
+            }
+            BINARY => {
+                let length = self.length(head)?;
+                let bytes = self.bytes(length)?;
+                Some(B::scalar(|| Value::B(bytes.to_vec())))
+            }
+            _ => self.other_value::<B>(head, depth),
+        }
+    }
+
+    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Value> {
         match head {
             NULL => return Some(B::scalar(|| Value::Null)),
             FALSE => return Some(B::scalar(|| Value::Bool(false))),
@@ -369,14 +431,6 @@ impl<'a> Input<'a> {
         }
         let length = self.length(head)?;
         match head & 0x0f {
-            STRING => {
-                let text = B::text(self.bytes(length)?)?;
-                Some(B::scalar(|| Value::S(text.into())))
-            }
-            BINARY => {
-                let bytes = self.bytes(length)?;
-                Some(B::scalar(|| Value::B(bytes.to_vec())))
-            }
             // A container is one level deeper than what it stands in, and its elements deeper again.
             MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => None,
             MAP => self.attributes::<B>(length, depth + 1).map(B::map),
@@ -531,5 +585,6 @@ impl<'a> Input<'a> {
     }
 }
 
+mod peek;
 #[cfg(test)]
 mod tests;

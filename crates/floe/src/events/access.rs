@@ -10,7 +10,9 @@
 //! | `Custom` | whatever is asked for | as far back as an origin is found |
 //!
 //! A strategy can be exchanged for another on streams that are there: what is not found in the Tip is looked for in the
-//! events, and written with the next append.
+//! events, and written with the next append. `RollingState` leaves the version as it is, so that who keeps a state of a
+//! strategy other than `RollingState` and `Custom` in memory does not notice its writes: exchange it for those while no
+//! states are kept.
 
 use super::decider::Decider;
 use super::sync::Guard;

@@ -11,12 +11,13 @@ use floe_store::expr::{Condition, Path};
 use floe_store::op::{GetItem, PutItem};
 use floe_store::{Number, Value};
 
-use super::limits::ANY_RESYNCS_MAX;
+use super::limits::ANY_ATTEMPTS_MAX;
 use super::load::{self, Batches};
 use super::name::StreamName;
 use super::options::EventStoreOptions;
-use super::prune::{Pruned, Sent, send};
-use super::schema::{Batch, NEXT, STREAM, key};
+use super::prune::Pruned;
+use super::schema::{Batch, Events, NEXT, STREAM, key};
+use super::send::Sent;
 use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -87,19 +88,11 @@ impl EventStore {
                 self.keep_copy(archive, &batch).await?;
             }
         }
-        let trimmed = tip.indexed().filter(|(index, _)| *index < before);
-        let events: Vec<_> = trimmed.map(|(_, event)| event.clone()).collect();
+        let events = tip.since(base)?.into_iter();
+        let trimmed = events.filter(|(index, _)| *index < before);
+        let events: Events = trimmed.map(|(_, event)| event.to_stored()).collect();
         if !events.is_empty() {
-            let batch = Batch {
-                stream: tip.stream.clone(),
-                index: base,
-                next: before,
-                events,
-                unfolds: Vec::new(),
-                appended: 0,
-                calved_bytes: 0,
-                etag: None,
-            };
+            let batch = Batch::calf(tip.stream.clone(), base, before, events);
             self.keep_copy(archive, &batch).await?;
         }
         Ok(before)
@@ -109,7 +102,7 @@ impl EventStore {
     async fn keep_copy(&self, archive: &str, batch: &Batch) -> Result<()> {
         let mut there: Option<Batch> = None;
         // Others may archive the same stream, and have more of it each time.
-        for _ in 0..=ANY_RESYNCS_MAX {
+        for _ in 0..ANY_ATTEMPTS_MAX {
             let condition = match &there {
                 None => Condition::attribute_not_exists(Path::attribute(STREAM)),
                 Some(there) => {
@@ -120,17 +113,17 @@ impl EventStore {
             let put = PutItem::new(archive, batch.clone().into_item())
                 .condition(condition)
                 .return_old_on_failure();
-            let Sent::Conflict { item, .. } = send(self, &batch.stream, put.into()).await? else {
+            let Sent::Conflict { item, .. } = self.send_pruning(&batch.stream, put.into()).await?
+            else {
                 return Ok(());
             };
             let item = match item {
                 Some(item) => Some(item),
                 None => self.archived(archive, batch).await?,
             };
-            there = item.as_ref().map(Batch::of_item).transpose()?;
+            there = item.map(Batch::of_item).transpose()?;
             if let Some(there) = &there {
-                let same = there.events.iter().zip(&batch.events).all(|(a, b)| a == b);
-                if !same {
+                if !is_same(there, batch)? {
                     return Err(differs(archive, batch));
                 }
                 if there.next >= batch.next {
@@ -138,7 +131,7 @@ impl EventStore {
                 }
             }
         }
-        Err(exhausted(&batch.stream, ANY_RESYNCS_MAX))
+        Err(exhausted(&batch.stream, ANY_ATTEMPTS_MAX))
     }
 
     async fn archived(&self, archive: &str, batch: &Batch) -> Result<Option<floe_store::Item>> {
@@ -148,6 +141,13 @@ impl EventStore {
         let output = output.map_err(|error| load::failed(error, archive))?;
         Ok(output.item)
     }
+}
+
+/// Whether two batches hold the same events, as far as both go.
+fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
+    let (ones, others) = (one.events.since(0)?, other.events.since(0)?);
+    let mut both = ones.iter().zip(&others);
+    Ok(both.all(|(a, b)| a.to_stored() == b.to_stored()))
 }
 
 fn differs(archive: &str, batch: &Batch) -> Error {

@@ -1,10 +1,10 @@
 //! States that are kept in memory, so that loading a stream again reads only what is new.
 //!
-//! What is kept is bounded in bytes: those that were used longest ago make room. While a stream is being loaded for one
+//! What is kept is bounded in bytes: those that were used longest ago make room, which a queue of all uses tells. While a stream is being loaded for one
 //! caller, others who want the same stream wait for it instead of loading it too.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct StateCache {
 #[derive(Debug, Default)]
 struct State {
     entries: HashMap<Key, Entry>,
+    /// What was used when, the oldest use first. The last use of an entry counts; those before it are passed over.
+    uses: VecDeque<(u64, Key)>,
     /// Counts what was done, to tell who was used last.
     clock: u64,
     bytes: usize,
@@ -71,9 +73,9 @@ struct Kept {
 }
 
 /// A state that was kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Cached<S> {
-    pub(crate) state: S,
+    pub(crate) state: Arc<S>,
     pub(crate) position: Position,
     /// When it was seen to be the present state.
     pub(crate) refreshed: Timestamp,
@@ -118,14 +120,15 @@ impl StateCache {
     }
 
     /// What is kept of a stream, unless it is too old.
-    pub(crate) fn get<D: 'static, S: Clone + Send + Sync + 'static>(
+    pub(crate) fn get<D: 'static, S: Send + Sync + 'static>(
         &self,
         stream: &StreamName,
         now: Timestamp,
     ) -> Option<Cached<S>> {
         let mut state = self.lock();
         let clock = state.tick();
-        let entry = state.entries.get_mut(&key::<D>(stream))?;
+        let key = key::<D>(stream);
+        let entry = state.entries.get_mut(&key)?;
         let kept = entry.kept.as_mut()?;
         let is_over = match self.caching {
             Caching::Sliding(window) => now.since(kept.used) > window,
@@ -138,26 +141,28 @@ impl StateCache {
         }
         kept.used = now;
         let cached = Cached {
-            state: kept.state.downcast_ref::<S>()?.clone(),
+            state: kept.state.clone().downcast::<S>().ok()?,
             position: kept.position.clone(),
             refreshed: kept.refreshed,
             number: kept.number,
         };
         entry.used = clock;
+        state.note_use(key, clock);
         Some(cached)
     }
 
     /// Keeps a state, unless a later one is kept.
-    pub(crate) fn put<D: 'static, S: Clone + Send + Sync + 'static>(
+    pub(crate) fn put<D: 'static, S: Send + Sync + 'static>(
         &self,
         stream: &StreamName,
-        value: &S,
-        position: &Position,
+        value: Arc<S>,
+        position: Position,
         now: Timestamp,
     ) {
         let mut state = self.lock();
         let clock = state.tick();
-        let entry = state.entry(key::<D>(stream), clock);
+        let key = key::<D>(stream);
+        let entry = state.entry(key.clone(), clock);
         let before = entry.kept.as_ref();
         if before.is_some_and(|kept| kept.position.version > position.version) {
             return;
@@ -166,8 +171,8 @@ impl StateCache {
         let freed = before.map_or(0, |kept| kept.bytes);
         let begun = before.map_or(now, |kept| kept.begun);
         entry.kept = Some(Kept {
-            state: Arc::new(value.clone()),
-            position: position.clone(),
+            state: value,
+            position,
             begun,
             refreshed: now,
             used: now,
@@ -176,23 +181,20 @@ impl StateCache {
         });
         entry.used = clock;
         state.bytes = state.bytes + bytes - freed;
+        state.note_use(key, clock);
         self.make_room(&mut state);
     }
 
     /// Forgets what was used longest ago, until there is room.
     fn make_room(&self, state: &mut State) {
         while state.bytes > self.bytes_max {
-            let unused = state
-                .entries
-                .iter()
-                .filter(|(_, entry)| entry.kept.is_some());
-            let Some(oldest) = unused
-                .min_by_key(|(_, entry)| entry.used)
-                .map(|(key, _)| key.clone())
-            else {
+            let Some((used, key)) = state.uses.pop_front() else {
                 return;
             };
-            if let Some(kept) = state.entries.remove(&oldest).and_then(|entry| entry.kept) {
+            if !state.is_last_use(used, &key) {
+                continue;
+            }
+            if let Some(kept) = state.entries.remove(&key).and_then(|entry| entry.kept) {
                 state.bytes -= kept.bytes;
             }
         }
@@ -207,6 +209,24 @@ impl State {
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    /// Takes note of a use. What was used again since is left out from time to time, so that the queue stays as long as
+    /// there are entries, about.
+    fn note_use(&mut self, key: Key, clock: u64) {
+        if self.uses.len() >= self.entries.len() * 2 + SWEEP_ENTRIES {
+            let uses = std::mem::take(&mut self.uses).into_iter();
+            self.uses = uses
+                .filter(|(used, key)| self.is_last_use(*used, key))
+                .collect();
+        }
+        self.uses.push_back((clock, key));
+    }
+
+    /// Whether something is kept that was used then, and not since.
+    fn is_last_use(&self, used: u64, key: &Key) -> bool {
+        let entry = self.entries.get(key);
+        entry.is_some_and(|entry| entry.used == used && entry.kept.is_some())
     }
 
     /// The entry of a stream, which is made if there is none.
@@ -232,6 +252,7 @@ fn key<D: 'static>(stream: &StreamName) -> Key {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schema::Events;
     use super::*;
 
     struct Cart;
@@ -245,7 +266,7 @@ mod tests {
             version,
             etag: None,
             calved_bytes: 0,
-            tip: Vec::new(),
+            tip: Events::default(),
         }
     }
 
@@ -265,11 +286,11 @@ mod tests {
             (Caching::Fixed(Duration::from_secs(60)), Some(2), None),
         ] {
             let cache = StateCache::new(caching, 1 << 20);
-            cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+            cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
             assert_eq!(version(&cache, 1, 25), Some(1));
-            cache.put::<Cart, u32>(&name(1), &7, &at(2), seconds(25));
+            cache.put::<Cart, u32>(&name(1), Arc::new(7), at(2), seconds(25));
             assert_eq!(version(&cache, 1, 50), at_50, "{caching:?}");
-            cache.put::<Cart, u32>(&name(1), &7, &at(2), seconds(50));
+            cache.put::<Cart, u32>(&name(1), Arc::new(7), at(2), seconds(50));
             assert_eq!(version(&cache, 1, 70), at_70, "{caching:?}");
             assert_eq!(version(&cache, 1, 200), None);
             assert_eq!(cache.lock().bytes, 0);
@@ -279,8 +300,8 @@ mod tests {
     #[test]
     fn an_older_state_takes_the_place_of_none_that_is_newer() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
-        cache.put::<Cart, u32>(&name(1), &7, &at(5), seconds(0));
-        cache.put::<Cart, u32>(&name(1), &6, &at(4), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(5), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(6), at(4), seconds(0));
         assert_eq!(version(&cache, 1, 0), Some(5));
     }
 
@@ -288,15 +309,34 @@ mod tests {
     fn those_used_longest_ago_make_room() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 3000);
         for id in 0..4 {
-            cache.put::<Cart, u32>(&name(id), &7, &at(1), seconds(0));
+            cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
         }
         assert_eq!(version(&cache, 0, 0), Some(1));
-        cache.put::<Cart, u32>(&name(4), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(4), Arc::new(7), at(1), seconds(0));
         let kept: Vec<_> = (0..5)
             .filter(|id| version(&cache, *id, 0).is_some())
             .collect();
         assert_eq!(kept, [0, 2, 3, 4]);
         assert!(cache.lock().bytes <= 3000);
+    }
+
+    #[test]
+    fn uses_are_remembered_no_longer_than_they_are_needed() {
+        let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
+        for round in 0..1000 {
+            for id in 0..10 {
+                cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
+                assert_eq!(version(&cache, id, 0), Some(1), "{round}");
+            }
+        }
+        assert!(cache.lock().uses.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
+        let forgotten = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 100_000);
+        for id in 0..10_000 {
+            forgotten.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
+        }
+        let state = forgotten.lock();
+        assert!(state.bytes <= 100_000 && state.entries.len() > 50);
+        assert!(state.uses.len() <= state.entries.len() * 2 + SWEEP_ENTRIES + 1);
     }
 
     #[test]
@@ -306,7 +346,7 @@ mod tests {
             cache.turn::<Cart>(&name(id));
             cache.forget::<Cart>(&name(id));
         }
-        cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         cache.forget::<Cart>(&name(1));
         assert!(cache.lock().entries.is_empty());
         assert_eq!(cache.lock().bytes, 0);
@@ -315,11 +355,11 @@ mod tests {
     #[test]
     fn what_is_kept_while_others_wait_for_their_turn_has_a_greater_number() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
-        cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         let number = || cache.get::<Cart, u32>(&name(1), seconds(0)).unwrap().number;
         let turn = cache.turn::<Cart>(&name(1));
         assert!(number() < turn.number);
-        cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         assert!(number() > turn.number);
     }
 
@@ -327,7 +367,7 @@ mod tests {
     fn of_streams_without_a_state_nothing_stays_but_turns_that_are_held() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         let held = cache.turn::<Cart>(&name(0));
-        cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         for id in 2..10_000 {
             drop(cache.turn::<Cart>(&name(id)));
         }
@@ -341,7 +381,7 @@ mod tests {
     fn two_who_fold_the_same_stream_differently_do_not_meet() {
         struct Other;
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
-        cache.put::<Cart, u32>(&name(1), &7, &at(1), seconds(0));
+        cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         assert!(cache.get::<Other, u32>(&name(1), seconds(0)).is_none());
     }
 }

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use super::event::EventData;
 use super::limits::{
-    ANY_RESYNCS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
+    ANY_ATTEMPTS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
 };
 use super::name::StreamName;
 use super::schema::StoredEvent;
@@ -184,7 +184,7 @@ impl Line {
     fn join(&self, events: Vec<StoredEvent>) -> Answer {
         let (answer, told) = oneshot::channel();
         lock(&self.waiting).push_back(Waiting {
-            bytes: events.iter().map(StoredEvent::bytes).sum(),
+            bytes: events.iter().map(|event| event.weight().model).sum(),
             events,
             answer,
         });
@@ -237,12 +237,12 @@ impl Line {
                 tip.as_ref().map(Position::of_tip)
             }
         };
-        let mut resyncs = 0;
+        let change = Change {
+            guard: Guard::Etag,
+            ..Change::of_events(events)
+        };
+        let mut attempts = 0;
         loop {
-            let change = Change {
-                guard: Guard::Etag,
-                ..Change::of_events(events.clone())
-            };
             match store.sync(&self.stream, position.as_ref(), &change).await? {
                 Synced::Written(after) => {
                     *lock(&self.position) = Some(after);
@@ -252,11 +252,11 @@ impl Line {
                     position = tip.as_deref().map(Position::of_tip);
                 }
             }
-            if resyncs >= ANY_RESYNCS_MAX {
-                return Err(exhausted(&self.stream, resyncs));
+            attempts += 1;
+            if attempts >= ANY_ATTEMPTS_MAX {
+                return Err(exhausted(&self.stream, attempts));
             }
-            resyncs += 1;
-            store.pause(resyncs).await;
+            store.pause(attempts).await;
         }
     }
 }

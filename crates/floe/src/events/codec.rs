@@ -5,6 +5,7 @@
 //! | absent, 0 | as it is | yes | yes |
 //! | 1 | raw DEFLATE, which may lack its end | never | yes |
 //! | 2 | Brotli | if asked for | yes |
+//! | 3 | zstd, which is ours: no other program reads it | if asked for, with the feature `zstd` | with the feature `zstd` |
 
 use std::io::Read;
 
@@ -28,6 +29,28 @@ pub enum Compression {
     None,
     /// Bodies of 48 bytes and more are compressed with Brotli, and stored so if that is smaller.
     Brotli,
+    /// As [`Brotli`](Self::Brotli), for bodies of so many bytes and more: for streams of small events among which a few
+    /// would not fit into an item.
+    BrotliFrom(usize),
+    /// Bodies of 48 bytes and more are compressed with zstd, and stored so if that is smaller. It is faster than Brotli
+    /// and compresses less. Equinox cannot read it, nor a program that was built without the feature.
+    #[cfg(feature = "zstd")]
+    Zstd,
+}
+
+impl Compression {
+    /// How a body of so many bytes is tried to be made smaller.
+    fn of_body(self, bytes: usize) -> Encoding {
+        match self {
+            _ if bytes < COMPRESS_BYTES_MIN => Encoding::Raw,
+            Self::None => Encoding::Raw,
+            Self::Brotli => Encoding::Brotli,
+            Self::BrotliFrom(least) if bytes >= least => Encoding::Brotli,
+            Self::BrotliFrom(_) => Encoding::Raw,
+            #[cfg(feature = "zstd")]
+            Self::Zstd => Encoding::Zstd,
+        }
+    }
 }
 
 /// The number of an encoding.
@@ -36,6 +59,7 @@ pub(crate) enum Encoding {
     Raw,
     Deflate,
     Brotli,
+    Zstd,
 }
 
 impl Encoding {
@@ -44,6 +68,7 @@ impl Encoding {
             Self::Raw => 0,
             Self::Deflate => 1,
             Self::Brotli => 2,
+            Self::Zstd => 3,
         }
     }
 
@@ -52,6 +77,7 @@ impl Encoding {
             0 => Some(Self::Raw),
             1 => Some(Self::Deflate),
             2 => Some(Self::Brotli),
+            3 => Some(Self::Zstd),
             _ => None,
         }
     }
@@ -67,21 +93,23 @@ pub(crate) struct Body {
 impl Body {
     /// Stores these bytes.
     pub(crate) fn encode(bytes: Vec<u8>, compression: Compression) -> Self {
-        if compression == Compression::Brotli
-            && bytes.len() >= COMPRESS_BYTES_MIN
-            && let Some(smaller) = brotli(&bytes)
-        {
-            return smaller;
-        }
-        Self {
-            encoding: Encoding::Raw,
-            bytes,
+        let encoding = compression.of_body(bytes.len());
+        let smaller = match encoding {
+            Encoding::Raw | Encoding::Deflate => None,
+            Encoding::Brotli => brotli(&bytes),
+            Encoding::Zstd => zstd(&bytes),
+        };
+        match smaller.filter(|smaller| smaller.len() < bytes.len()) {
+            Some(bytes) => Self { encoding, bytes },
+            None => Self {
+                encoding: Encoding::Raw,
+                bytes,
+            },
         }
     }
 }
 
-/// The compressed form, if it is smaller.
-fn brotli(bytes: &[u8]) -> Option<Body> {
+fn brotli(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: 5,
@@ -89,22 +117,36 @@ fn brotli(bytes: &[u8]) -> Option<Body> {
         ..Default::default()
     };
     brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters).ok()?;
-    (out.len() < bytes.len()).then_some(Body {
-        encoding: Encoding::Brotli,
-        bytes: out,
-    })
+    Some(out)
+}
+
+#[cfg(feature = "zstd")]
+fn zstd(bytes: &[u8]) -> Option<Vec<u8>> {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    Some(compress_to_vec(bytes, CompressionLevel::Fastest))
+}
+
+#[cfg(not(feature = "zstd"))]
+const fn zstd(_: &[u8]) -> Option<Vec<u8>> {
+    None
 }
 
 /// The bytes that were stored.
 ///
 /// # Errors
 ///
-/// [`InvalidEvent`](ErrorKind::InvalidEvent) when they are damaged or too many.
+/// [`InvalidEvent`](ErrorKind::InvalidEvent) when they are damaged or too many, [`Unsupported`](ErrorKind::Unsupported)
+/// when the program was built without what reads them.
 pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
     let decoded = match encoding {
         Encoding::Raw => Some(stored.to_vec()),
         Encoding::Deflate => inflate(stored),
         Encoding::Brotli => unbrotli(stored),
+        #[cfg(feature = "zstd")]
+        Encoding::Zstd => unzstd(stored),
+        #[cfg(not(feature = "zstd"))]
+        Encoding::Zstd => return Err(without_zstd()),
     };
     decoded.ok_or_else(|| {
         Error::new(
@@ -123,6 +165,25 @@ fn unbrotli(stored: &[u8]) -> Option<Vec<u8>> {
     let mut reader = brotli::Decompressor::new(stored, 4096).take(BODY_BYTES_MAX as u64 + 1);
     reader.read_to_end(&mut out).ok()?;
     (out.len() <= BODY_BYTES_MAX).then_some(out)
+}
+
+#[cfg(feature = "zstd")]
+fn unzstd(stored: &[u8]) -> Option<Vec<u8>> {
+    let decoder = ruzstd::decoding::StreamingDecoder::new(stored).ok()?;
+    let mut out = Vec::new();
+    decoder
+        .take(BODY_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut out)
+        .ok()?;
+    (out.len() <= BODY_BYTES_MAX).then_some(out)
+}
+
+#[cfg(not(feature = "zstd"))]
+fn without_zstd() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "a body is compressed with zstd, which takes the feature `zstd` of floe: encoding=3",
+    )
 }
 
 /// Reads raw DEFLATE. Some writers flush without ending the last block: what was there until then counts.
@@ -158,25 +219,69 @@ fn inflate(stored: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn round_trip(bytes: &[u8]) -> (Encoding, usize) {
-        let body = Body::encode(bytes.to_vec(), Compression::Brotli);
+    fn round_trip(bytes: &[u8], compression: Compression) -> (Encoding, usize) {
+        let body = Body::encode(bytes.to_vec(), compression);
         assert_eq!(decode(body.encoding, &body.bytes).unwrap(), bytes);
         (body.encoding, body.bytes.len())
     }
 
-    #[test]
-    fn bodies_are_compressed_from_48_bytes_if_that_is_smaller() {
+    fn check_compression(compression: Compression, encoding: Encoding) {
+        let round_trip = |bytes: &[u8]| round_trip(bytes, compression);
         assert_eq!(round_trip(&[b'a'; 47]), (Encoding::Raw, 47));
-        let (encoding, bytes) = round_trip(&[b'a'; 48]);
-        assert!(encoding == Encoding::Brotli && bytes < 48, "{bytes}");
+        let (found, bytes) = round_trip(&[b'a'; 48]);
+        assert!(found == encoding && bytes < 48, "{found:?} {bytes}");
         let random: Vec<u8> = (0..100_u32)
             .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
             .collect();
         assert_eq!(round_trip(&random).0, Encoding::Raw);
         assert_eq!(round_trip(b""), (Encoding::Raw, 0));
+        assert_eq!(round_trip(&vec![b'a'; 1 << 20]).0, encoding);
+    }
+
+    #[test]
+    fn bodies_are_compressed_from_48_bytes_if_that_is_smaller() {
+        check_compression(Compression::Brotli, Encoding::Brotli);
+        check_compression(Compression::BrotliFrom(0), Encoding::Brotli);
+        #[cfg(feature = "zstd")]
+        check_compression(Compression::Zstd, Encoding::Zstd);
         let plain = Body::encode(vec![b'a'; 1000], Compression::None);
         assert_eq!(plain.encoding, Encoding::Raw);
-        assert_eq!(round_trip(&vec![b'a'; 1 << 20]).0, Encoding::Brotli);
+    }
+
+    #[test]
+    fn large_bodies_alone_can_be_compressed() {
+        let compression = Compression::BrotliFrom(1000);
+        assert_eq!(round_trip(&[b'a'; 999], compression).0, Encoding::Raw);
+        assert_eq!(round_trip(&[b'a'; 1000], compression).0, Encoding::Brotli);
+    }
+
+    #[test]
+    fn every_encoding_has_its_number_and_others_have_none() {
+        for number in 0..4 {
+            let encoding = Encoding::of_number(number).unwrap();
+            assert_eq!(u64::from(encoding.number()), number);
+        }
+        assert_eq!(Encoding::of_number(4), None);
+    }
+
+    /// A frame of the zstd program, version 1.5.4, of 300 times the letter a.
+    const ZSTD_FRAME: [u8; 18] = [
+        0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58, 0x4d, 0x00, 0x00, 0x10, 0x61, 0x61, 0x01, 0x00, 0x27,
+        0x2a, 0xc0, 0x02,
+    ];
+
+    #[cfg(feature = "zstd")]
+    #[test]
+    fn what_other_programs_compress_is_read() {
+        assert_eq!(decode(Encoding::Zstd, &ZSTD_FRAME).unwrap(), [b'a'; 300]);
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    #[test]
+    fn without_the_feature_zstd_is_an_error_that_names_it() {
+        let error = decode(Encoding::Zstd, &ZSTD_FRAME).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("feature `zstd`"), "{error}");
     }
 
     #[test]
@@ -192,7 +297,12 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_told() {
-        for encoding in [Encoding::Deflate, Encoding::Brotli] {
+        for encoding in [
+            Encoding::Deflate,
+            Encoding::Brotli,
+            #[cfg(feature = "zstd")]
+            Encoding::Zstd,
+        ] {
             let error = decode(encoding, &[0xff; 20]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidEvent, "{encoding:?}");
         }
@@ -210,5 +320,7 @@ mod tests {
         };
         brotli::BrotliCompress(&mut &*zeros, &mut out, &fast).unwrap();
         assert!(decode(Encoding::Brotli, &out).is_err());
+        #[cfg(feature = "zstd")]
+        assert!(decode(Encoding::Zstd, &super::zstd(&zeros).unwrap()).is_err());
     }
 }

@@ -25,23 +25,27 @@ impl Default for TipLimits {
     }
 }
 
-/// What a Tip may weigh whatever its limits are: an item takes 400 KB with its key and its etag. Events weigh a little
-/// more in the model than they take.
+/// What the events and unfolds of a Tip may take whatever its limits are: an item takes 400 KB with its key, its etag and
+/// its counters.
 pub(crate) const TIP_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
+
+/// What the events of one part may take, of those that are appended in parts: an item takes 400 KB with its key, its etag
+/// and its counters.
+pub(crate) const PART_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
 
 /// How many batches a request reads at most, while a stream is loaded.
 pub(crate) const PAGE_ITEMS: usize = 32;
 
-/// How often an append is decided again after somebody else was faster.
-pub(crate) const RESYNCS_MAX: u32 = 3;
+/// How often an append is tried in all, if somebody else is always faster: as often as Equinox does.
+pub(crate) const ATTEMPTS_MAX: u32 = 3;
 
 /// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more than a bad
 /// moment to leave an outcome unknown.
 pub(crate) const SENDS_MAX: u32 = 30;
 
-/// How often an append to whatever version is tried again: such an append decides nothing, so it only has to wait for its
+/// How often an append to whatever version is tried in all: such an append decides nothing, so it only has to wait for its
 /// turn.
-pub(crate) const ANY_RESYNCS_MAX: u32 = 20;
+pub(crate) const ANY_ATTEMPTS_MAX: u32 = 20;
 
 /// How many events are appended together for several callers, at most: far more than come at the same time, and few
 /// enough that their maps, which the model of their weight leaves out, fit into an item.

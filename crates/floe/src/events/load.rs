@@ -29,7 +29,7 @@ pub(crate) async fn tip(
         .get_item(get)
         .await
         .map_err(|error| failed(error, table))?;
-    output.item.as_ref().map(Batch::of_item).transpose()
+    output.item.map(Batch::of_item).transpose()
 }
 
 /// Says what to do where the table is missing.
@@ -121,7 +121,7 @@ impl<'a> Batches<'a> {
         } = page.map_err(|error| failed(error, self.table))?;
         self.is_done = last_key.is_none();
         self.query.start_key = last_key;
-        let batches: Result<_> = items.iter().map(Batch::of_item).collect();
+        let batches: Result<_> = items.into_iter().map(Batch::of_item).collect();
         batches.map(Some)
     }
 }
@@ -147,14 +147,12 @@ pub(crate) async fn stored_between(
 ) -> Result<Vec<StoredEvent>> {
     let mut found: Vec<(u64, StoredEvent)> = Vec::new();
     let mut take = |batch: &Batch| {
-        let wanted = batch
-            .indexed()
-            .rev()
-            .filter(|(index, _)| (start..end).contains(index));
-        found.extend(wanted.map(|(index, event)| (index, event.clone())));
-        batch.base()
+        let wanted = batch.since(start)?.into_iter();
+        let wanted = wanted.filter(|(index, _)| *index < end);
+        found.extend(wanted.map(|(index, event)| (index, event.to_stored())));
+        Ok::<_, Error>(batch.base())
     };
-    let mut lowest = take(tip);
+    let mut lowest = take(tip)?;
     let options = EventStoreOptions::default();
     let mut batches = Batches::new(db, &options, table, stream, Some(before(lowest))).backward();
     while lowest > start {
@@ -162,7 +160,7 @@ pub(crate) async fn stored_between(
             break;
         };
         for batch in &page {
-            lowest = take(batch);
+            lowest = take(batch)?;
         }
     }
     found.sort_by_key(|(index, _)| *index);
@@ -389,10 +387,10 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
             );
             return Err(Error::new(ErrorKind::MissingEvents, message));
         }
-        for (index, event) in batch.indexed().rev() {
-            if index < self.lowest {
-                self.take(batch.recorded(index, event)?)?;
-                self.lowest = index;
+        for (index, event) in batch.since(self.since)?.iter().rev() {
+            if *index < self.lowest {
+                self.take(batch.recorded(*index, event)?)?;
+                self.lowest = *index;
             }
             if self.is_complete() {
                 break;

@@ -1,7 +1,7 @@
 //! How an event store keeps its streams.
 
 use super::codec::Compression;
-use super::limits::{PAGE_ITEMS, RESYNCS_MAX, TipLimits};
+use super::limits::{ATTEMPTS_MAX, PAGE_ITEMS, TipLimits};
 
 /// How an event store keeps its streams.
 ///
@@ -28,8 +28,8 @@ pub struct EventStoreOptions {
     pub ignore_missing: bool,
     /// Whether bodies are made smaller.
     pub compression: Compression,
-    /// How often an append is decided again after somebody else was faster.
-    pub resyncs_max: u32,
+    /// How often an append is tried in all, if somebody else is always faster; at least once.
+    pub attempts_max: u32,
 }
 
 impl Default for EventStoreOptions {
@@ -42,7 +42,7 @@ impl Default for EventStoreOptions {
             requests_max: None,
             ignore_missing: false,
             compression: Compression::None,
-            resyncs_max: RESYNCS_MAX,
+            attempts_max: ATTEMPTS_MAX,
         }
     }
 }
@@ -105,10 +105,11 @@ impl EventStoreOptions {
         self
     }
 
-    /// Decides an append at most so often again after somebody else was faster.
+    /// Tries an append at most so often in all: decides it, and decides it again upon the new state after somebody else
+    /// was faster. With 1 it is decided once.
     #[must_use]
-    pub const fn resyncs_max(mut self, resyncs: u32) -> Self {
-        self.resyncs_max = resyncs;
+    pub const fn attempts_max(mut self, attempts: u32) -> Self {
+        self.attempts_max = attempts;
         self
     }
 }

@@ -19,19 +19,19 @@
 //! high, by what it has deleted; `b` is right again once no batch is left. Nothing is decided by `b`.
 
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
-use floe_store::op::{DeleteItem, PutItem, Query, UpdateItem, WriteItem};
+use floe_store::op::{DeleteItem, Query, UpdateItem, WriteItem};
 use floe_store::{Error as StoreError, Item, Name, Number, Text, Value};
 
-use super::limits::{ANY_RESYNCS_MAX, SENDS_MAX};
+use super::limits::ANY_ATTEMPTS_MAX;
 use super::load;
 use super::name::StreamName;
 use super::schema::{
-    APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, INDEX, NEXT, STREAM, StoredEvent,
-    TIP_INDEX, key, lists_of,
+    APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, INDEX, NEXT, STREAM, TIP_INDEX, key,
+    lists_of,
 };
+use super::send::{Sent, Writes, send};
 use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::backoff::Backoff;
 
 /// What became of a stream that was pruned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl EventStore {
             in_doubt: false,
         };
         let mut tip = self.tip(stream, true).await?;
-        let mut resyncs = 0;
+        let mut attempts = 0;
         loop {
             let Some(found) = tip else {
                 return Ok(Pruned {
@@ -100,11 +100,11 @@ impl EventStore {
                 Round::Done(pruned) => return Ok(pruned),
                 Round::Conflict(tip) => tip,
             };
-            if resyncs >= ANY_RESYNCS_MAX {
-                return Err(exhausted(stream, resyncs));
+            attempts += 1;
+            if attempts >= ANY_ATTEMPTS_MAX {
+                return Err(exhausted(stream, attempts));
             }
-            resyncs += 1;
-            self.pause(resyncs).await;
+            self.pause(attempts).await;
         }
     }
 }
@@ -236,24 +236,25 @@ impl Prune<'_> {
     async fn delete(&self, index: u64) -> Result<()> {
         let table = self.store.options().table.as_str();
         let delete = DeleteItem::new(table, key(self.stream, index));
-        send(self.store, self.stream, delete.into()).await.map(drop)
+        let sent = self.store.send_pruning(self.stream, delete.into());
+        sent.await.map(drop)
     }
 
     /// Writes the Tip without its first events. Tells how it stands if somebody else has written it.
     async fn write_tip(&mut self, tip: &Batch, trimmed: u64, bytes: u64) -> Result<Option<Round>> {
         let etag = self.store.db().env().ordered_uuid();
         let table = self.store.options().table.as_str();
-        let update = trim(tip, trimmed, bytes, &etag);
+        let update = trim(tip, trimmed, bytes, &etag)?;
         let mut update =
             UpdateItem::new(table, key(self.stream, TIP_INDEX), update).return_old_on_failure();
         update.condition = Some(is_as(tip));
         let Sent::Conflict { item, in_doubt } =
-            send(self.store, self.stream, update.into()).await?
+            self.store.send_pruning(self.stream, update.into()).await?
         else {
             return Ok(None);
         };
         let now = match item {
-            Some(item) => Some(Batch::of_item(&item)?),
+            Some(item) => Some(Batch::of_item(item)?),
             None => self.store.tip(self.stream, true).await?,
         };
         if now.as_ref().is_some_and(|tip| tip.etag == Some(etag)) {
@@ -320,47 +321,12 @@ impl Prune<'_> {
     }
 }
 
-/// What became of a write.
-pub(super) enum Sent {
-    Done,
-    /// Its condition did not hold. In doubt, it may have been applied before that.
-    Conflict {
-        item: Option<Item>,
-        in_doubt: bool,
-    },
-}
-
-/// Sends a write until its outcome is known.
-pub(super) async fn send(
-    store: &EventStore,
-    stream: &StreamName,
-    write: WriteItem,
-) -> Result<Sent> {
-    let db = store.db();
-    let can = db.engine().capabilities();
-    let token = (can.loses_answers && can.write_tokens).then(|| db.env().uuid());
-    let write = with_token(write, token);
-    let (mut sent, mut in_doubt) = (0, false);
-    loop {
-        sent += 1;
-        let error = match db.engine().write_item(write.clone()).await {
-            Ok(_) => return Ok(Sent::Done),
-            Err(StoreError::ConditionalCheckFailed { item }) => {
-                let item = item.map(|item| *item);
-                return Ok(Sent::Conflict { item, in_doubt });
-            }
-            Err(error) => error,
-        };
-        in_doubt |= error.may_have_applied();
-        let may_pass = error.may_have_applied() && can.loses_answers || error.is_retryable();
-        if !may_pass || sent >= SENDS_MAX {
-            return Err(match in_doubt {
-                true => unknown(stream, error),
-                false => load::failed(error, write.table_name()),
-            });
-        }
-        let pause = Backoff::default().pause(sent, db.env().next_u64());
-        db.timer().sleep(pause).await;
+impl EventStore {
+    /// Sends a write of a prune until its outcome is known.
+    pub(super) async fn send_pruning(&self, stream: &StreamName, write: WriteItem) -> Result<Sent> {
+        let unknown = |error| unknown(stream, error);
+        let request = || Writes::One(write.clone());
+        send(self.db(), write.table_name(), request, unknown).await
     }
 }
 
@@ -371,29 +337,21 @@ fn unknown(stream: &StreamName, error: StoreError) -> Error {
     Error::new(ErrorKind::OutcomeUnknown, message).with_source(error)
 }
 
-fn with_token(write: WriteItem, token: Option<String>) -> WriteItem {
-    match write {
-        WriteItem::Put(put) => WriteItem::Put(PutItem { token, ..put }),
-        WriteItem::Update(update) => WriteItem::Update(UpdateItem { token, ..update }),
-        WriteItem::Delete(delete) => WriteItem::Delete(DeleteItem { token, ..delete }),
-    }
-}
-
 /// The Tip without its first events.
-fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Update {
+fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     let mut update = Update::new()
         .set(Path::attribute(APPENDED), Value::N(Number::from(0_u64)))
         .set(Path::attribute(CALVED_BYTES), Value::N(Number::from(bytes)))
         .set(Path::attribute(ETAG), Value::S(etag.clone()));
     if trimmed > 0 {
-        let start = tip.base() + trimmed;
-        let kept = tip.indexed().filter(|(index, _)| *index >= start);
-        let (cases, events) = lists_of(kept.map(|(_, event)| event.clone()).collect());
+        let kept = tip.since(tip.base() + trimmed)?.into_iter();
+        let kept: Vec<_> = kept.map(|(_, event)| event.to_stored()).collect();
+        let (cases, events) = lists_of(&kept);
         update = update
             .set(Path::attribute(EVENTS), events)
             .set(Path::attribute(CASES), cases);
     }
-    update
+    Ok(update)
 }
 
 /// Whether nobody has written the Tip.
@@ -409,7 +367,6 @@ fn is_as(tip: &Batch) -> Condition {
 }
 
 fn weigh_item(item: &Item) -> Result<u64> {
-    let batch = Batch::of_item(item)?;
-    let bytes: usize = batch.events.iter().map(StoredEvent::bytes).sum();
-    Ok(bytes as u64)
+    let batch = Batch::of_item(item.clone())?;
+    Ok(batch.events.weight()?.model as u64)
 }

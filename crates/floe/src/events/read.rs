@@ -147,10 +147,13 @@ impl<'s> EventPages<'s> {
 
     fn take(&mut self, batch: &Batch, events: &mut Vec<Recorded>) -> Result<()> {
         let (forward, from) = (self.read.forward, self.read.from);
-        let indexed: Vec<_> = match forward {
-            true => batch.indexed().collect(),
-            false => batch.indexed().rev().collect(),
+        let mut indexed = match (forward, from) {
+            (true, Some(from)) => batch.since(from)?,
+            _ => batch.since(0)?,
         };
+        if !forward {
+            indexed.reverse();
+        }
         // What was read in the Tip may have been calved since: backwards it comes by once more.
         let from = match (forward, self.next) {
             (false, Some(next)) => Some(next),
@@ -167,7 +170,7 @@ impl<'s> EventPages<'s> {
             if self.next.is_some_and(|next| next != index) {
                 return Err(gap(self.read.stream, index, self.next));
             }
-            events.push(batch.recorded(index, event)?);
+            events.push(batch.recorded(index, &event)?);
             self.left -= 1;
             self.next = match forward {
                 true => Some(index + 1),

@@ -28,15 +28,21 @@
 //! Equinox writes the same items in two dialects, and both are read. Its F# library leaves out empty lists and the
 //! encoding 0; its JavaScript library writes them, and cannot read an item without `u`. So `u` is always written.
 //!
-//! An event that moves from the Tip into a batch is moved as it is, whoever has written it.
+//! An event that moves from the Tip into a batch is moved as it is, whoever has written it. What was read stays in its item
+//! until somebody looks at it.
 
-use floe_store::{Item, Name, Number, Text, Timestamp, Value};
+mod events;
+mod stored;
 
-use super::codec::{self, Body, Compression, Encoding};
-use super::event::{EventData, Recorded};
+use floe_store::item::Peek;
+use floe_store::{Item, Name, Number, Text, Value, ValueType};
+
+use super::event::Recorded;
 use super::name::StreamName;
-use super::time;
 use crate::error::{Error, ErrorKind, Result};
+
+pub(crate) use events::{Events, lists_of};
+pub(crate) use stored::{EventView, StoredEvent, StoredUnfold, Weight};
 
 /// `i` of the Tip.
 pub(crate) const TIP_INDEX: u64 = 2_147_483_647;
@@ -59,140 +65,22 @@ const META_ENCODING: Name = Name::new_static("M");
 const CORRELATION: Name = Name::new_static("x");
 const CAUSATION: Name = Name::new_static("y");
 
-/// What an event weighs besides its text and its bodies.
-const EVENT_BYTES: usize = 40;
-/// What an unfold weighs besides its text and its bodies.
-const UNFOLD_BYTES: usize = 50;
-
 /// The key of an item of a stream.
 pub(crate) fn key(stream: &StreamName, index: u64) -> Item {
     Item::with_capacity(2)
-        .with(STREAM, Value::S(stream.text().clone()))
         .with(INDEX, Number::from(index))
-}
-
-/// An event as it is stored.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StoredEvent {
-    case: Text,
-    fields: Item,
-}
-
-impl StoredEvent {
-    pub(crate) fn new(event: EventData, time: Timestamp, compression: Compression) -> Self {
-        let mut fields = body_fields(time, event.data, event.meta, compression);
-        for (name, id) in [
-            (CORRELATION, event.correlation_id),
-            (CAUSATION, event.causation_id),
-        ] {
-            if let Some(id) = id.filter(|id| !id.is_empty()) {
-                fields.insert(name, id);
-            }
-        }
-        Self {
-            case: Text::from(event.event_type.as_str()),
-            fields,
-        }
-    }
-
-    /// What it weighs in the model that calving goes by.
-    pub(crate) fn bytes(&self) -> usize {
-        let text = |name: &Name| {
-            self.fields
-                .get(name)
-                .and_then(Value::as_s)
-                .map_or(0, str::len)
-        };
-        self.case.len()
-            + bodies_bytes(&self.fields)
-            + text(&CORRELATION)
-            + text(&CAUSATION)
-            + EVENT_BYTES
-    }
-
-    /// The name of its type.
-    pub(crate) const fn case(&self) -> &Text {
-        &self.case
-    }
-
-    /// What was appended, at this place.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is not as described above.
-    pub(crate) fn recorded(&self, index: u64) -> Result<Recorded> {
-        let text =
-            |name: Name| optional(&self.fields, &name, Value::as_s).map(|id| id.map(str::to_owned));
-        let (data, meta) = bodies(&self.fields)?;
-        Ok(Recorded {
-            index,
-            time: time_of(&self.fields)?,
-            event: EventData {
-                event_type: self.case.to_string(),
-                data,
-                meta,
-                correlation_id: text(CORRELATION)?,
-                causation_id: text(CAUSATION)?,
-            },
-            is_unfold: false,
-        })
-    }
-}
-
-/// An unfold as it is stored.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StoredUnfold(Item);
-
-impl StoredUnfold {
-    /// An unfold of the stream at this version.
-    pub(crate) fn new(
-        unfold: EventData,
-        version: u64,
-        time: Timestamp,
-        compression: Compression,
-    ) -> Self {
-        let fields = body_fields(time, unfold.data, unfold.meta, compression);
-        let fields = fields.with(INDEX, Number::from(version));
-        Self(fields.with(CASES, unfold.event_type))
-    }
-
-    /// What it weighs in the model that calving goes by.
-    pub(crate) fn bytes(&self) -> usize {
-        let case = self.0.get(&CASES).and_then(Value::as_s).map_or(0, str::len);
-        case + bodies_bytes(&self.0) + UNFOLD_BYTES
-    }
-
-    /// What was kept.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is not as described above.
-    pub(crate) fn recorded(&self) -> Result<Recorded> {
-        let (data, meta) = bodies(&self.0)?;
-        let case = required(&self.0, &CASES, Value::as_s)?;
-        Ok(Recorded {
-            index: required(&self.0, &INDEX, whole_number)?,
-            time: time_of(&self.0)?,
-            event: EventData {
-                event_type: case.to_owned(),
-                data,
-                meta,
-                ..EventData::default()
-            },
-            is_unfold: true,
-        })
-    }
+        .with(STREAM, Value::S(stream.text().clone()))
 }
 
 /// One item of a stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) stream: StreamName,
     /// Its sort key.
     pub(crate) index: u64,
     /// The index of the event after its last.
     pub(crate) next: u64,
-    pub(crate) events: Vec<StoredEvent>,
+    pub(crate) events: Events,
     pub(crate) unfolds: Vec<StoredUnfold>,
     pub(crate) appended: u64,
     pub(crate) calved_bytes: u64,
@@ -200,6 +88,20 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// A batch of these events, which never changes.
+    pub(crate) const fn calf(stream: StreamName, index: u64, next: u64, events: Events) -> Self {
+        Self {
+            stream,
+            index,
+            next,
+            events,
+            unfolds: Vec::new(),
+            appended: 0,
+            calved_bytes: 0,
+            etag: None,
+        }
+    }
+
     pub(crate) const fn is_tip(&self) -> bool {
         self.index == TIP_INDEX
     }
@@ -209,20 +111,25 @@ impl Batch {
         self.next - self.events.len() as u64
     }
 
-    /// Its events with their places, the oldest first.
-    pub(crate) fn indexed(&self) -> impl DoubleEndedIterator<Item = (u64, &StoredEvent)> {
-        (self.base()..)
-            .zip(&self.events)
-            .collect::<Vec<_>>()
-            .into_iter()
+    /// Its events from this index on, with their places, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when one of them is none.
+    pub(crate) fn since(&self, index: u64) -> Result<Vec<(u64, EventView<'_>)>> {
+        let start = index.clamp(self.base(), self.next);
+        let place = usize::try_from(start - self.base()).unwrap_or(usize::MAX);
+        let events = self.events.since(place);
+        let events = events.map_err(|error| self.misplaced(&error, start))?;
+        Ok((start..).zip(events).collect())
     }
 
     /// What was appended at this place of it.
     ///
     /// # Errors
     ///
-    /// As for [`StoredEvent::recorded`], with the place.
-    pub(crate) fn recorded(&self, index: u64, event: &StoredEvent) -> Result<Recorded> {
+    /// As for [`EventView::recorded`], with the place.
+    pub(crate) fn recorded(&self, index: u64, event: &EventView<'_>) -> Result<Recorded> {
         event
             .recorded(index)
             .map_err(|error| self.misplaced(&error, index))
@@ -241,25 +148,27 @@ impl Batch {
 
     fn misplaced(&self, error: &Error, index: u64) -> Error {
         let stream = &self.stream;
-        invalid(&format!("{error} stream={stream} index={index}"))
+        let message = format!("{error} stream={stream} index={index}");
+        Error::new(error.kind(), message)
     }
 
     /// The item of this batch.
     pub(crate) fn into_item(self) -> Item {
-        let is_tip = self.is_tip();
-        let (cases, events) = lists_of(self.events);
-        let mut item = key(&self.stream, self.index)
-            .with(NEXT, Number::from(self.next))
-            .with(EVENTS, events)
-            .with(CASES, cases)
-            .with(UNFOLDS, unfolds_of(self.unfolds));
-        if is_tip {
+        let (cases, events) = self.events.lists();
+        let mut item = Item::with_capacity(9);
+        if self.is_tip() {
             item.insert(APPENDED, Number::from(self.appended));
             item.insert(CALVED_BYTES, Number::from(self.calved_bytes));
         }
+        item.insert(CASES, cases);
+        item.insert(EVENTS, events);
         if let Some(etag) = self.etag {
             item.insert(ETAG, Value::S(etag));
         }
+        item.insert(INDEX, Number::from(self.index));
+        item.insert(NEXT, Number::from(self.next));
+        item.insert(STREAM, Value::S(self.stream.text().clone()));
+        item.insert(UNFOLDS, unfolds_of(&self.unfolds));
         item
     }
 
@@ -268,164 +177,134 @@ impl Batch {
     /// # Errors
     ///
     /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is not as described above.
-    pub(crate) fn of_item(item: &Item) -> Result<Self> {
-        Self::read(item).map_err(|error| {
-            let part = |name: &Name| {
-                item.get(name)
-                    .map_or_else(|| "none".to_owned(), |value| format!("{value:?}"))
-            };
-            Error::new(
-                ErrorKind::InvalidEvent,
-                format!("{error} stream={} i={}", part(&STREAM), part(&INDEX)),
-            )
-        })
-    }
-
-    fn read(item: &Item) -> Result<Self> {
-        let cases = list(item, &CASES)?;
-        let events = list(item, &EVENTS)?;
-        if cases.len() != events.len() {
-            let counts = format!("types={} events={}", cases.len(), events.len());
-            return Err(invalid(&format!("not as many types as events: {counts}")));
-        }
-        let events: Result<Vec<_>> = cases
-            .iter()
-            .zip(events)
-            .map(|(case, event)| stored_event(case, event))
-            .collect();
-        let unfolds: Result<Vec<_>> = list(item, &UNFOLDS)?.iter().map(stored_unfold).collect();
-        let batch = Self {
-            stream: StreamName::parse(required(item, &STREAM, Value::as_s)?)?,
-            index: required(item, &INDEX, whole_number)?,
-            next: required(item, &NEXT, whole_number)?,
-            events: events?,
-            unfolds: unfolds?,
-            appended: optional(item, &APPENDED, whole_number)?.unwrap_or_default(),
-            calved_bytes: optional(item, &CALVED_BYTES, whole_number)?.unwrap_or_default(),
-            etag: optional(item, &ETAG, Value::as_s)?.map(Text::from),
-        };
-        match batch.next.checked_sub(batch.events.len() as u64) {
-            Some(base) if batch.is_tip() || base == batch.index => Ok(batch),
-            _ => Err(invalid(&format!(
-                "the indexes do not fit the number of events: n={} events={}",
-                batch.next,
-                batch.events.len()
-            ))),
+    pub(crate) fn of_item(item: Item) -> Result<Self> {
+        match Fields::of(&item).read() {
+            Ok((batch, count)) => Ok(Self {
+                events: Events::of_item(item, count),
+                ..batch
+            }),
+            Err(error) => {
+                let part = |name: &Name| match item.get(name) {
+                    Some(value) => format!("{value:?}"),
+                    None => "none".to_owned(),
+                };
+                let place = format!("stream={} i={}", part(&STREAM), part(&INDEX));
+                Err(invalid(&format!("{error} {place}")))
+            }
         }
     }
 }
 
-/// The lists of types and of events.
-pub(crate) fn lists_of(events: Vec<StoredEvent>) -> (Value, Value) {
-    let (cases, events) = events
-        .into_iter()
-        .map(|event| (Value::S(event.case), Value::M(event.fields)))
-        .unzip();
-    (Value::L(cases), Value::L(events))
+/// What there is in an item.
+#[derive(Default)]
+struct Fields<'i> {
+    stream: Option<Peek<'i>>,
+    index: Option<Peek<'i>>,
+    next: Option<Peek<'i>>,
+    events: Option<Peek<'i>>,
+    cases: Option<Peek<'i>>,
+    unfolds: Option<Peek<'i>>,
+    appended: Option<Peek<'i>>,
+    calved_bytes: Option<Peek<'i>>,
+    etag: Option<Peek<'i>>,
+}
+
+impl<'i> Fields<'i> {
+    fn of(item: &'i Item) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in item.peek() {
+            let field = match name {
+                "p" => &mut fields.stream,
+                "i" => &mut fields.index,
+                "n" => &mut fields.next,
+                "e" => &mut fields.events,
+                "c" => &mut fields.cases,
+                "u" => &mut fields.unfolds,
+                "a" => &mut fields.appended,
+                "b" => &mut fields.calved_bytes,
+                "etag" => &mut fields.etag,
+                _ => continue,
+            };
+            *field = Some(value);
+        }
+        fields
+    }
+
+    /// The batch without its events, and how many it has.
+    fn read(&self) -> Result<(Batch, usize)> {
+        // A list may be missing where it is empty.
+        let count = |name: &Name, list| {
+            let elements = optional(name, list, Peek::elements)?;
+            Ok::<_, Error>(elements.map_or(0, |elements| elements.len()))
+        };
+        let (cases, events) = (count(&CASES, self.cases)?, count(&EVENTS, self.events)?);
+        if cases != events {
+            let counts = format!("types={cases} events={events}");
+            return Err(invalid(&format!("not as many types as events: {counts}")));
+        }
+        let unfolds = optional(&UNFOLDS, self.unfolds, Peek::elements)?;
+        let unfolds: Result<_> = unfolds
+            .into_iter()
+            .flatten()
+            .map(StoredUnfold::of)
+            .collect();
+        let number = |name: &Name, value| optional(name, value, whole_number);
+        let index = number(&INDEX, self.index)?.ok_or_else(|| missing(&INDEX))?;
+        let next = number(&NEXT, self.next)?.ok_or_else(|| missing(&NEXT))?;
+        let stream = optional(&STREAM, self.stream, Peek::as_s)?.ok_or_else(|| missing(&STREAM))?;
+        let base = next.checked_sub(events as u64);
+        if base.is_none_or(|base| index != TIP_INDEX && index != base) {
+            let counts = format!("n={next} events={events}");
+            return Err(invalid(&format!(
+                "the indexes do not fit the number of events: {counts}"
+            )));
+        }
+        let batch = Batch {
+            stream: StreamName::parse(stream)?,
+            index,
+            next,
+            events: Events::default(),
+            unfolds: unfolds?,
+            appended: number(&APPENDED, self.appended)?.unwrap_or_default(),
+            calved_bytes: number(&CALVED_BYTES, self.calved_bytes)?.unwrap_or_default(),
+            etag: optional(&ETAG, self.etag, Peek::as_s)?.map(Text::from),
+        };
+        Ok((batch, events))
+    }
 }
 
 /// The list of unfolds.
-pub(crate) fn unfolds_of(unfolds: Vec<StoredUnfold>) -> Value {
-    Value::L(
-        unfolds
-            .into_iter()
-            .map(|unfold| Value::M(unfold.0))
-            .collect(),
-    )
+pub(crate) fn unfolds_of(unfolds: &[StoredUnfold]) -> Value {
+    let unfolds = unfolds
+        .iter()
+        .map(|unfold| Value::M(unfold.fields().clone()));
+    Value::L(unfolds.collect())
 }
 
-fn body_fields(time: Timestamp, data: Vec<u8>, meta: Vec<u8>, compression: Compression) -> Item {
-    let mut fields = Item::with_capacity(4).with(TIME, time::to_text(time));
-    for (bytes, body, encoding) in [(data, DATA, DATA_ENCODING), (meta, META, META_ENCODING)] {
-        if bytes.is_empty() {
-            continue;
-        }
-        let stored = Body::encode(bytes, compression);
-        fields.insert(body, Value::B(stored.bytes));
-        if stored.encoding != Encoding::Raw {
-            fields.insert(encoding, Number::from(stored.encoding.number()));
-        }
-    }
-    fields
-}
-
-fn bodies_bytes(fields: &Item) -> usize {
-    let bytes = |name: &Name| {
-        fields
-            .get(name)
-            .and_then(Value::as_b)
-            .map_or(0, <[u8]>::len)
-    };
-    bytes(&DATA) + bytes(&META)
-}
-
-fn bodies(fields: &Item) -> Result<(Vec<u8>, Vec<u8>)> {
-    let body = |body: &Name, encoding: &Name| {
-        let Some(stored) = optional(fields, body, Value::as_b)? else {
-            return Ok(Vec::new());
-        };
-        let number = optional(fields, encoding, whole_number)?.unwrap_or_default();
-        let known = Encoding::of_number(number)
-            .ok_or_else(|| invalid(&format!("an encoding that nobody knows: encoding={number}")))?;
-        codec::decode(known, stored)
-    };
-    Ok((body(&DATA, &DATA_ENCODING)?, body(&META, &META_ENCODING)?))
-}
-
-fn time_of(fields: &Item) -> Result<Timestamp> {
-    let text = required(fields, &TIME, Value::as_s)?;
-    time::from_text(text).ok_or_else(|| invalid(&format!("not a moment: t={text}")))
-}
-
-fn stored_event(case: &Value, event: &Value) -> Result<StoredEvent> {
-    match (case, event) {
-        (Value::S(case), Value::M(fields)) => Ok(StoredEvent {
-            case: case.clone(),
-            fields: fields.clone(),
-        }),
-        _ => Err(invalid("an event is a map, and its type is text:")),
-    }
-}
-
-fn stored_unfold(unfold: &Value) -> Result<StoredUnfold> {
-    match unfold {
-        Value::M(fields) => Ok(StoredUnfold(fields.clone())),
-        _ => Err(invalid("an unfold is a map:")),
-    }
-}
-
-/// A list, which may be missing where it is empty.
-fn list<'i>(item: &'i Item, name: &Name) -> Result<&'i [Value]> {
-    Ok(optional(item, name, Value::as_l)?.unwrap_or_default())
-}
-
-fn whole_number(value: &Value) -> Option<u64> {
+fn whole_number(value: Peek<'_>) -> Option<u64> {
     value.as_n().and_then(|number| number.to_u64())
 }
 
-fn required<'i, T>(
-    item: &'i Item,
-    name: &Name,
-    read: impl Fn(&'i Value) -> Option<T>,
-) -> Result<T> {
-    optional(item, name, read)?
-        .ok_or_else(|| invalid(&format!("an attribute is missing: attribute={name}")))
+/// A value that may be missing, or null, which is the same.
+fn optional<'i, T>(
+    name: &str,
+    value: Option<Peek<'i>>,
+    read: impl Fn(Peek<'i>) -> Option<T>,
+) -> Result<Option<T>> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    match read(value) {
+        Some(read) => Ok(Some(read)),
+        None if value.value_type() == ValueType::Null => Ok(None),
+        None => Err(invalid(&format!(
+            "an attribute is of another type: attribute={name}"
+        ))),
+    }
 }
 
-fn optional<'i, T>(
-    item: &'i Item,
-    name: &Name,
-    read: impl Fn(&'i Value) -> Option<T>,
-) -> Result<Option<T>> {
-    match item.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match read(value) {
-            Some(read) => Ok(Some(read)),
-            None => Err(invalid(&format!(
-                "an attribute is of another type: attribute={name}"
-            ))),
-        },
-    }
+fn missing(name: &str) -> Error {
+    invalid(&format!("an attribute is missing: attribute={name}"))
 }
 
 fn invalid(message: &str) -> Error {

@@ -11,7 +11,7 @@ use floe_store::{Item, Number, Value};
 
 use super::cache::StateCache;
 use super::event::EventData;
-use super::limits::ANY_RESYNCS_MAX;
+use super::limits::ANY_ATTEMPTS_MAX;
 use super::load;
 use super::name::StreamName;
 use super::options::EventStoreOptions;
@@ -134,7 +134,7 @@ impl EventStore {
             Expected::New | Expected::Exact(0) => None,
             Expected::Any | Expected::Exact(_) => self.tip(stream, true).await?,
         };
-        let mut resyncs = 0;
+        let mut attempts = 0;
         loop {
             check_version(stream, expected, tip.as_ref())?;
             let position = tip.as_ref().map(Position::of_tip);
@@ -142,11 +142,11 @@ impl EventStore {
                 Synced::Written(position) => return Ok(position.version),
                 Synced::Conflict(found) => tip = found.map(|tip| *tip),
             }
-            if resyncs >= ANY_RESYNCS_MAX {
-                return Err(exhausted(stream, resyncs));
+            attempts += 1;
+            if attempts >= ANY_ATTEMPTS_MAX {
+                return Err(exhausted(stream, attempts));
             }
-            resyncs += 1;
-            self.pause(resyncs).await;
+            self.pause(attempts).await;
         }
     }
 
@@ -208,8 +208,8 @@ impl EventStore {
     }
 
     /// Waits before an append is tried again.
-    pub(crate) async fn pause(&self, resyncs: u32) {
-        let pause = Backoff::resync().pause(resyncs, self.db.env().next_u64());
+    pub(crate) async fn pause(&self, attempts: u32) {
+        let pause = Backoff::resync().pause(attempts, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
     }
 
@@ -217,7 +217,10 @@ impl EventStore {
         self.db.engine().now()
     }
 
-    fn stored(&self, events: impl IntoIterator<Item = EventData>) -> Result<Vec<StoredEvent>> {
+    pub(super) fn stored(
+        &self,
+        events: impl IntoIterator<Item = EventData>,
+    ) -> Result<Vec<StoredEvent>> {
         let (now, compression) = (self.now(), self.options.compression);
         let events = events.into_iter();
         let events: Vec<_> = events
@@ -251,18 +254,22 @@ fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -
         Expected::Exact(version) if version == actual => return Ok(()),
         Expected::Exact(version) => version,
     };
-    Err(Error::new(
-        ErrorKind::VersionConflict,
-        format!(
-            "the stream is at another version: stream={stream} expected={wanted} actual={actual}"
-        ),
-    ))
+    Err(elsewhere(stream, wanted, actual))
 }
 
-pub(crate) fn exhausted(stream: &StreamName, resyncs: u32) -> Error {
+pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
+    Error::new(
+        ErrorKind::VersionConflict,
+        format!(
+            "the stream is at another version: stream={stream} expected={expected} actual={actual}"
+        ),
+    )
+}
+
+pub(crate) fn exhausted(stream: &StreamName, attempts: u32) -> Error {
     Error::new(
         ErrorKind::MaxResyncsExhausted,
-        format!("others were always faster: stream={stream} resyncs={resyncs}"),
+        format!("others were always faster: stream={stream} attempts={attempts}"),
     )
 }
 

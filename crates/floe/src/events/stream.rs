@@ -80,14 +80,30 @@ impl<D: Decider> fmt::Debug for Stream<D> {
     }
 }
 
-/// A state, and where the stream stood.
-#[derive(Clone, Debug)]
+/// A state, and where the stream stood. Cheap to clone.
+#[derive(Debug)]
 pub(crate) struct Loading<S> {
-    pub(crate) state: S,
+    pub(crate) state: Arc<S>,
     pub(crate) position: Option<Position>,
 }
 
+impl<S> Clone for Loading<S> {
+    fn clone(&self) -> Self {
+        Self {
+            state: self.state.clone(),
+            position: self.position.clone(),
+        }
+    }
+}
+
 impl<S> Loading<S> {
+    fn new(state: S, position: Option<Position>) -> Self {
+        Self {
+            state: Arc::new(state),
+            position,
+        }
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.position
             .as_ref()
@@ -175,13 +191,13 @@ where
     {
         let name = self.name()?;
         let mut loaded = self.load_state().await?;
-        let mut resyncs = 0;
+        let mut attempts = 0;
         loop {
             let (output, events) = decide(&loaded.state)?.into_parts();
             if events.is_empty() {
                 return Ok((output, loaded.version()));
             }
-            let state = D::fold(loaded.state.clone(), &events);
+            let state = D::fold(D::State::clone(&loaded.state), &events);
             let change = self.change(events, &state, loaded.version())?;
             match self
                 .store
@@ -190,21 +206,15 @@ where
             {
                 Synced::Written(position) => {
                     let version = position.version;
-                    self.keep(
-                        name,
-                        &Loading {
-                            state,
-                            position: Some(position),
-                        },
-                    );
+                    self.keep(name, Loading::new(state, Some(position)));
                     return Ok((output, version));
                 }
                 Synced::Conflict(tip) => {
-                    if resyncs >= self.store.options().resyncs_max {
-                        return Err(exhausted(name, resyncs).into());
+                    attempts += 1;
+                    if attempts >= self.store.options().attempts_max {
+                        return Err(exhausted(name, attempts).into());
                     }
-                    resyncs += 1;
-                    self.store.pause(resyncs).await;
+                    self.store.pause(attempts).await;
                     loaded = self.resync(name, loaded, tip.map(|tip| *tip)).await?;
                 }
             }
@@ -289,17 +299,17 @@ where
                     .await?
             }
         };
-        self.keep(name, &loaded);
+        self.keep(name, loaded.clone());
         Ok(loaded)
     }
 
-    fn keep(&self, name: &StreamName, loaded: &Loading<D::State>) {
+    fn keep(&self, name: &StreamName, loaded: Loading<D::State>) {
         let Some(cache) = self.store.cache() else {
             return;
         };
-        match &loaded.position {
+        match loaded.position {
             Some(position) => {
-                cache.put::<D, D::State>(name, &loaded.state, position, self.store.now());
+                cache.put::<D, D::State>(name, loaded.state, position, self.store.now());
             }
             None => cache.forget::<D>(name),
         }
@@ -313,7 +323,7 @@ where
         tip: Option<Batch>,
     ) -> Result<Loading<D::State>> {
         let loaded = self.refresh(name, known, tip).await?;
-        self.keep(name, &loaded);
+        self.keep(name, loaded.clone());
         Ok(loaded)
     }
 
@@ -348,12 +358,10 @@ where
         let loaded = self.fetch(name, Some(tip), true, position.version).await?;
         let state = match loaded.from_origin {
             true => D::initial(),
-            false => known.state,
+            false => Arc::unwrap_or_clone(known.state),
         };
-        Ok(Loading {
-            state: D::fold(state, &loaded.events),
-            position: loaded.position,
-        })
+        let state = D::fold(state, &loaded.events);
+        Ok(Loading::new(state, loaded.position))
     }
 
     /// The Tip. Where a read that may be behind shows less than is known, as after an append of one's own, the leader is
@@ -390,10 +398,8 @@ where
             }
             loaded => loaded?,
         };
-        Ok(Loading {
-            state: D::fold(D::initial(), &loaded.events),
-            position: loaded.position,
-        })
+        let state = D::fold(D::initial(), &loaded.events);
+        Ok(Loading::new(state, loaded.position))
     }
 
     async fn fetch_all(
@@ -462,10 +468,7 @@ impl<D: Decider> Sift<D::Event> for Stream<D> {
 }
 
 fn empty<D: Decider>() -> Loading<D::State> {
-    Loading {
-        state: D::initial(),
-        position: None,
-    }
+    Loading::new(D::initial(), None)
 }
 
 impl<S> From<super::cache::Cached<S>> for Loading<S> {

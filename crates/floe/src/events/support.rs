@@ -20,6 +20,9 @@ pub fn write_whole<T: Serialize + ?Sized>(event_type: &str, value: &T) -> Result
     serde_json::to_vec(value).map_err(|error| unwritable(event_type, None, &error))
 }
 
+/// Room for the body of most events, so that it does not move while it is written.
+const BODY_BYTES: usize = 256;
+
 /// The body of an event that has fields.
 #[derive(Debug)]
 pub struct Writer {
@@ -30,10 +33,9 @@ pub struct Writer {
 impl Writer {
     /// An object without fields.
     pub fn new(event_type: &'static str) -> Self {
-        Self {
-            event_type,
-            json: vec![b'{'],
-        }
+        let mut json = Vec::with_capacity(BODY_BYTES);
+        json.push(b'{');
+        Self { event_type, json }
     }
 
     /// Adds a field.

@@ -177,7 +177,7 @@ impl<'a> Commit<'a> {
     }
 
     /// Appends to one stream and does nothing else: one plain write, whose outcome the stream itself tells.
-    async fn send_stream(&self, stream: &StreamEntry, sync: Sync) -> Result<(), Refusal> {
+    async fn send_stream(&self, stream: &StreamEntry, sync: Sync<'_>) -> Result<(), Refusal> {
         match sync.send(self.db, &stream.name).await {
             Ok(Synced::Written(_)) => Ok(()),
             Ok(Synced::Conflict(_)) => Err(Failure::Retry(stream.lost_race()).into()),

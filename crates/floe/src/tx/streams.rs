@@ -1,6 +1,7 @@
 //! Streams in a transaction: loaded, decided upon, and appended to in the same commit as everything else.
 
 use std::fmt;
+use std::sync::Arc;
 
 use floe_store::Text;
 use floe_store::expr::{Condition, Path};
@@ -62,7 +63,7 @@ impl Tx {
             tx: self,
             slot,
             version: loaded.version(),
-            state: loaded.state,
+            state: Arc::unwrap_or_clone(loaded.state),
             events: Vec::new(),
             stream,
         })
@@ -155,7 +156,7 @@ impl StreamEntry {
     /// # Errors
     ///
     /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item.
-    pub(crate) fn sync(&self, etag: &Text) -> Result<Option<Sync>> {
+    pub(crate) fn sync(&self, etag: &Text) -> Result<Option<Sync<'_>>> {
         let Some(change) = &self.change else {
             return Ok(None);
         };
@@ -178,7 +179,7 @@ impl StreamEntry {
     /// As for [`sync`](Self::sync).
     pub(crate) fn writes(&self, etag: &Text) -> Result<Vec<TransactWrite>> {
         if let Some(sync) = self.sync(etag)? {
-            return Ok(sync.writes);
+            return Ok(sync.writes());
         }
         let condition = match &self.position {
             Some(position) => condition(position, self.guard),

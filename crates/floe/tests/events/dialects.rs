@@ -308,7 +308,7 @@ async fn a_damaged_item_is_told_by_its_stream_and_key() {
     );
     assert_eq!(
         complaints(|item| item.with("e", Value::L(vec![numbered(1), numbered(2)]))).await,
-        [format!("an event is a map, and its type is text: {place}")]
+        ["an event is a map, and its type is text: stream=Notes-a index=0"]
     );
     assert_eq!(
         complaints(|item| item.with("u", Value::L(vec![numbered(1)]))).await,
@@ -387,4 +387,73 @@ async fn a_damaged_tip_is_not_appended_to() {
         );
     }
     assert_eq!(world.items(&name("a")).await, [tip]);
+}
+
+#[tokio::test]
+async fn what_stands_before_the_snapshot_is_not_looked_at() {
+    let world = world().await;
+    let unreadable = Dialect::FSharp.fields("1").with("D", numbered(9));
+    let unfold = Dialect::FSharp
+        .fields("7,8")
+        .with("c", "Whole")
+        .with("i", numbered(2));
+    let tip = Dialect::FSharp.tip(&["1", "2"], None);
+    let events = vec![Value::M(unreadable.clone()), Value::M(unreadable)];
+    let unfolds = Value::L(vec![Value::M(unfold)]);
+    let tip = tip.with("e", Value::L(events)).with("u", unfolds);
+    world.put(tip.clone()).await;
+    let store = world.calving(2);
+    let snapshot = stream(&store, "a", Way::Snapshot);
+    assert_eq!(notes(&snapshot).await, [7, 8]);
+    assert_eq!(world.sent().len(), 1);
+
+    // They are appended to, and calved as they are stored.
+    crate::support::note(&snapshot, 9).await.unwrap();
+    assert_eq!(notes(&snapshot).await, [7, 8, 9]);
+    let items = world.items(&name("a")).await;
+    assert_eq!(items.len(), 2);
+    assert_eq!(items[0].get("e"), tip.get("e"));
+    let all = stream(&store, "a", Way::Unoptimized).query(|_| ()).await;
+    assert_eq!(
+        all.unwrap_err().to_string(),
+        "an encoding that nobody knows: encoding=9 stream=Notes-a index=1"
+    );
+}
+
+#[cfg(not(feature = "zstd"))]
+#[tokio::test]
+async fn zstd_without_its_feature_is_an_error_that_names_it() {
+    let world = world().await;
+    let fields = Dialect::FSharp.fields("1").with("D", numbered(3));
+    let tip = Dialect::FSharp.tip(&["1"], None);
+    world
+        .put(tip.with("e", Value::L(vec![Value::M(fields)])))
+        .await;
+    let (store, at) = (world.store(), name("a"));
+    let error = store.read(&at).collect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        error.to_string(),
+        "a body is compressed with zstd, which takes the feature `zstd` of floe: encoding=3 stream=Notes-a index=0"
+    );
+}
+
+#[cfg(feature = "zstd")]
+#[tokio::test]
+async fn zstd_is_written_and_read_with_its_own_number() {
+    use floe::events::{Compression, EventData, EventStoreOptions};
+
+    let world = world().await;
+    let options = EventStoreOptions::default().compression(Compression::Zstd);
+    let store = world.db.event_store(options);
+    let event = EventData::new("X", "lorem ipsum ".repeat(10));
+    store
+        .append(&name("a"), Expected::New, [event.clone()])
+        .await
+        .unwrap();
+    let tip = world.tip(&name("a")).await;
+    let stored = tip.get("e").unwrap().as_l().unwrap()[0].as_m().unwrap();
+    assert_eq!(stored.get("D"), Some(&numbered(3)));
+    let read = world.store().read(&name("a")).collect().await.unwrap();
+    assert_eq!(read[0].event, event);
 }

@@ -51,7 +51,7 @@ fn capabilities() -> [Capabilities; 2] {
 fn calving(db: &Db) -> EventStore {
     let options = EventStoreOptions::default()
         .tip_events_max(3)
-        .resyncs_max(10_000);
+        .attempts_max(10_000);
     db.event_store(options)
 }
 

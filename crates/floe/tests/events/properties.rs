@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe::events::{
-    Access, Caching, Decider, Event, EventStore, EventStoreOptions, Load, TipLimits,
+    Access, Caching, Compression, Decider, Event, EventStore, EventStoreOptions, Load, TipLimits,
 };
 use floe::{Db, Error};
 use floe_store::Item;
@@ -17,18 +17,37 @@ use crate::support::{Note, Notes, Way, World, append, name, note, noted, notes, 
 /// The ways that keep all events, so that they can be mixed.
 const WAYS: [Way; 4] = [Way::Unoptimized, Way::Snapshot, Way::Multi, Way::Custom];
 
-fn pick<T: Copy>(random: &SeededRandom, of: &[T]) -> T {
+pub(crate) fn pick<T: Copy>(random: &SeededRandom, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
+/// How bodies may be made smaller.
+const COMPRESSIONS: &[Compression] = &[
+    Compression::None,
+    Compression::Brotli,
+    Compression::BrotliFrom(100),
+    #[cfg(feature = "zstd")]
+    Compression::Zstd,
+];
+
 /// A store with limits and pages at random, which keeps states or does not.
-fn any_store(random: &SeededRandom, db: &Db) -> EventStore {
+pub(crate) fn any_store(random: &SeededRandom, db: &Db) -> EventStore {
+    any_store_of(random, db, EventStoreOptions::default())
+}
+
+/// As [`any_store`], with these options besides.
+pub(crate) fn any_store_of(
+    random: &SeededRandom,
+    db: &Db,
+    options: EventStoreOptions,
+) -> EventStore {
     let mut limits = TipLimits::default();
     limits.events_max = pick(random, &[None, Some(1), Some(2), Some(5)]);
     limits.event_bytes_max = pick(random, &[50, 200, 32 << 10]);
     limits.bytes_max = pick(random, &[100, 300, 32 << 10]);
-    let options = EventStoreOptions::default()
+    let options = options
         .tip(limits)
+        .compression(pick(random, COMPRESSIONS))
         .page_items(pick(random, &[1, 2, 3, 32]));
     let store = db.event_store(options);
     let bytes = pick(random, &[2_000, 1 << 20]);

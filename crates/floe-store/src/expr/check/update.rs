@@ -39,6 +39,18 @@ pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
         .chain(update.delete.iter().map(|(_, value)| value))
 }
 
+/// The operands with others in them, and all of those. Most operands have none.
+fn functions(value: &SetValue) -> impl Iterator<Item = &SetOperand> {
+    let is_function = |operand: &&SetOperand| {
+        matches!(
+            operand,
+            SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
+        )
+    };
+    let outer = value.operands().filter(is_function);
+    outer.flat_map(SetOperand::nested).filter(is_function)
+}
+
 /// How many operators and functions a tree has; it stops counting when there are too many.
 fn count_operators(update: &Update) -> usize {
     update
@@ -46,16 +58,7 @@ fn count_operators(update: &Update) -> usize {
         .iter()
         .flat_map(|(_, value)| {
             let sums = !matches!(value, SetValue::Operand(_));
-            let functions = value
-                .operands()
-                .flat_map(SetOperand::nested)
-                .filter(|operand| {
-                    matches!(
-                        operand,
-                        SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
-                    )
-                });
-            functions.map(|_| ()).chain(sums.then_some(()))
+            functions(value).map(|_| ()).chain(sums.then_some(()))
         })
         .take(limits::EXPRESSION_OPERATORS_MAX + 1)
         .count()
@@ -64,7 +67,7 @@ fn count_operators(update: &Update) -> usize {
 /// Refuses a `list_append` that is an operand of another.
 fn check_placement(value: &SetValue) -> Result<(), Fault> {
     let is_append = |operand: &SetOperand| matches!(operand, SetOperand::ListAppend(..));
-    for operand in value.operands().flat_map(SetOperand::nested) {
+    for operand in functions(value) {
         if let SetOperand::ListAppend(first, second) = operand
             && (is_append(first) || is_append(second))
         {
@@ -93,7 +96,7 @@ pub(in crate::expr) fn check_action(action: &'static str, value: &Value) -> Resu
 /// Refuses operands of sums and of `list_append` whose type is known without an item and does not
 /// suit.
 pub(in crate::expr) fn check_set_types(value: &SetValue) -> Result<(), Fault> {
-    for operand in value.operands().flat_map(SetOperand::nested) {
+    for operand in functions(value) {
         if let SetOperand::ListAppend(first, second) = operand {
             check_type("list_append", first, ValueType::L)?;
             check_type("list_append", second, ValueType::L)?;

@@ -14,7 +14,7 @@ use crate::events::feed::partition::Partition;
 use crate::events::load::{self, Manner, Sift, load};
 use crate::events::name::StreamName;
 use crate::events::options::EventStoreOptions;
-use crate::events::schema::{StoredEvent, StoredUnfold};
+use crate::events::schema::{Events, StoredEvent, StoredUnfold};
 use crate::events::sync::{Change, Guard, Position, Sync, Synced};
 
 /// Epochs and an index in a table.
@@ -106,9 +106,8 @@ impl TableLog {
 }
 
 /// Whether a stream is an epoch at its end. The last event is in the Tip always.
-fn is_closed(tip: &[StoredEvent]) -> bool {
-    tip.last()
-        .is_some_and(|last| last.case().as_str() == CLOSED)
+fn is_closed(tip: &Events) -> bool {
+    tip.last_case() == Some(CLOSED)
 }
 
 /// Takes the events of an epoch, all of them.
@@ -194,10 +193,11 @@ impl EpochSource for TableLog {
     async fn read_epoch(&self, partition: Partition, epoch: u32, offset: u64) -> Result<EpochPage> {
         let stream = epoch_stream(partition, epoch)?;
         let loaded = self.events_from(&stream, offset, false, &EpochSift).await?;
-        let tip = loaded.position.map(|position| position.tip);
         Ok(EpochPage {
             events: loaded.events,
-            is_end: is_closed(&tip.unwrap_or_default()),
+            is_end: loaded
+                .position
+                .is_some_and(|position| is_closed(&position.tip)),
         })
     }
 

@@ -1,0 +1,152 @@
+//! Appending in parts: more events than an item has room for, by several appends one after the other.
+//!
+//! An append is all or none, and every event enters a stream through the Tip, which is one item. So what does not fit into
+//! one item cannot be appended as a whole. Who can do with parts says so here: each part is an append of its own, which
+//! others see before the next one is there, and it goes where the one before it ended.
+//!
+//! A call that was interrupted is made again with the same events. What stands at their place already must be the first
+//! of them; it goes on after those.
+
+use super::event::EventData;
+use super::limits::{ANY_ATTEMPTS_MAX, PART_BYTES_MAX};
+use super::name::StreamName;
+use super::schema::{StoredEvent, Weight};
+use super::store::{EventStore, elsewhere, exhausted};
+use super::sync::{Change, Position, Synced};
+use crate::error::{Error, ErrorKind, Result};
+
+impl EventStore {
+    /// Appends events to a stream at this version, **not all or none**: in as many appends as it takes, so that each fits
+    /// into an item. Tells the version that the stream has then.
+    ///
+    /// Others see the first parts before the last one is there, and a part that fails leaves those before it. Call again
+    /// with the same version and the same events after any error but `VersionConflict` and `TooLarge`, or after a crash:
+    /// what is there is recognised by its type and what it says, and left alone.
+    ///
+    /// ```
+    /// use floe::events::{EventData, StreamName};
+    /// use floe::{Db, Error};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// let store = Db::memory()?.events();
+    /// store.ensure_table().await?;
+    /// let import = StreamName::new("Import", "7")?;
+    /// let row = |n: usize| EventData::new("Row", n.to_string().repeat(300_000));
+    /// let rows: Vec<_> = (0..4).map(row).collect();
+    ///
+    /// assert_eq!(store.append_in_parts(&import, 0, rows.clone()).await?, 4);
+    /// assert_eq!(store.append_in_parts(&import, 0, rows).await?, 4);
+    /// assert_eq!(store.version(&import).await?, 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`VersionConflict`](ErrorKind::VersionConflict) when the stream is not at that version and what stands there is not
+    /// the beginning of these events, or when somebody else appends in between;
+    /// [`TooLarge`](ErrorKind::TooLarge) when one event alone does not fit into an item, before anything is appended;
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others write the Tip all the time;
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are none; [`MissingEvents`](ErrorKind::MissingEvents) when what
+    /// stands there was pruned; [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn append_in_parts(
+        &self,
+        stream: &StreamName,
+        version: u64,
+        events: impl IntoIterator<Item = EventData>,
+    ) -> Result<u64> {
+        let events = self.stored(events)?;
+        check_each(stream, &events)?;
+        let tip = match version {
+            0 => None,
+            _ => self.tip(stream, true).await?,
+        };
+        let mut position = tip.as_ref().map(Position::of_tip);
+        let mut rest = self
+            .rest(stream, version, position.as_ref(), &events)
+            .await?;
+        let mut attempts = 0;
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(part(rest));
+            let change = Change::of_events(part.to_vec());
+            match self.sync(stream, position.as_ref(), &change).await? {
+                Synced::Written(after) => {
+                    (position, rest, attempts) = (Some(after), later, 0);
+                }
+                Synced::Conflict(tip) => {
+                    attempts += 1;
+                    if attempts >= ANY_ATTEMPTS_MAX {
+                        return Err(exhausted(stream, attempts));
+                    }
+                    self.pause(attempts).await;
+                    position = tip.as_deref().map(Position::of_tip);
+                    rest = self
+                        .rest(stream, version, position.as_ref(), &events)
+                        .await?;
+                }
+            }
+        }
+        Ok(version + events.len() as u64)
+    }
+
+    /// What of these events is not yet in a stream that stands there.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionConflict`](ErrorKind::VersionConflict) when others stand in their place.
+    async fn rest<'e>(
+        &self,
+        stream: &StreamName,
+        version: u64,
+        position: Option<&Position>,
+        events: &'e [StoredEvent],
+    ) -> Result<&'e [StoredEvent]> {
+        let actual = position.map_or(0, |position| position.version);
+        let elsewhere = || elsewhere(stream, version, actual);
+        let count = actual.checked_sub(version).ok_or_else(elsewhere)?;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (there, rest) = events.split_at_checked(count).ok_or_else(elsewhere)?;
+        if there.is_empty() {
+            return Ok(rest);
+        }
+        let read = self.read(stream).from(version).max_count(count as u64);
+        let found = read.collect().await?;
+        if found.first().is_some_and(|first| first.index != version) {
+            let message =
+                format!("what was appended before was pruned: stream={stream} index={version}");
+            return Err(Error::new(ErrorKind::MissingEvents, message));
+        }
+        for (wanted, found) in there.iter().zip(&found) {
+            // Everything but the time, which is that of the first call.
+            if wanted.view().recorded(found.index)?.event != found.event {
+                return Err(elsewhere());
+            }
+        }
+        Ok(rest)
+    }
+}
+
+/// How many events one append takes, at least one.
+fn part(events: &[StoredEvent]) -> usize {
+    let sums = events.iter().scan(Weight::default(), |sum, event| {
+        *sum = *sum + event.weight();
+        Some(sum.item)
+    });
+    sums.take_while(|bytes| *bytes <= PART_BYTES_MAX)
+        .count()
+        .max(1)
+}
+
+fn check_each(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
+    let large = events.iter().map(|event| event.weight().item);
+    match large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) {
+        Some((place, bytes)) => Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
+            ),
+        )),
+        None => Ok(()),
+    }
+}

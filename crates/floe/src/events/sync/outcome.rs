@@ -1,0 +1,139 @@
+//! What becomes of an append: sent until it is known, and settled by what stands in the stream where it is not.
+
+use floe_store::{BoxFuture, Error as StoreError};
+
+use super::{Position, Sync};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::limits::SENDS_MAX;
+use crate::events::load;
+use crate::events::name::StreamName;
+use crate::events::schema::Batch;
+use crate::events::send::{Sent, send};
+use crate::tx::backoff::Backoff;
+
+/// What became of an append.
+#[derive(Debug)]
+pub(crate) enum Synced {
+    /// It was applied.
+    Written(Position),
+    /// Somebody else was faster. The Tip as it is now; `None` if there is none.
+    Conflict(Option<Box<Batch>>),
+}
+
+impl Sync<'_> {
+    /// Sends it until its outcome is known.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store refuses it or fails, [`Unsupported`](ErrorKind::Unsupported) when it
+    /// takes transactions that the engine does not have, [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) when the store
+    /// does not come back, when nothing but unfolds was written and somebody else has written since, or when the stream
+    /// was pruned since.
+    pub(crate) async fn send(self, db: &Db, stream: &StreamName) -> Result<Synced> {
+        if self.calves && !db.engine().capabilities().transactions {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the engine has no transactions, which calving needs: stream={stream}"),
+            ));
+        }
+        let unknown = |error| unknown(stream, error);
+        let sent = send(db, self.table, || self.request(), unknown).await?;
+        let Sent::Conflict { item, in_doubt } = sent else {
+            return Ok(Synced::Written(self.after));
+        };
+        let tip = item.map(Batch::of_item).transpose()?;
+        let settled = self.settle(db, stream, tip, in_doubt).await;
+        settled.map_err(|error| match error.store_error().cloned() {
+            Some(source) if in_doubt => unknown(source),
+            _ => error,
+        })
+    }
+
+    /// What became of an append that the Tip stood in the way of.
+    async fn settle(
+        self,
+        db: &Db,
+        stream: &StreamName,
+        tip: Option<Batch>,
+        in_doubt: bool,
+    ) -> Result<Synced> {
+        let tip = match tip {
+            // The reasons of a transaction need not hold the Tip.
+            None if self.calves || self.start() > 0 => {
+                persistently(db, || Box::pin(load::tip(db, self.table, stream, true))).await?
+            }
+            tip => tip,
+        };
+        let Some(tip) = tip else {
+            return Ok(Synced::Conflict(None));
+        };
+        if tip.etag == self.after.etag {
+            return Ok(Synced::Written(self.after));
+        }
+        if in_doubt {
+            if self.change.events.is_empty() {
+                let error =
+                    StoreError::OutcomeUnknown("somebody else has written since".to_owned());
+                return Err(unknown(stream, error));
+            }
+            match persistently(db, || Box::pin(self.stands_in(db, stream, &tip))).await? {
+                // Others may have appended since: what they did is no part of what follows from this append.
+                Some(true) => return Ok(Synced::Written(self.after)),
+                Some(false) => {}
+                None => {
+                    let error =
+                        StoreError::OutcomeUnknown("the stream was pruned since".to_owned());
+                    return Err(unknown(stream, error));
+                }
+            }
+        }
+        Ok(Synced::Conflict(Some(Box::new(tip))))
+    }
+
+    /// Where its events are appended.
+    fn start(&self) -> u64 {
+        self.before.map_or(0, |position| position.version)
+    }
+
+    /// Whether the very events stand where they were to be appended; `None` if nobody can tell, because what stands there
+    /// is gone.
+    async fn stands_in(&self, db: &Db, stream: &StreamName, tip: &Batch) -> Result<Option<bool>> {
+        let (start, events) = (self.start(), &self.change.events);
+        let end = start + events.len() as u64;
+        // The last write is somebody else's, so what it has appended is not ours, however alike.
+        if tip.next.saturating_sub(tip.appended) < end {
+            return Ok(Some(false));
+        }
+        let stored = load::stored_between(db, self.table, stream, tip, start, end).await?;
+        if stored.len() < events.len() {
+            return Ok(None);
+        }
+        Ok(Some(stored == *events))
+    }
+}
+
+/// Reads what settles an append, as often as a request is sent: an append is not left unknown for the sake of a read.
+async fn persistently<'r, T>(db: &Db, read: impl Fn() -> BoxFuture<'r, Result<T>>) -> Result<T> {
+    let mut sent = 0;
+    loop {
+        sent += 1;
+        let error = match read().await {
+            Ok(found) => return Ok(found),
+            Err(error) => error,
+        };
+        let may_pass = error.store_error().is_some_and(StoreError::is_retryable);
+        if !may_pass || sent >= SENDS_MAX {
+            return Err(error);
+        }
+        let pause = Backoff::default().pause(sent, db.env().next_u64());
+        db.timer().sleep(pause).await;
+    }
+}
+
+fn unknown(stream: &StreamName, error: StoreError) -> Error {
+    let message = format!(
+        "the answer was lost and nobody can know whether the append was applied: stream={stream}"
+    );
+    Error::new(ErrorKind::OutcomeUnknown, message).with_source(error)
+}
