@@ -93,7 +93,7 @@ pub use self::progress::Parked;
 use self::progress::{Place, Progress, ReaderCheckpoint};
 use super::checkpoint::Checkpoint;
 use super::indexer::passes;
-use super::limits::BEAT_RESYNCS;
+use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Lag, Reader, behind};
@@ -420,7 +420,7 @@ fn is_poison(error: &Error) -> bool {
 /// The members of a group.
 fn members(store: &EventStore, group: &str) -> Stream<ReaderGroup> {
     let index = store.feed_index();
-    let options = index.options().clone().resyncs_max(BEAT_RESYNCS);
+    let options = index.options().clone().attempts_max(BEAT_ATTEMPTS);
     let index = store.db().event_store(options);
     index.stream::<ReaderGroup>(group).load(Load::RequireLeader)
 }

@@ -61,8 +61,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(10);
 /// How often a worker beats while a lease lasts: one beat may be lost, and another one late.
 pub(crate) const BEATS_PER_LEASE: u32 = 4;
 
-/// How often a beat is decided again after another member was faster.
-pub(crate) const BEAT_RESYNCS: u32 = 20;
+/// How often a beat is tried, because another member was faster.
+pub(crate) const BEAT_ATTEMPTS: u32 = 20;
 
 /// How long handlers that are under way may take when a worker stops or gives a partition up, unless something else is
 /// said.
