@@ -10,6 +10,7 @@ use floe_store::{Item, Name, Value};
 use tokio::sync::Notify;
 
 use super::merge::merge;
+use super::part::Part;
 use super::streams::StreamEntry;
 use crate::changes::outbox::OutboxMessage;
 use crate::error::{Error, ErrorKind, Result};
@@ -317,13 +318,12 @@ impl Session {
         Ok(())
     }
 
-    /// Takes all streams out of which it is known where they stood.
-    pub(crate) fn take_streams(&self) -> Vec<StreamEntry> {
+    /// Takes out what other patterns than models have done: streams of which it is known where they stood, in the order
+    /// in which they were loaded.
+    pub(crate) fn take_parts(&self) -> Vec<Box<dyn Part>> {
         let streams = std::mem::take(&mut self.lock().streams).into_iter();
-        streams
-            .flatten()
-            .filter(|stream| stream.is_loaded)
-            .collect()
+        let loaded = streams.flatten().filter(|stream| stream.is_loaded);
+        loaded.map(|stream| Box::new(stream) as _).collect()
     }
 
     fn set_origin(&self, slot: usize, origin: Origin) {
