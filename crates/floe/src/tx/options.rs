@@ -176,7 +176,8 @@ impl<'db> TxOptions<'db> {
             plans.extend(lock::plan(entry).map_err(Failure::Final)?);
         }
         let messages = tx.session().take_messages();
-        let parts = tx.session().take_parts();
+        let now = self.db.engine().now();
+        let parts = tx.session().take_parts(self.db.graph_schema(), now);
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
             outbox::refuse(&messages).map_err(Failure::Final)?;

@@ -1,0 +1,203 @@
+//! Deleting in one transaction: the entity, its edges in both directions, its entries, and what goes with it.
+//!
+//! The condition of the deletion names how many edges lead to the entity. That number is kept in the entity itself and
+//! changes with every edge in the same commit, because the index of reversed edges is behind at times: an edge that it
+//! does not show yet would stay.
+
+use std::collections::BTreeMap;
+
+use floe_store::Value;
+
+use super::key::{EntityKey, Place};
+use super::relation::OnDelete;
+use super::stored::{Edge, PREDICATE_KEY, Stored};
+use super::work::{Done, Work};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tx::backoff::Backoff;
+
+/// How often the index of reversed edges is asked until it has caught up.
+pub(super) const LAG_TRIES: u32 = 20;
+
+/// An entity that is to go, with its edges.
+struct Goes {
+    outgoing: Vec<Edge>,
+    incoming: Vec<Edge>,
+}
+
+pub(super) async fn delete(work: &Work<'_>, key: &EntityKey) -> Result<Done> {
+    let root = work.place(key)?;
+    let session = work.tx.session();
+    if session.graph(|changes| changes.is_created(&root))? {
+        return Err(Error::new(
+            ErrorKind::InvalidUse,
+            format!("the transaction creates this entity: entity={root}"),
+        ));
+    }
+    if work.load(&root).await?.is_none() {
+        session.graph(|changes| changes.watch(&root))?;
+        return Ok(Done::default());
+    }
+    let goes = closure(work, root).await?;
+    check_restrictions(&goes)?;
+    let mut done = Done {
+        count: goes.len() as u64,
+        ..Done::default()
+    };
+    session.graph(|changes| {
+        for (place, goes) in goes {
+            changes.delete(&place);
+            for edge in goes.outgoing.into_iter().chain(goes.incoming) {
+                changes.remove_edge(work.scope, edge, false)?;
+            }
+        }
+        done.edges = changes.edges.len() as u64;
+        Ok::<_, Error>(done)
+    })?
+}
+
+/// The entity and all that goes with it.
+async fn closure(work: &Work<'_>, root: Place) -> Result<BTreeMap<Place, Goes>> {
+    let max = work.tx.db().engine().capabilities().transact_items_max;
+    let schema = work.tx.db().graph_schema();
+    let (mut found, mut queue, mut items) = (BTreeMap::new(), vec![root.clone()], 0);
+    while let Some(place) = queue.pop() {
+        if found.contains_key(&place) {
+            continue;
+        }
+        let Some(stored) = work.load(&place).await? else {
+            continue;
+        };
+        let goes = Goes {
+            outgoing: outgoing(work, &place, max).await?,
+            incoming: incoming(work, &place, &stored, max).await?,
+        };
+        items += 1 + goes.outgoing.len() + goes.incoming.len();
+        if items > max {
+            return Err(too_wide(&root, max));
+        }
+        for edge in &goes.outgoing {
+            let (from, to) = (edge.subject.type_name(), edge.object.type_name());
+            if schema.owns(from, &edge.predicate, to) {
+                queue.push(work.place(&edge.object)?);
+            }
+        }
+        for edge in &goes.incoming {
+            let (from, to) = (edge.subject.type_name(), edge.object.type_name());
+            if schema.on_delete(from, &edge.predicate, to) == OnDelete::Cascade {
+                queue.push(work.place(&edge.subject)?);
+            }
+        }
+        found.insert(place, goes);
+    }
+    Ok(found)
+}
+
+async fn outgoing(work: &Work<'_>, place: &Place, max: usize) -> Result<Vec<Edge>> {
+    let stored = work.reads().outgoing(place, None, Some(max + 1)).await?;
+    let session = work.tx.session();
+    session.graph(|changes| changes.outgoing(place, None, stored))?
+}
+
+/// All edges that lead to an entity. They are asked for until there are as many as the entity says.
+async fn incoming(
+    work: &Work<'_>,
+    place: &Place,
+    stored: &Stored,
+    max: usize,
+) -> Result<Vec<Edge>> {
+    if stored.incoming > max as u64 {
+        return Err(too_wide(place, max));
+    }
+    let session = work.tx.session();
+    let mut tries = 0;
+    loop {
+        let found = match stored.incoming {
+            0 => Vec::new(),
+            _ => work.reads().incoming(place, Some(max + 1)).await?,
+        };
+        let found = match found.len() as u64 == stored.incoming {
+            true => found,
+            // Some may have been removed since, and others not have come yet.
+            false => still_there(work, found).await?,
+        };
+        if found.len() as u64 >= stored.incoming {
+            return session.graph(|changes| changes.incoming(place, found));
+        }
+        tries += 1;
+        if tries > LAG_TRIES {
+            let error = lagging(place, stored.incoming, found.len());
+            return Err(work.tx.retry(error));
+        }
+        let db = work.tx.db();
+        let pause = Backoff::resync().pause(tries, db.env().next_u64());
+        db.timer().sleep(pause).await;
+    }
+}
+
+/// Those of the edges that are in the table.
+async fn still_there(work: &Work<'_>, edges: Vec<Edge>) -> Result<Vec<Edge>> {
+    let table = work.tx.db().graph_schema().relationships();
+    let mut there = Vec::new();
+    for some in edges.chunks(100) {
+        let keys = some.iter().map(|edge| edge.key_item(work.scope));
+        let keys = keys.collect::<Result<_>>()?;
+        let items = work.reads().batch(&table, keys).await?;
+        let has = |edge: &&Edge| {
+            let key = edge.predicate_key().ok();
+            items.iter().any(|item| {
+                item.get(&PREDICATE_KEY).and_then(Value::as_s) == key.as_deref()
+                    && Edge::of_item(item).is_ok_and(|found| found.subject == edge.subject)
+            })
+        };
+        there.extend(some.iter().filter(has).cloned());
+    }
+    Ok(there)
+}
+
+/// Refuses a deletion while something refers to what goes that does not go itself.
+fn check_restrictions(goes: &BTreeMap<Place, Goes>) -> Result<()> {
+    for (place, of_place) in goes {
+        let stays = |edge: &&Edge| {
+            let subject = Place {
+                scope: place.scope.clone(),
+                key: edge.subject.clone(),
+            };
+            edge.is_holding && !goes.contains_key(&subject)
+        };
+        if let Some(edge) = of_place.incoming.iter().find(stays) {
+            return Err(restricted(place, Some(edge)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn restricted(place: &Place, edge: Option<&Edge>) -> Error {
+    let referrer = edge.map_or_else(
+        || "unknown".to_owned(),
+        |edge| format!("{} predicate={}", edge.subject, edge.predicate),
+    );
+    Error::new(
+        ErrorKind::Restricted,
+        format!("the entity is referred to: entity={place} by={referrer}"),
+    )
+}
+
+pub(super) fn lagging(place: &Place, expected: u64, actual: usize) -> Error {
+    Error::new(
+        ErrorKind::TransactionFailed,
+        format!(
+            "the index of reversed edges is behind, or the number of edges is wrong, which Graph::check tells: \
+             entity={place} expected={expected} actual={actual}"
+        ),
+    )
+}
+
+fn too_wide(place: &Place, max: usize) -> Error {
+    Error::new(
+        ErrorKind::TooLarge,
+        format!(
+            "the deletion does not fit into one transaction; outside of one, Graph::delete does it in steps: \
+             entity={place} items_max={max}"
+        ),
+    )
+}

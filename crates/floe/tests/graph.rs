@@ -1,0 +1,24 @@
+//! The entity graph: what it answers, what it asks of the store, and that its tables always agree.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "graph/deletion.rs"]
+mod deletion;
+#[path = "graph/entities.rs"]
+mod entities;
+#[path = "graph/indexes.rs"]
+mod indexes;
+#[path = "graph/lists.rs"]
+mod lists;
+#[path = "graph/slow.rs"]
+mod slow;
+#[path = "graph/support.rs"]
+mod support;
+#[path = "graph/transactions.rs"]
+mod transactions;
+#[path = "graph/use_cases.rs"]
+mod use_cases;
