@@ -316,6 +316,22 @@ impl<'tx> Graph<'tx> {
         E::from_node(&node)
     }
 
+    /// Changes an entity of any type that is there. The function runs again if somebody else was faster.
+    ///
+    /// # Errors
+    ///
+    /// As for [`modify`](Self::modify), and [`InvalidUse`](ErrorKind::InvalidUse) when the function changes the key.
+    pub async fn modify_node(
+        &self,
+        key: &impl ToKey,
+        change: impl Fn(Node) -> Node + Send + Sync,
+    ) -> Result<Node> {
+        let modify = |node: Node| Ok(change(node));
+        let op = Op::Modify(key.to_key(), &modify);
+        let node = self.run(&op).await?.node;
+        node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))
+    }
+
     /// Deletes an entity, with its edges in both directions, its entries in the indexes, and what goes with it as its
     /// relations say. If that does not fit into one transaction it is done in steps, and the entity is gone for readers
     /// with the first of them.

@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test fails by panicking"
 )]
 
@@ -14,6 +15,12 @@ mod entities;
 mod indexes;
 #[path = "graph/lists.rs"]
 mod lists;
+#[path = "graph/model.rs"]
+mod model;
+#[path = "support/no_time.rs"]
+mod no_time;
+#[path = "graph/properties.rs"]
+mod properties;
 #[path = "graph/slow.rs"]
 mod slow;
 #[path = "graph/support.rs"]

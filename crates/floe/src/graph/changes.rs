@@ -270,9 +270,9 @@ impl Changes {
     }
 
     /// The part of the commit, if anything was touched.
-    pub(crate) fn into_part(self, schema: Arc<GraphSchema>, now: Timestamp) -> Option<GraphPart> {
+    pub(crate) fn part(&self, schema: &Arc<GraphSchema>, now: Timestamp) -> Option<GraphPart> {
         let is_empty = self.nodes.is_empty() && self.edges.is_empty();
-        (!is_empty).then(|| GraphPart::new(self, schema, now))
+        (!is_empty).then(|| GraphPart::new(self, schema.clone(), now))
     }
 }
 

@@ -53,10 +53,10 @@ pub(super) enum Meaning {
 }
 
 impl GraphPart {
-    pub(super) fn new(changes: Changes, schema: Arc<GraphSchema>, now: Timestamp) -> Self {
+    pub(super) fn new(changes: &Changes, schema: Arc<GraphSchema>, now: Timestamp) -> Self {
         let planned = Compiler {
             schema: &schema,
-            changes: &changes,
+            changes,
             now,
             planned: Vec::new(),
             claims: BTreeMap::new(),

@@ -4,13 +4,15 @@
 //! changes with every edge in the same commit, because the index of reversed edges is behind at times: an edge that it
 //! does not show yet would stay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use floe_store::Value;
+use floe_store::Item;
+use floe_store::limits::BATCH_GET_ITEMS_MAX;
 
 use super::key::{EntityKey, Place};
+use super::read::Reads;
 use super::relation::OnDelete;
-use super::stored::{Edge, PREDICATE_KEY, Stored};
+use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
 use super::work::{Done, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::backoff::Backoff;
@@ -98,7 +100,6 @@ async fn outgoing(work: &Work<'_>, place: &Place, max: usize) -> Result<Vec<Edge
     session.graph(|changes| changes.outgoing(place, None, stored))?
 }
 
-/// All edges that lead to an entity. They are asked for until there are as many as the entity says.
 async fn incoming(
     work: &Work<'_>,
     place: &Place,
@@ -108,48 +109,69 @@ async fn incoming(
     if stored.incoming > max as u64 {
         return Err(too_wide(place, max));
     }
+    let found = incoming_of(&work.reads(), place, stored.incoming).await;
+    let found = found.map_err(|error| match error.kind() {
+        ErrorKind::TransactionFailed => work.tx.retry(error),
+        _ => error,
+    })?;
     let session = work.tx.session();
+    session.graph(|changes| changes.incoming(place, found))
+}
+
+/// All edges that lead to an entity, which says that there are so many. They are asked for until there are.
+///
+/// # Errors
+///
+/// [`TransactionFailed`](ErrorKind::TransactionFailed) when the index does not show them.
+pub(super) async fn incoming_of(
+    reads: &Reads<'_>,
+    place: &Place,
+    expected: u64,
+) -> Result<Vec<Edge>> {
     let mut tries = 0;
     loop {
-        let found = match stored.incoming {
+        let found = match expected {
             0 => Vec::new(),
-            _ => work.reads().incoming(place, Some(max + 1)).await?,
+            _ => reads.incoming(place, None).await?,
         };
-        let found = match found.len() as u64 == stored.incoming {
+        // Some may have been removed since, and others not have come yet. The conditions of the commit notice both, but
+        // a refusal has none.
+        let is_certain =
+            found.len() as u64 == expected && !found.iter().any(|edge| edge.is_holding);
+        let found = match is_certain {
             true => found,
-            // Some may have been removed since, and others not have come yet.
-            false => still_there(work, found).await?,
+            false => still_there(reads, &place.scope, found).await?,
         };
-        if found.len() as u64 >= stored.incoming {
-            return session.graph(|changes| changes.incoming(place, found));
+        if found.len() as u64 >= expected {
+            return Ok(found);
         }
         tries += 1;
         if tries > LAG_TRIES {
-            let error = lagging(place, stored.incoming, found.len());
-            return Err(work.tx.retry(error));
+            return Err(lagging(place, expected, found.len()));
         }
-        let db = work.tx.db();
-        let pause = Backoff::resync().pause(tries, db.env().next_u64());
-        db.timer().sleep(pause).await;
+        let pause = Backoff::resync().pause(tries, reads.db.env().next_u64());
+        reads.db.timer().sleep(pause).await;
     }
 }
 
 /// Those of the edges that are in the table.
-async fn still_there(work: &Work<'_>, edges: Vec<Edge>) -> Result<Vec<Edge>> {
-    let table = work.tx.db().graph_schema().relationships();
+async fn still_there(reads: &Reads<'_>, scope: &str, edges: Vec<Edge>) -> Result<Vec<Edge>> {
+    let table = reads.schema().relationships();
     let mut there = Vec::new();
-    for some in edges.chunks(100) {
-        let keys = some.iter().map(|edge| edge.key_item(work.scope));
-        let keys = keys.collect::<Result<_>>()?;
-        let items = work.reads().batch(&table, keys).await?;
-        let has = |edge: &&Edge| {
-            let key = edge.predicate_key().ok();
-            items.iter().any(|item| {
-                item.get(&PREDICATE_KEY).and_then(Value::as_s) == key.as_deref()
-                    && Edge::of_item(item).is_ok_and(|found| found.subject == edge.subject)
-            })
-        };
-        there.extend(some.iter().filter(has).cloned());
+    for some in edges.chunks(BATCH_GET_ITEMS_MAX) {
+        let keys = some.iter().map(|edge| edge.key_item(scope));
+        let keys: Vec<Item> = keys.collect::<Result<_>>()?;
+        let found: HashSet<Item> = reads
+            .batch(&table, keys.clone())
+            .await?
+            .iter()
+            .map(|item| item.pick(&[SUBJECT_KEY, PREDICATE_KEY]))
+            .collect();
+        let some = some.iter().zip(keys);
+        there.extend(
+            some.filter(|(_, key)| found.contains(key))
+                .map(|(edge, _)| edge.clone()),
+        );
     }
     Ok(there)
 }

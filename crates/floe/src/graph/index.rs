@@ -74,13 +74,11 @@ impl<K: ToIndexKey> Emit<K> {
     }
 
     /// Emits a key.
-    #[expect(clippy::needless_pass_by_value, reason = "a key is made to be emitted")]
     pub fn key(&mut self, key: K) {
         self.emitted.entry(key.to_index_key()).or_default();
     }
 
     /// Emits a key, and copies attributes into the entry, so that a query of the index alone tells them.
-    #[expect(clippy::needless_pass_by_value, reason = "a key is made to be emitted")]
     pub fn key_with<N: Into<Name>, V: Into<Value>>(
         &mut self,
         key: K,

@@ -5,7 +5,7 @@
 //! then its entries; at last, when that number is 0, the entity and the intent. Doing a step again does no harm, so
 //! whoever finds an intent can go on, also several at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::Number;
 use floe_store::Value;
@@ -13,7 +13,7 @@ use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Update};
 use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem};
 
 use super::compile::{count, is_holder, is_version};
-use super::delete::{LAG_TRIES, lagging, restricted};
+use super::delete::{LAG_TRIES, incoming_of, lagging, restricted};
 use super::key::{EntityKey, Place};
 use super::read::Reads;
 use super::relation::OnDelete;
@@ -67,6 +67,8 @@ pub(super) struct Job<'a> {
     scope: &'a str,
     listener: Listener<'a>,
     queue: Vec<Place>,
+    /// All that goes, if it had to be found out.
+    goes: Option<BTreeSet<Place>>,
     deleted: Deleted,
 }
 
@@ -77,6 +79,7 @@ impl<'a> Job<'a> {
             scope,
             listener,
             queue: Vec::new(),
+            goes: None,
             deleted: Deleted {
                 entities: 0,
                 edges: 0,
@@ -102,14 +105,10 @@ impl<'a> Job<'a> {
     ///
     /// [`Restricted`](crate::ErrorKind::Restricted) when others refer to it; then nothing was done.
     pub(super) async fn delete(mut self, root: &Place) -> Result<Deleted> {
-        match self.mark(root).await? {
+        match self.mark(root, root).await? {
             Mark::Done => self.queue.push(root.clone()),
             Mark::Absent => {}
-            Mark::Held => {
-                let incoming = self.reads().incoming(root, None).await?;
-                let holding = incoming.iter().find(|edge| edge.is_holding);
-                return Err(restricted(root, holding));
-            }
+            Mark::Held(edge) => return Err(restricted(root, Some(&edge))),
         }
         self.run().await
     }
@@ -134,8 +133,8 @@ impl<'a> Job<'a> {
         Ok(self.deleted)
     }
 
-    /// Marks an entity and notes the intent to delete it.
-    async fn mark(&self, place: &Place) -> Result<Mark> {
+    /// Marks an entity that goes with another, and notes the intent to delete it.
+    async fn mark(&mut self, place: &Place, root: &Place) -> Result<Mark> {
         for _ in 0..MARKS_MAX {
             let Some(old) = self.reads().entity(place).await? else {
                 return Ok(Mark::Absent);
@@ -143,22 +142,24 @@ impl<'a> Job<'a> {
             if old.is_leaving {
                 return Ok(Mark::Done);
             }
-            if old.held > 0 {
-                return Ok(Mark::Held);
+            if let Some(edge) = self.holding(place, &old, root).await? {
+                return Ok(Mark::Held(Box::new(edge)));
             }
+            let number = |number: u64| Value::N(Number::from(number));
             let update = Update::new()
                 .set(meta(&LEAVING), true)
-                .set(meta(&VERSION), Value::N(Number::from(old.version + 1)));
-            let free = Condition::attribute_not_exists(meta(&HELD_BY))
-                .or(Condition::eq(meta(&HELD_BY), Value::from(0)));
+                .set(meta(&VERSION), number(old.version + 1));
+            let as_seen = Condition::eq(meta(&HELD_BY), number(old.held));
+            let as_seen = match old.held {
+                0 => as_seen.or(Condition::attribute_not_exists(meta(&HELD_BY))),
+                _ => as_seen,
+            };
             let key = stored::entity_key(place);
             let mark = UpdateItem::new(self.schema().entities(), key, update)
-                .condition(is_version(old.version).and(free));
+                .condition(is_version(old.version).and(as_seen));
             let intent = PutItem::new(self.schema().entities(), stored::intent(place));
-            if send(self.db, vec![mark.into(), intent.into()])
-                .await?
-                .is_applied()
-            {
+            let writes = vec![mark.into(), intent.into()];
+            if send(self.db, writes).await?.is_applied() {
                 return Ok(Mark::Done);
             }
         }
@@ -166,6 +167,68 @@ impl<'a> Job<'a> {
             crate::ErrorKind::TransactionFailed,
             format!("others were always faster: entity={place} attempts={MARKS_MAX}"),
         ))
+    }
+
+    /// An edge that refuses the deletion of an entity: one whose subject does not go as well.
+    async fn holding(
+        &mut self,
+        place: &Place,
+        stored: &Stored,
+        root: &Place,
+    ) -> Result<Option<Edge>> {
+        if stored.held == 0 {
+            return Ok(None);
+        }
+        let goes = match self.goes.take() {
+            Some(goes) => goes,
+            None => self.closure(root).await?,
+        };
+        let incoming = incoming_of(&self.reads(), place, stored.incoming).await?;
+        let mut holding = incoming.into_iter().filter(|edge| edge.is_holding);
+        let stays = |edge: &Edge| {
+            let subject = Place {
+                scope: place.scope.clone(),
+                key: edge.subject.clone(),
+            };
+            !goes.contains(&subject)
+        };
+        let edge = holding.find(stays);
+        self.goes = Some(goes);
+        Ok(edge)
+    }
+
+    /// An entity and all that goes with it.
+    async fn closure(&self, root: &Place) -> Result<BTreeSet<Place>> {
+        let (mut goes, mut queue) = (BTreeSet::new(), vec![root.clone()]);
+        while let Some(place) = queue.pop() {
+            let stored = self.reads().entity(&place).await?;
+            let (Some(stored), true) = (stored, goes.insert(place.clone())) else {
+                continue;
+            };
+            for edge in self.reads().outgoing(&place, None, None).await? {
+                if self.is_owned(&edge) {
+                    queue.push(Place::new(self.scope, edge.object)?);
+                }
+            }
+            for edge in incoming_of(&self.reads(), &place, stored.incoming).await? {
+                if self.is_cascading(&edge) {
+                    queue.push(Place::new(self.scope, edge.subject)?);
+                }
+            }
+        }
+        Ok(goes)
+    }
+
+    /// Whether the object of an edge goes with its subject.
+    fn is_owned(&self, edge: &Edge) -> bool {
+        let (from, to) = (edge.subject.type_name(), edge.object.type_name());
+        self.schema().owns(from, &edge.predicate, to)
+    }
+
+    /// Whether the subject of an edge goes with its object.
+    fn is_cascading(&self, edge: &Edge) -> bool {
+        let (from, to) = (edge.subject.type_name(), edge.object.type_name());
+        self.schema().on_delete(from, &edge.predicate, to) == OnDelete::Cascade
     }
 
     /// Removes all that belongs to a marked entity, and the entity.
@@ -218,9 +281,8 @@ impl<'a> Job<'a> {
                 return Ok(());
             }
             for edge in &edges {
-                let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-                if self.schema().owns(from, &edge.predicate, to) {
-                    self.follow(&edge.object).await?;
+                if self.is_owned(edge) {
+                    self.follow(&edge.object, place).await?;
                 }
             }
             self.remove_edges(edges).await?;
@@ -241,9 +303,8 @@ impl<'a> Job<'a> {
             }
             let edges = self.reads().incoming(place, Some(some)).await?;
             for edge in &edges {
-                let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-                if self.schema().on_delete(from, &edge.predicate, to) == OnDelete::Cascade {
-                    self.follow(&edge.subject).await?;
+                if self.is_cascading(edge) {
+                    self.follow(&edge.subject, place).await?;
                 }
             }
             let removed = self.remove_edges(edges).await?;
@@ -262,11 +323,11 @@ impl<'a> Job<'a> {
     }
 
     /// Lets an entity go with another, unless others refer to it.
-    async fn follow(&mut self, key: &EntityKey) -> Result<()> {
+    async fn follow(&mut self, key: &EntityKey, root: &Place) -> Result<()> {
         let place = Place::new(self.scope, key.clone())?;
-        match self.mark(&place).await? {
+        match self.mark(&place, root).await? {
             Mark::Done if !self.queue.contains(&place) => self.queue.push(place),
-            Mark::Held => self.deleted.kept.push(key.clone()),
+            Mark::Held(_) => self.deleted.kept.push(key.clone()),
             Mark::Done | Mark::Absent => {}
         }
         Ok(())
@@ -366,6 +427,6 @@ impl<'a> Job<'a> {
 enum Mark {
     Done,
     Absent,
-    /// Others refer to it, and refuse.
-    Held,
+    /// Another refers to it, and refuses.
+    Held(Box<Edge>),
 }

@@ -74,12 +74,22 @@ impl From<&Self> for EntityKey {
 }
 
 /// A type that an id can have: it is stored as text.
+#[diagnostic::on_unimplemented(
+    message = "an id cannot be a `{Self}`",
+    label = "not a type of ids",
+    note = "ids are text, uuids or whole numbers"
+)]
 pub trait ToId {
     /// The text of the id.
     fn to_id(&self) -> String;
 }
 
 /// A type that the id of a typed entity can have.
+#[diagnostic::on_unimplemented(
+    message = "the id of an entity cannot be a `{Self}`",
+    label = "not a type of ids",
+    note = "ids are `String`, `Uuid`, `i32`, `i64`, `u32` or `u64`"
+)]
 pub trait Id: ToId + Sized {
     /// The id of this text.
     fn from_id(text: &str) -> Option<Self>;

@@ -342,7 +342,7 @@ impl Session {
         let streams = std::mem::take(&mut state.streams).into_iter();
         let loaded = streams.flatten().filter(|stream| stream.is_loaded);
         let mut parts: Vec<Box<dyn Part>> = loaded.map(|stream| Box::new(stream) as _).collect();
-        let graph = std::mem::take(&mut state.graph).into_part(schema.clone(), now);
+        let graph = std::mem::take(&mut state.graph).part(schema, now);
         parts.extend(graph.map(|graph| Box::new(graph) as _));
         parts
     }

@@ -282,6 +282,37 @@ async fn a_wide_deletion_is_refused_as_a_whole() {
 }
 
 #[tokio::test]
+async fn what_refuses_a_wide_deletion_does_not_if_it_goes_itself() {
+    let world = World::new().await;
+    create(&world, &["a", "b"]).await;
+    for number in 0..120 {
+        let subject = shelf(&number.to_string());
+        world.graph.create(&subject).await.unwrap();
+        world
+            .graph
+            .related::<Holds>(&subject)
+            .link(&article("b"))
+            .await
+            .unwrap();
+    }
+    world
+        .graph
+        .related::<Cites>(&article("a"))
+        .link(&article("b"))
+        .await
+        .unwrap();
+    world
+        .graph
+        .related::<Answers>(&article("a"))
+        .link(&article("b"))
+        .await
+        .unwrap();
+    let deleted = world.graph.delete(&article("b")).await.unwrap();
+    assert_eq!((deleted.entities, deleted.kept), (2, Vec::new()));
+    world.check().await;
+}
+
+#[tokio::test]
 async fn an_edge_that_the_index_does_not_show_yet_goes_too() {
     for count in [1, 3, 150] {
         let faults = Faults::seeded(5).index_lag(1.0, Lag::Operations(30));
@@ -311,6 +342,48 @@ async fn an_edge_that_the_index_does_not_show_yet_goes_too() {
                 .await;
             assert_eq!(edges.unwrap(), []);
         }
+        world.check().await;
+    }
+}
+
+#[tokio::test]
+async fn an_edge_that_is_gone_does_not_refuse_because_the_index_still_shows_it() {
+    for seed in 0..10 {
+        let faults = Faults::seeded(seed).index_lag(1.0, Lag::Operations(40));
+        let engine = Arc::new(FaultEngine::new(
+            Arc::new(LocalEngine::memory().unwrap()),
+            faults,
+        ));
+        let world = World::on(engine, Capabilities::dynamodb()).await;
+        create(&world, &["a", "b"]).await;
+        world.graph.create(&shelf("north")).await.unwrap();
+        world
+            .graph
+            .related::<Cites>(&article("a"))
+            .link(&article("b"))
+            .await
+            .unwrap();
+        while world
+            .graph
+            .referrers(&article("b"))
+            .keys()
+            .await
+            .unwrap()
+            .is_empty()
+        {}
+        world
+            .graph
+            .related::<Cites>(&article("a"))
+            .unlink(&article("b"))
+            .await
+            .unwrap();
+        world
+            .graph
+            .related::<Holds>(&shelf("north"))
+            .link(&article("b"))
+            .await
+            .unwrap();
+        world.graph.delete(&article("b")).await.unwrap();
         world.check().await;
     }
 }
