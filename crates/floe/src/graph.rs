@@ -72,8 +72,8 @@
 //! when it commits, and calls see what those before them have changed; queries of indexes, of referrers and of all of a
 //! type tell what is committed.
 //!
-//! A [deletion](Graph::delete) that is wider than a transaction is done in steps. If it is interrupted,
-//! [`resume`](Graph::resume) ends it.
+//! A [deletion](Graph::delete), or a change of a [list](List), that is wider than a transaction is done in steps. If it is
+//! interrupted, [`resume`](Graph::resume) ends it.
 //!
 //! # What is stored
 //!
@@ -117,6 +117,7 @@ mod steps;
 mod stored;
 #[doc(hidden)]
 pub mod support;
+mod wide_list;
 mod work;
 
 use std::collections::BTreeMap;
@@ -371,7 +372,8 @@ impl<'tx> Graph<'tx> {
         }
     }
 
-    /// Ends the deletions of the scope that were begun and not ended.
+    /// Ends what was begun in the scope and not ended: deletions, and changes of lists, that take more than one
+    /// transaction. Tells what was deleted.
     ///
     /// # Errors
     ///
@@ -381,6 +383,7 @@ impl<'tx> Graph<'tx> {
     pub async fn resume(&self, progress: impl Fn(&Progress) + Send + Sync) -> Result<Deleted> {
         self.check_outside()?;
         key::check_part("scope", &self.scope)?;
+        self.resume_lists().await?;
         Job::new(&self.db, &self.scope, &progress).resume().await
     }
 

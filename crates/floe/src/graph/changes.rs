@@ -284,6 +284,7 @@ fn created(node: &Node) -> Stored {
         incoming: 0,
         held: 0,
         is_leaving: false,
+        is_busy: false,
         entries: super::stored::Entries::new(),
     }
 }

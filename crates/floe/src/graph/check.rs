@@ -110,6 +110,8 @@ pub enum Difference {
     },
     /// The deletion of an entity was begun and not ended. Repaired by ending it.
     Unfinished(EntityKey),
+    /// The change of a list was begun and not ended. Repaired by ending it.
+    UnfinishedList(EntityKey),
     /// An entity is marked as being deleted, but nobody would end it. Repaired by ending it.
     MissingIntent(EntityKey),
     /// The deletion of an entity is noted that is not there or not marked. Repaired by removing the note.
@@ -173,6 +175,9 @@ impl fmt::Display for Difference {
                 )
             }
             Self::Unfinished(entity) => write!(f, "a deletion was not ended: entity={entity}"),
+            Self::UnfinishedList(entity) => {
+                write!(f, "the change of a list was not ended: entity={entity}")
+            }
             Self::MissingIntent(entity) => write!(f, "a deletion is not noted: entity={entity}"),
             Self::ExtraIntent(entity) => write!(f, "a deletion is noted in vain: entity={entity}"),
         }
@@ -387,6 +392,9 @@ impl Graph<'_> {
 
     fn check_deletions(content: &Content, differences: &mut Vec<Difference>) {
         for (key, stored) in &content.entities {
+            if stored.is_busy {
+                differences.push(Difference::UnfinishedList(key.clone()));
+            }
             match (stored.is_leaving, content.intents.contains(key)) {
                 (true, true) => differences.push(Difference::Unfinished(key.clone())),
                 (true, false) => differences.push(Difference::MissingIntent(key.clone())),
@@ -463,7 +471,9 @@ impl Graph<'_> {
                 let key = stored::intent_key(&self.place(entity)?);
                 vec![DeleteItem::new(entities, key.pick(&[ID, SCOPE_TYPE_KEY])).into()]
             }
-            Difference::DoubleClaim { .. } | Difference::Unfinished(_) => return Ok(()),
+            Difference::DoubleClaim { .. }
+            | Difference::Unfinished(_)
+            | Difference::UnfinishedList(_) => return Ok(()),
         };
         if !writes.is_empty() {
             // Refused, somebody else has changed it; the next check tells.

@@ -14,6 +14,7 @@ use super::node::{FromNode, ToKey, check_names};
 use super::order::arrange;
 use super::read;
 use super::relation::OnDelete;
+use super::schema::GraphSchema;
 use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
 use super::work::{Done, Op, Work};
 use crate::error::{Error, ErrorKind, Result};
@@ -110,8 +111,8 @@ where
     ///
     /// # Errors
     ///
-    /// As for [`link`](Self::link), and [`TooLarge`](ErrorKind::TooLarge) for more than fit into one commit: two items
-    /// for each.
+    /// As for [`link`](Self::link). More than fit into one commit are added in steps, and readers see the list grow; in a
+    /// transaction, and for some thousands, that is [`TooLarge`](ErrorKind::TooLarge).
     pub async fn append<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let new = objects.into_iter().map(|object| NewEdge::plain(&object));
         self.change(ListChange::Append(new.collect()))
@@ -192,7 +193,12 @@ where
             predicate,
             change,
         };
-        self.graph.run(&op).await
+        match self.graph.run(&op).await {
+            Err(error) if error.kind() == ErrorKind::TooLarge && self.graph.tx.is_none() => {
+                self.graph.change_wide(&op).await
+            }
+            done => done,
+        }
     }
 
     /// The edges, in their order, without what they lead to.
@@ -351,66 +357,103 @@ pub(super) async fn change(
 ) -> Result<Done> {
     check_part("predicate", predicate)?;
     let place = work.place(subject)?;
-    work.require(&place).await?;
+    if work.require(&place).await?.is_busy {
+        return Err(work.tx.retry(busy(&place)));
+    }
     let is_append = matches!(change, ListChange::Append(_));
-    let edges = stored_edges(work, &place, predicate, is_append).await?;
-    let slots = slots(predicate, &edges, change)?;
+    let old = stored_edges(work, &place, predicate, is_append).await?;
+    let new = target(work.tx.db().graph_schema(), &place, predicate, &old, change)?;
+    let difference = difference(&old, &new)?;
+    let removed = difference.removed.len() as u64;
+    work.tx.session().graph(|changes| {
+        for edge in difference.removed {
+            changes.remove_edge(work.scope, edge, true)?;
+        }
+        for (edge, is_there) in difference.put {
+            changes.put_edge(&place, edge, is_there)?;
+        }
+        Ok::<_, Error>(Done {
+            edges: removed,
+            ..Done::default()
+        })
+    })?
+}
+
+/// The list as it is to be, with its numbers.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long, [`InvalidUse`](ErrorKind::InvalidUse) when the change
+/// does not fit the list.
+pub(super) fn target(
+    schema: &GraphSchema,
+    subject: &Place,
+    predicate: &str,
+    edges: &[Edge],
+    change: &ListChange,
+) -> Result<Vec<Edge>> {
+    let slots = slots(predicate, edges, change)?;
     let kept = |slot: &Slot| match slot {
         Slot::Kept(edge) => Some(edge.index),
         Slot::New(_) => None,
     };
     let numbers: Vec<Option<u64>> = slots.iter().map(kept).collect();
-    let numbers = arrange(&numbers).ok_or_else(|| too_long(&place, predicate))?;
-    let mut done = Done::default();
-    let mut stays = Vec::new();
-    let mut puts = Vec::new();
-    for (slot, index) in slots.into_iter().zip(numbers) {
-        match slot {
-            Slot::Kept(edge) if edges.contains(&edge) && edge.index == index => {
-                stays.push(index);
-            }
-            Slot::Kept(edge) => {
-                let is_there = edge.index == index;
-                if is_there {
-                    stays.push(index);
-                }
-                puts.push((Edge { index, ..edge }, is_there));
-            }
-            Slot::New(new) => {
-                done.count += 1;
-                puts.push((work.edge(subject, predicate, new, index)?, false));
-            }
-        }
-    }
-    let gone = edges
-        .into_iter()
-        .filter(|edge| !stays.contains(&edge.index));
-    work.tx.session().graph(|changes| {
-        for edge in gone {
-            done.edges += 1;
-            changes.remove_edge(work.scope, edge, true)?;
-        }
-        for (edge, is_there) in puts {
-            changes.put_edge(&place, edge, is_there)?;
-        }
-        Ok::<_, Error>(done)
-    })?
-}
-
-impl Work<'_> {
-    fn edge(&self, subject: &EntityKey, predicate: &str, new: NewEdge, index: u64) -> Result<Edge> {
-        self.place(&new.object)?;
-        let schema = self.tx.db().graph_schema();
-        let (from, to) = (subject.type_name(), new.object.type_name());
+    let numbers = arrange(&numbers).ok_or_else(|| too_long(subject, predicate))?;
+    let from = subject.key.type_name();
+    let edges = slots.into_iter().zip(numbers).map(|(slot, index)| {
+        let new = match slot {
+            Slot::Kept(edge) => return Ok(Edge { index, ..edge }),
+            Slot::New(new) => new,
+        };
+        Place::new(&subject.scope, new.object.clone())?;
+        let on_delete = schema.on_delete(from, predicate, new.object.type_name());
         Ok(Edge {
-            is_holding: schema.on_delete(from, predicate, to) == OnDelete::Restrict,
-            subject: subject.clone(),
+            is_holding: on_delete == OnDelete::Restrict,
+            subject: subject.key.clone(),
             predicate: predicate.to_owned(),
             object: new.object,
             attributes: new.attributes,
             index,
         })
+    });
+    edges.collect()
+}
+
+/// What makes one list of another.
+#[derive(Debug, Default)]
+pub(super) struct ListDifference {
+    pub(super) removed: Vec<Edge>,
+    /// With whether one of the same key is there.
+    pub(super) put: Vec<(Edge, bool)>,
+}
+
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+pub(super) fn difference(old: &[Edge], new: &[Edge]) -> Result<ListDifference> {
+    let by_key = |edges: &[Edge]| -> Result<BTreeMap<String, Edge>> {
+        let edges = edges.iter();
+        edges
+            .map(|edge| Ok((edge.predicate_key()?, edge.clone())))
+            .collect()
+    };
+    let (mut old, new) = (by_key(old)?, by_key(new)?);
+    let mut difference = ListDifference::default();
+    for (key, edge) in new {
+        let was = old.remove(&key);
+        if was.as_ref() != Some(&edge) {
+            difference.put.push((edge, was.is_some()));
+        }
     }
+    difference.removed.extend(old.into_values());
+    Ok(difference)
+}
+
+fn busy(place: &Place) -> Error {
+    Error::new(
+        ErrorKind::TransactionFailed,
+        format!("a change of its edges is under way; Graph::resume ends it: entity={place}"),
+    )
 }
 
 /// The edges of the list as the transaction sees them; for an append, the last is enough.

@@ -7,11 +7,12 @@
 //! | entry of an index | `_subject_key`, `_unique_key`, `_scope_index_name`, `_index_key`, `_index_name`, the parts, attributes |
 //! | claim of a unique key | `_subject_key` = `scope::index:key`, `_unique_key`, the parts of the holder's key |
 //! | intent of a deletion | `_id` = `_leaving`, `_scope_type_key` = `scope::type:id`, the parts of the entity's key |
+//! | intent to change a list | `_id` = `_lists`, `_scope_type_key` = `scope::type:id:predicate`, `_wanted` |
 //! | state of an index | `_id` = `_indexes`, `_scope_type_key` = `scope::index`, `_version`, `_is_ready`, `_cursor`, `_done` |
 //!
 //! `_meta` of an entity holds `v`, which counts the changes of its attributes; `e`, which counts those of its outgoing
-//! edges; `in`, the number of edges that lead to it; `held`, how many of these refuse its deletion; and, once its
-//! deletion has begun, `leaving`.
+//! edges; `in`, the number of edges that lead to it; `held`, how many of these refuse its deletion; once its deletion has
+//! begun, `leaving`; and while a list of its edges is changed in steps, `busy`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,7 @@ pub(crate) const INDEX_KEY: Name = Name::new_static("_index_key");
 pub(crate) const INDEX_NAME: Name = Name::new_static("_index_name");
 const ENTITY_TYPE: Name = Name::new_static("_entity_type");
 const ENTITY_ID: Name = Name::new_static("_entity_id");
+const WANTED: Name = Name::new_static("_wanted");
 
 /// `v` of `_meta`: counts the changes of the attributes.
 pub(crate) const VERSION: Name = Name::new_static("v");
@@ -60,6 +62,11 @@ pub(crate) const HELD_BY: Name = Name::new_static("held");
 /// `leaving` of `_meta`: the deletion has begun.
 pub(crate) const LEAVING: Name = Name::new_static("leaving");
 
+/// `busy` of `_meta`: a list of its edges is being changed in steps.
+pub(crate) const BUSY: Name = Name::new_static("busy");
+
+/// The partition in which intents to change lists are.
+pub(crate) const LISTS_ID: &str = "_lists";
 /// The partition in which intents of deletions are.
 pub(crate) const LEAVING_ID: &str = "_leaving";
 /// The partition in which states of indexes are.
@@ -89,6 +96,8 @@ pub(crate) struct Stored {
     pub(crate) incoming: u64,
     pub(crate) held: u64,
     pub(crate) is_leaving: bool,
+    /// Whether a list of its edges is being changed in steps.
+    pub(crate) is_busy: bool,
     pub(crate) entries: Entries,
 }
 
@@ -119,6 +128,7 @@ impl Stored {
             incoming: number(&INCOMING),
             held: number(&HELD_BY),
             is_leaving: meta.is_some_and(|meta| meta.contains(&LEAVING)),
+            is_busy: meta.is_some_and(|meta| meta.contains(&BUSY)),
             entries: read_entries(item),
         })
     }
@@ -361,6 +371,46 @@ pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
     Ok(EntityKey::new(
         text(item, &ENTITY_TYPE)?,
         text(item, &ENTITY_ID)?,
+    ))
+}
+
+/// The key of the intent to change a list.
+pub(crate) fn list_intent_key(subject: &Place, predicate: &str) -> Item {
+    let (of, id) = (subject.key.type_name(), subject.key.id());
+    let key = join([subject.scope.as_str(), "", of, id, predicate]);
+    Item::new().with(ID, LISTS_ID).with(SCOPE_TYPE_KEY, key)
+}
+
+/// The intent to make a list this one.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+pub(crate) fn list_intent(subject: &Place, predicate: &str, wanted: &[Edge]) -> Result<Item> {
+    let wanted = wanted.iter().map(|edge| edge.to_item(&subject.scope));
+    let wanted = wanted.map(|item| item.map(Value::M));
+    Ok(list_intent_key(subject, predicate)
+        .with(SCOPE, subject.scope.as_str())
+        .with(ENTITY_TYPE, subject.key.type_name())
+        .with(ENTITY_ID, subject.key.id())
+        .with(PREDICATE, predicate)
+        .with(WANTED, Value::L(wanted.collect::<Result<_>>()?)))
+}
+
+/// The list that an intent wants: subject, predicate and edges.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when the item is no such intent.
+pub(crate) fn wanted_list(item: &Item) -> Result<(EntityKey, String, Vec<Edge>)> {
+    let wanted = item.get(&WANTED).and_then(Value::as_l);
+    let wanted = wanted.ok_or_else(|| damaged(item, &WANTED))?.iter();
+    let edges = wanted.filter_map(Value::as_m).map(Edge::of_item);
+    let predicate = text(item, &PREDICATE)?.to_owned();
+    Ok((
+        intent_owner(item)?,
+        predicate,
+        edges.collect::<Result<_>>()?,
     ))
 }
 

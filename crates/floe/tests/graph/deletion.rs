@@ -1,9 +1,6 @@
 //! Deletion: what goes with an entity, what refuses, and deletions that take many steps and are interrupted.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 
 use floe::graph::{Deleted, Difference, EntityKey, Graph, Node};
 use floe::{Db, ErrorKind};
@@ -13,7 +10,7 @@ use floe_store::op::{DeleteItem, PutItem, UpdateItem};
 use floe_store::{Capabilities, Engine, Item, Value};
 use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
-use super::slow::Slow;
+use super::slow::{Slow, interrupt};
 use super::support::{
     Answers, Article, Author, ByEmail, ByTag, Cites, Holds, World, Wrote, article, author, ids,
     shelf,
@@ -146,22 +143,6 @@ async fn a_deletion_that_is_too_wide_for_a_transaction_is_done_in_steps() {
     let mut bob = author("bob");
     bob.email = Some("ann@x".to_owned());
     world.graph.create(&bob).await.unwrap();
-}
-
-/// Polls a future so often, and drops it.
-async fn interrupt<F: Future>(future: F, polls: u64) -> Option<F::Output> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(Some(output));
-        }
-        left -= 1;
-        match left {
-            0 => Poll::Ready(None),
-            _ => Poll::Pending,
-        }
-    })
-    .await
 }
 
 #[tokio::test]

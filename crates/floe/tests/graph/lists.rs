@@ -1,13 +1,17 @@
 //! Lists: ordered edges, what they lead to, and what leads to an entity.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use floe::ErrorKind;
-use floe::graph::{GraphSchema, Include, Node};
+use floe::graph::{Difference, EntityKey, GraphSchema, Include, Node};
+use floe_local::LocalEngine;
+use floe_store::env::SeededRandom;
 use floe_store::expr::KeyCondition;
 use floe_store::op::{DeleteItem, Query};
-use floe_store::{Engine, Item};
+use floe_store::{Capabilities, Engine, Item};
 
+use super::slow::{Slow, interrupt};
 use super::support::{
     Answers, Article, Author, Cites, Holds, Since, World, Wrote, article, author, ids, shelf,
 };
@@ -420,4 +424,129 @@ async fn the_items_of_edges_have_the_attributes_of_the_layout() {
     let predicate_key = page.items[0].get("_predicate_key").unwrap().as_s().unwrap();
     assert_eq!(predicate_key, "wrote:4503599627370496:article:a");
     let _: Article = world.graph.get("a").await.unwrap().unwrap();
+}
+
+/// A list of so many pages.
+async fn book(world: &World, pages: usize) -> Vec<EntityKey> {
+    world.graph.create(&shelf("book")).await.unwrap();
+    let keys: Vec<_> = (0..pages)
+        .map(|n| EntityKey::new("page", n.to_string()))
+        .collect();
+    for key in &keys {
+        world
+            .graph
+            .create(&Node::new("page", key.id()))
+            .await
+            .unwrap();
+    }
+    keys
+}
+
+#[tokio::test]
+async fn a_list_that_is_too_wide_for_a_transaction_is_changed_in_steps() {
+    let world = World::new().await;
+    let mut keys = book(&world, 300).await;
+    let pages = world.graph.related_by(&shelf("book"), "pages");
+    let found = async || -> Vec<EntityKey> {
+        let edges = pages.keys().await.unwrap();
+        edges.into_iter().map(|edge| edge.object).collect()
+    };
+    pages.append(keys.clone()).await.unwrap();
+    assert_eq!(found().await, keys);
+    keys.reverse();
+    pages.reorder(keys.clone()).await.unwrap();
+    assert_eq!(found().await, keys);
+    world.check().await;
+    let half: Vec<_> = keys.iter().step_by(2).cloned().collect();
+    pages.replace(half.clone()).await.unwrap();
+    assert_eq!(found().await, half);
+    world.check().await;
+    // Nothing is begun if something is missing.
+    let mut more = keys.clone();
+    more.push(EntityKey::new("page", "none"));
+    let error = pages.replace(more).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(found().await, half);
+    // In a transaction there are no steps.
+    let wide = world.db.transact(async |tx| {
+        let graph = tx.graph("library");
+        graph
+            .related_by(&shelf("book"), "pages")
+            .append(keys.clone())
+            .await
+    });
+    assert_eq!(wide.await.unwrap_err().kind(), ErrorKind::TooLarge);
+    world.check().await;
+}
+
+#[tokio::test]
+async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later() {
+    let random = SeededRandom::new(5);
+    let mut interrupted = 0;
+    for _ in 0..6 {
+        let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
+        let world = World::on(Arc::new(engine), Capabilities::all()).await;
+        let mut keys = book(&world, 130).await;
+        let pages = world.graph.related_by(&shelf("book"), "pages");
+        pages.append(keys.clone()).await.unwrap();
+        keys.reverse();
+        let mut is_begun = false;
+        for _ in 0..100 {
+            let polls = 1 + random.below(30);
+            let ended = match is_begun {
+                false => interrupt(pages.reorder(keys.clone()), polls).await,
+                true => {
+                    interrupt(async { world.graph.resume(|_| {}).await.map(drop) }, polls).await
+                }
+            };
+            if let Some(ended) = ended {
+                ended.unwrap();
+                break;
+            }
+            interrupted += 1;
+            let report = world.graph.check().await.unwrap();
+            is_begun = match report.differences.as_slice() {
+                [] => false,
+                [Difference::UnfinishedList(_)] => true,
+                other => panic!("{other:#?}"),
+            };
+        }
+        world.graph.resume(|_| {}).await.unwrap();
+        world.check().await;
+        let edges = pages.keys().await.unwrap();
+        let found: Vec<_> = edges.into_iter().map(|edge| edge.object).collect();
+        let mut sorted = (found.clone(), keys.clone());
+        sorted.0.sort();
+        sorted.1.sort();
+        assert_eq!(sorted.0, sorted.1, "no page is lost");
+    }
+    assert!(interrupted > 10, "{interrupted}");
+}
+
+#[tokio::test]
+async fn what_is_deleted_while_a_list_is_changed_is_not_in_it() {
+    let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
+    let world = World::on(Arc::new(engine), Capabilities::all()).await;
+    let keys = book(&world, 130).await;
+    let pages = world.graph.related_by(&shelf("book"), "pages");
+    // Begun, and interrupted.
+    assert!(interrupt(pages.append(keys.clone()), 40).await.is_none());
+    for id in ["3", "128"] {
+        world.graph.delete(&("page", id)).await.unwrap();
+    }
+    world.graph.resume(|_| {}).await.unwrap();
+    world.check().await;
+    assert_eq!(pages.keys().await.unwrap().len(), 128);
+    // A subject that goes takes its list along.
+    let other = world.graph.related_by(&shelf("book"), "more");
+    let some: Vec<_> = keys.iter().skip(10).take(100).cloned().collect();
+    assert!(interrupt(other.append(some), 24).await.is_none());
+    let report = world.graph.check().await.unwrap();
+    assert!(matches!(
+        report.differences.as_slice(),
+        [Difference::UnfinishedList(_)]
+    ));
+    world.graph.delete(&shelf("book")).await.unwrap();
+    world.graph.resume(|_| {}).await.unwrap();
+    world.check().await;
 }

@@ -1,11 +1,8 @@
 //! Random changes of the graph on an engine that lies like the cloud, compared with a graph that is obviously right.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
 
 use floe::graph::{EntityKey, Graph, Node};
 use floe::{Db, ErrorKind};
@@ -16,7 +13,7 @@ use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
 use super::model::{Answer, Model, PREDICATES, Thing, schema};
 use super::no_time::NoTime;
-use super::slow::Slow;
+use super::slow::{Slow, interrupt};
 
 fn faults(seed: u64) -> Faults {
     Faults::seeded(seed)
@@ -229,22 +226,6 @@ async fn one_who_changes_gets_the_answers_of_the_model() {
         assert!(answers.len() >= 5, "{answers:?}");
         assert!(engine.faults().len() > 20, "{}", engine.faults().len());
     }
-}
-
-/// Polls a future so often, and drops it.
-async fn interrupt<F: Future>(future: F, polls: u64) -> Option<F::Output> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(Some(output));
-        }
-        left -= 1;
-        match left {
-            0 => Poll::Ready(None),
-            _ => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// What several tasks have done, as far as each knows.

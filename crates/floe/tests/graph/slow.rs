@@ -1,7 +1,10 @@
 //! An engine around an engine that lets others run before and after each request: so that tasks get between each other,
 //! and a future can be dropped with a request that was not sent, or was and is not known of.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use floe_store::op::*;
 use floe_store::table::TableDescription;
@@ -52,4 +55,20 @@ impl Engine for Slow {
         get_shard_iterator(GetShardIterator) -> String;
         get_records(GetRecords) -> GetRecordsOutput;
     }
+}
+
+/// Polls a future so often, and drops it.
+pub(crate) async fn interrupt<F: Future>(future: F, polls: u64) -> Option<F::Output> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        left -= 1;
+        match left {
+            0 => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    })
+    .await
 }
