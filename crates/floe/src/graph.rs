@@ -88,7 +88,7 @@
 //! | [`key`] | what names them, and keys of indexes |
 //! | [`relation`], [`list`] | what edges mean; the edges of a subject and what they lead to |
 //! | [`index`], [`lookup`], [`rebuild`] | functions that make indexes; finding by them; bringing them up to date |
-//! | [`include`], [`referrers`], [`all`] | an entity with what is around it; what leads to it; all of a type |
+//! | [`mod@include`], [`referrers`], [`all`] | an entity with what is around it; what leads to it; all of a type |
 //! | [`jobs`] | deletions in steps |
 //! | [`check`] | whether the three tables agree, and making them |
 //! | [`schema`] | what a database knows of its graph |

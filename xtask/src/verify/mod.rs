@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `graph` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -21,6 +21,7 @@ mod clients;
 mod contention;
 mod directory;
 mod figures;
+mod graph;
 mod hostile;
 mod infrastructure;
 mod io_errors;
@@ -48,7 +49,7 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 10] = [
+const CHECKS: [&Check; 11] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -59,6 +60,7 @@ const CHECKS: [&Check; 10] = [
     &infrastructure::CHECK,
     &clients::CHECK,
     &hostile::CHECK,
+    &graph::CHECK,
 ];
 
 /// A check.
@@ -241,6 +243,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         writer::ROLE => writer::run(args),
         io_errors::ROLE => io_errors::run_child(args),
         hostile::ROLE => hostile::run_child(args),
+        graph::ROLE => graph::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

@@ -160,10 +160,10 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_edges_go_to_the_same_place() {
+    fn a_thousand_edges_go_to_the_same_place() {
         for front in [0, 1] {
             let mut list: Vec<u64> = arrange(&[None, None]).unwrap();
-            for _ in 0..10_000 {
+            for _ in 0..1000 {
                 let mut wanted: Vec<_> = list.iter().copied().map(Some).collect();
                 wanted.insert(front, None);
                 let changed = changes(&wanted);
