@@ -69,8 +69,8 @@
 //!
 //! A call that changes something is one transaction: the entity, its entries in the indexes, the edges and what they join.
 //! [`Tx::graph`] makes the same calls part of a larger one, beside models and streams. What was read there is checked
-//! when it commits, and calls see what those before them have changed; queries of indexes, of referrers and of all of a
-//! type tell what is committed.
+//! when it commits, and calls see what those before them have changed; queries of indexes, of referrers, of pages and of all
+//! of a type tell what is committed.
 //!
 //! A [deletion](Graph::delete), or a change of a [list](List), that is wider than a transaction is done in steps. If it is
 //! interrupted, [`resume`](Graph::resume) ends it.

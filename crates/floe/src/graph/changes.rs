@@ -285,6 +285,7 @@ fn created(node: &Node) -> Stored {
         held: 0,
         is_leaving: false,
         is_busy: false,
+        has_meta: true,
         entries: super::stored::Entries::new(),
     }
 }

@@ -19,7 +19,7 @@ use super::relation::OnDelete;
 use super::steps::send;
 use super::stored::{
     self, EDGES, Edge, Entries, HELD_BY, ID, INCOMING, INDEX_ENTRIES, IndexedKeys, LEAVING_ID,
-    SCOPE, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, UNIQUE_KEY, VERSION, meta,
+    META, SCOPE, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, UNIQUE_KEY, VERSION, meta,
 };
 use crate::error::Result;
 
@@ -43,6 +43,15 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Difference {
+    /// An entity lacks `_meta`, so it cannot be changed: others have written it. Repaired by giving it one.
+    MissingMeta(EntityKey),
+    /// The function of an index cannot read an entity. Not repaired: the entity, or the function, has to change.
+    Unreadable {
+        /// The entity.
+        entity: EntityKey,
+        /// Why not.
+        reason: String,
+    },
     /// An edge leads from nothing. Repaired by removing it.
     MissingSubject(Edge),
     /// An edge leads to nothing. Repaired by removing it.
@@ -128,6 +137,10 @@ impl fmt::Display for Difference {
             )
         };
         match self {
+            Self::MissingMeta(entity) => write!(f, "an entity has no _meta: entity={entity}"),
+            Self::Unreadable { entity, reason } => {
+                write!(f, "an entity cannot be read: {reason} entity={entity}")
+            }
             Self::MissingSubject(of) => edge("an edge leads from nothing", of),
             Self::MissingObject(of) => edge("an edge leads to nothing", of),
             Self::WrongHold(of) => {
@@ -225,19 +238,26 @@ impl Graph<'_> {
     /// As for [`check`](Self::check).
     pub async fn repair(&self) -> Result<Report> {
         let report = self.check().await?;
-        // What is removed may change a number, so numbers are compared anew.
-        for difference in &report.differences {
-            if !matches!(difference, Difference::WrongCount { .. }) {
-                self.mend(difference).await?;
-            }
-        }
-        for difference in &self.check().await?.differences {
-            if matches!(difference, Difference::WrongCount { .. }) {
-                self.mend(difference).await?;
-            }
-        }
+        // Nothing can be mended in an entity without `_meta`, and what is removed changes numbers: so it is compared anew
+        // in between.
+        let is_meta = |difference: &Difference| matches!(difference, Difference::MissingMeta(_));
+        let is_count =
+            |difference: &Difference| matches!(difference, Difference::WrongCount { .. });
+        self.mend_all(&report, is_meta).await?;
+        let with_meta = self.check().await?;
+        self.mend_all(&with_meta, |difference| !is_count(difference))
+            .await?;
+        let with_edges = self.check().await?;
+        self.mend_all(&with_edges, is_count).await?;
         self.resume(|_| {}).await?;
         Ok(report)
+    }
+
+    async fn mend_all(&self, report: &Report, which: impl Fn(&Difference) -> bool) -> Result<()> {
+        for difference in report.differences.iter().filter(|d| which(d)) {
+            self.mend(difference).await?;
+        }
+        Ok(())
     }
 
     async fn content(&self) -> Result<Content> {
@@ -321,7 +341,14 @@ impl Graph<'_> {
         let mut claimed: BTreeSet<(String, String)> = BTreeSet::new();
         for (entity, stored) in &content.entities {
             let place = self.place(entity)?;
-            let (keys, emitted) = self.keys_of(stored)?;
+            let (keys, emitted) = match self.keys_of(stored) {
+                Ok(found) => found,
+                Err(error) => {
+                    let (entity, reason) = (entity.clone(), error.to_string());
+                    differences.push(Difference::Unreadable { entity, reason });
+                    continue;
+                }
+            };
             if !stored.is_leaving && keys != stored.entries {
                 let entity = entity.clone();
                 differences.push(Difference::WrongKeys { entity });
@@ -392,6 +419,9 @@ impl Graph<'_> {
 
     fn check_deletions(content: &Content, differences: &mut Vec<Difference>) {
         for (key, stored) in &content.entities {
+            if !stored.has_meta {
+                differences.push(Difference::MissingMeta(key.clone()));
+            }
             if stored.is_busy {
                 differences.push(Difference::UnfinishedList(key.clone()));
             }
@@ -471,7 +501,16 @@ impl Graph<'_> {
                 let key = stored::intent_key(&self.place(entity)?);
                 vec![DeleteItem::new(entities, key.pick(&[ID, SCOPE_TYPE_KEY])).into()]
             }
+            Difference::MissingMeta(entity) => {
+                let update = Update::new().set(Path::attribute(META), stored::new_meta(0, 0, 0));
+                let key = stored::entity_key(&self.place(entity)?);
+                let is_there = Condition::attribute_exists(Path::attribute(ID));
+                let has_none = Condition::attribute_not_exists(Path::attribute(META));
+                let update = UpdateItem::new(entities, key, update);
+                vec![update.condition(is_there.and(has_none)).into()]
+            }
             Difference::DoubleClaim { .. }
+            | Difference::Unreadable { .. }
             | Difference::Unfinished(_)
             | Difference::UnfinishedList(_) => return Ok(()),
         };

@@ -269,10 +269,7 @@ impl Compiler<'_> {
         self.index(place, Some(old), None)?;
         let condition = is_version(old.version)
             .and(is_list_version(old.edges))
-            .and(Condition::eq(
-                meta(&INCOMING),
-                Value::N(Number::from(old.incoming)),
-            ));
+            .and(is_number(&INCOMING, old.incoming));
         let key = stored::entity_key(place);
         let mut delete = DeleteItem::new(self.schema.entities(), key).return_old_on_failure();
         delete.condition = Some(condition);
@@ -569,12 +566,22 @@ pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
     add(add(update, &INCOMING, incoming), &HELD_BY, held)
 }
 
+/// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.
+pub(super) fn is_number(name: &Name, number: u64) -> Condition {
+    let is = Condition::eq(meta(name), Value::N(Number::from(number)));
+    match number {
+        0 => is.or(Condition::attribute_not_exists(meta(name))),
+        _ => is,
+    }
+}
+
 pub(super) fn is_version(version: u64) -> Condition {
-    Condition::eq(meta(&VERSION), Value::N(Number::from(version)))
+    let is_there = Condition::attribute_exists(Path::attribute(ID));
+    is_there.and(is_number(&VERSION, version))
 }
 
 fn is_list_version(edges: u64) -> Condition {
-    Condition::eq(meta(&EDGES), Value::N(Number::from(edges)))
+    is_number(&EDGES, edges)
 }
 
 pub(super) fn is_holder(key: &EntityKey) -> Condition {

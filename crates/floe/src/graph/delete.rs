@@ -4,7 +4,7 @@
 //! changes with every edge in the same commit, because the index of reversed edges is behind at times: an edge that it
 //! does not show yet would stay.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use floe_store::Item;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
@@ -41,19 +41,21 @@ pub(super) async fn delete(work: &Work<'_>, key: &EntityKey) -> Result<Done> {
     }
     let goes = closure(work, root).await?;
     check_restrictions(&goes)?;
-    let mut done = Done {
-        count: goes.len() as u64,
-        ..Done::default()
-    };
+    let count = goes.len() as u64;
     session.graph(|changes| {
+        let mut edges = BTreeSet::new();
         for (place, goes) in goes {
             changes.delete(&place);
             for edge in goes.outgoing.into_iter().chain(goes.incoming) {
+                edges.insert((edge.subject.clone(), edge.predicate_key()?));
                 changes.remove_edge(work.scope, edge, false)?;
             }
         }
-        done.edges = changes.edges.len() as u64;
-        Ok::<_, Error>(done)
+        Ok::<_, Error>(Done {
+            count,
+            edges: edges.len() as u64,
+            ..Done::default()
+        })
     })?
 }
 

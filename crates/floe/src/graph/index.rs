@@ -13,6 +13,8 @@ use crate::error::Result;
 
 /// An index: a function from an entity to the keys under which it is found.
 ///
+/// An entity and its entries are written in one transaction, so it can have some ninety keys in all its indexes.
+///
 /// ```
 /// use floe::Entity;
 /// use floe::graph::{Emit, MapIndex};

@@ -12,7 +12,7 @@ use floe_store::Value;
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Update};
 use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem};
 
-use super::compile::{count, is_holder, is_version};
+use super::compile::{count, is_holder, is_number, is_version};
 use super::delete::{LAG_TRIES, incoming_of, lagging, restricted};
 use super::key::{EntityKey, Place};
 use super::read::Reads;
@@ -149,11 +149,7 @@ impl<'a> Job<'a> {
             let update = Update::new()
                 .set(meta(&LEAVING), true)
                 .set(meta(&VERSION), number(old.version + 1));
-            let as_seen = Condition::eq(meta(&HELD_BY), number(old.held));
-            let as_seen = match old.held {
-                0 => as_seen.or(Condition::attribute_not_exists(meta(&HELD_BY))),
-                _ => as_seen,
-            };
+            let as_seen = is_number(&HELD_BY, old.held);
             let key = stored::entity_key(place);
             let mark = UpdateItem::new(self.schema().entities(), key, update)
                 .condition(is_version(old.version).and(as_seen));
@@ -240,8 +236,7 @@ impl<'a> Job<'a> {
                 return Ok(());
             };
             self.remove_entries(place, &stored).await?;
-            let is_empty = Condition::attribute_exists(meta(&LEAVING))
-                .and(Condition::le(meta(&INCOMING), Value::from(0)));
+            let is_empty = Condition::attribute_exists(meta(&LEAVING)).and(is_number(&INCOMING, 0));
             let entities = self.schema().entities();
             let entity =
                 DeleteItem::new(entities.as_str(), stored::entity_key(place)).condition(is_empty);

@@ -278,7 +278,9 @@ pub(super) fn reindexing(
         return Ok(None);
     }
     let schema = reads.schema();
-    let indexed = index_entries(schema, place, Some(old), Some(&old.node))?;
+    let indexed = index_entries(schema, place, Some(old), Some(&old.node));
+    let indexed =
+        indexed.map_err(|error| Error::new(error.kind(), format!("{error} entity={place}")))?;
     if indexed.entries == old.entries && indexed.puts.is_empty() {
         return Ok(None);
     }

@@ -98,6 +98,8 @@ pub(crate) struct Stored {
     pub(crate) is_leaving: bool,
     /// Whether a list of its edges is being changed in steps.
     pub(crate) is_busy: bool,
+    /// Whether it has `_meta`, which all have that the graph writes.
+    pub(crate) has_meta: bool,
     pub(crate) entries: Entries,
 }
 
@@ -129,6 +131,7 @@ impl Stored {
             held: number(&HELD_BY),
             is_leaving: meta.is_some_and(|meta| meta.contains(&LEAVING)),
             is_busy: meta.is_some_and(|meta| meta.contains(&BUSY)),
+            has_meta: meta.is_some(),
             entries: read_entries(item),
         })
     }

@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Update};
+use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, SetOperand, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
 use floe_store::{Number, Value};
 
 use super::Graph;
-use super::compile::{count, missing};
+use super::compile::{count, is_number, missing};
 use super::key::{EntityKey, Place};
 use super::list::{ListChange, difference, target};
 use super::steps::send;
@@ -113,8 +113,7 @@ impl Graph<'_> {
             let update = Update::new()
                 .set(meta(&BUSY), true)
                 .set(meta(&EDGES), number(old.edges + 1));
-            let as_seen = Condition::eq(meta(&EDGES), number(old.edges));
-            let as_seen = as_seen.and(is_alive());
+            let as_seen = is_number(&EDGES, old.edges).and(is_alive());
             let key = stored::entity_key(subject);
             let mark = UpdateItem::new(schema.entities(), key, update).condition(as_seen);
             if send(&self.db, vec![intent.into(), mark.into()])
@@ -249,7 +248,8 @@ impl Graph<'_> {
         // The subject may be an object of its own.
         let own = objects.remove(&subject.key).unwrap_or_default();
         let one = Value::from(1);
-        let update = count(Update::new(), own).set_sum(meta(&EDGES), meta(&EDGES), one);
+        let had = SetOperand::if_not_exists(meta(&EDGES), Value::from(0));
+        let update = count(Update::new(), own).set_sum(meta(&EDGES), had, one);
         let update = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
         writes.push(update.condition(is_alive()).into());
         for (object, by) in objects.into_iter().filter(|(_, by)| *by != (0, 0)) {

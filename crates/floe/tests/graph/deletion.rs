@@ -574,3 +574,61 @@ async fn a_deletion_is_ended_by_another_process() {
     assert_eq!((report.entities, report.edges), (150, 0));
     assert_eq!(report.differences, []);
 }
+
+#[tokio::test]
+async fn entities_that_others_have_written_are_taken_in() {
+    let world = World::new().await;
+    create(&world, &["a"]).await;
+    let foreign = |id: &str| {
+        Item::new()
+            .with("_id", id)
+            .with("_scope_type_key", "library:article")
+            .with("_scope", "library")
+            .with("_type", "article")
+            .with("_created", "2017-01-01T00:00:00.000Z")
+            .with("_updated", "2017-01-01T00:00:00.000Z")
+            .with("title", "Old")
+    };
+    // With an empty `_meta`, they can be used as they are.
+    let bare = foreign("old").with("_meta", Value::M(Item::new()));
+    spoil(&world, PutItem::new("entities_master", bare)).await;
+    let mut old = world.graph.get::<Article>("old").await.unwrap().unwrap();
+    world
+        .graph
+        .related::<Cites>(&article("a"))
+        .link(&old)
+        .await
+        .unwrap();
+    world
+        .graph
+        .related::<Answers>(&old)
+        .link(&article("a"))
+        .await
+        .unwrap();
+    old.title = "New".to_owned();
+    world.graph.update(&old).await.unwrap();
+    world.check().await;
+    // Without one, they have to be taken in first.
+    spoil(&world, PutItem::new("entities_master", foreign("older"))).await;
+    let unreadable = foreign("broken")
+        .with("_meta", Value::M(Item::new()))
+        .with("year", "x");
+    spoil(&world, PutItem::new("entities_master", unreadable)).await;
+    let report = world.graph.repair().await.unwrap();
+    let told: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
+    assert!(
+        told.contains(&"an entity has no _meta: entity=article:older".to_owned()),
+        "{told:#?}"
+    );
+    let report = world.graph.check().await.unwrap();
+    let [Difference::Unreadable { entity, .. }] = report.differences.as_slice() else {
+        panic!("{report:#?}");
+    };
+    assert_eq!(entity.id(), "broken");
+    let older = world.graph.get::<Article>("older").await.unwrap().unwrap();
+    world.graph.update(&older).await.unwrap();
+    world.graph.delete(&("article", "broken")).await.unwrap();
+    world.graph.delete(&old).await.unwrap_err();
+    world.graph.delete(&article("a")).await.unwrap();
+    world.check().await;
+}
