@@ -8,7 +8,8 @@ use floe_store::expr::{Condition, KeyCondition, Path, Update};
 use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem, WriteItem};
 use floe_store::{Error as StoreError, Item, Name, Number, Value};
 
-use super::compile::{Meaning, claimed, index_entries, is_holder, is_version};
+use super::compile::{Meaning, claimed, is_holder, is_version};
+use super::entries::index_entries;
 use super::index::IndexDef;
 use super::key::{Place, type_key};
 use super::read::{Reads, failed};

@@ -16,7 +16,7 @@ use floe_store::{Number, Value};
 use super::Graph;
 use super::compile::{count, is_number, missing};
 use super::key::{EntityKey, Place};
-use super::list::{ListChange, difference, target};
+use super::rearrange::{ListChange, difference, target};
 use super::steps::send;
 use super::stored::{
     self, BUSY, EDGES, Edge, ID, LEAVING, LISTS_ID, SCOPE_TYPE_KEY, SUBJECT_KEY, meta,

@@ -6,9 +6,9 @@ use super::changes::Known;
 use super::compile::missing;
 use super::delete;
 use super::key::{EntityKey, Place};
-use super::list::{self, ListChange};
 use super::node::{Node, check_names, merge};
 use super::read::Reads;
+use super::rearrange::{self, ListChange};
 use super::rebuild;
 use super::stored::Stored;
 use crate::error::{Error, ErrorKind, Result};
@@ -67,7 +67,7 @@ impl Op<'_> {
                 subject,
                 predicate,
                 change,
-            } => list::change(&work, subject, predicate, change).await,
+            } => rearrange::change(&work, subject, predicate, change).await,
         }
     }
 }
