@@ -73,6 +73,8 @@ struct Run {
     acked: BTreeSet<u64>,
     /// Sent, and nobody knows.
     open: BTreeSet<u64>,
+    /// The number of the next move.
+    next: u64,
     refused: u64,
     kills: u64,
     orphans: u64,
@@ -94,8 +96,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     })?;
     let each = (plan.moves / plan.kills.max(1)).max(1);
     for cycle in 0..plan.kills {
-        let first = cycle * each;
-        run.play(folder.path(), plan, first, each, &random)?;
+        run.play(folder.path(), plan, each, &random)?;
         look(folder.path(), async |db| {
             run.judge(&db.graph(SCOPE), plan.seed).await
         })?;
@@ -127,7 +128,8 @@ async fn prepare_graph(db: &Db, moves: u64) -> Result<(), Failure> {
         let counter = floe::graph::Node::new("counter", counter).with("value", 0);
         graph.create(&counter).await.map_err(failed)?;
     }
-    for hub in 0..=moves / HUB_MOVES {
+    // Some processes make more moves than their share.
+    for hub in 0..=2 * moves / HUB_MOVES {
         let hub = floe::graph::Node::new("hub", hub);
         graph.create(&hub).await.map_err(failed)?;
     }
@@ -135,25 +137,24 @@ async fn prepare_graph(db: &Db, moves: u64) -> Result<(), Failure> {
 }
 
 impl Run {
-    /// Lets a process make moves, and kills it somewhere among them.
+    /// Lets a process make moves, and kills it after about so many.
     fn play(
         &mut self,
         folder: &Path,
         plan: Plan,
-        first: u64,
         moves: u64,
         random: &SeededRandom,
     ) -> Result<(), Failure> {
         let player = player::Player {
             folder,
             seed: plan.seed,
-            first,
-            moves,
+            first: self.next,
+            moves: moves * 2,
             tasks: plan.tasks,
             planted: plan.planted.filter(|bug| *bug != Bug::EarlyAck),
         };
         let child = Child::start(player.command()?)?;
-        let mut left = moves / 2 + random.below(moves / 2 + 1);
+        let mut left = moves / 2 + random.below(moves + 1);
         let is_early_ack = plan.planted == Some(Bug::EarlyAck);
         let mut is_over = false;
         while left > 0 && !is_over {
@@ -179,6 +180,9 @@ impl Run {
     }
 
     fn take(&mut self, record: Record, is_early_ack: bool) {
+        if let Record::Intent(operation) = &record {
+            self.next = self.next.max(operation.stamp + 1);
+        }
         match record {
             Record::Intent(operation) if is_early_ack => drop(self.acked.insert(operation.stamp)),
             Record::Intent(operation) => drop(self.open.insert(operation.stamp)),
