@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `engine` | the embedded engine, the raw key-value store, another emulator | [`engine`] |
 //! | `events` | appends to streams, the same updates made by hand; a long stream, a short one | [`events`] |
+//! | `graph` | requests of an include and of a lookup; pages of a long list, of a short one | [`graph`] |
 //! | `models` | transactions of models, the same requests made by hand | [`models`] |
 //! | `wire` | the server of DynamoDB's protocol, another emulator serving it | [`wire`] |
 
@@ -20,6 +21,7 @@
 mod args;
 mod engine;
 mod events;
+mod graph;
 mod measure;
 mod models;
 mod wire;
@@ -42,9 +44,10 @@ struct Benchmark {
 /// What a benchmark does; true if every floor was reached.
 type Work = Box<dyn FnOnce() -> Fallible<bool>>;
 
-const BENCHMARKS: [&Benchmark; 4] = [
+const BENCHMARKS: [&Benchmark; 5] = [
     &engine::BENCHMARK,
     &events::BENCHMARK,
+    &graph::BENCHMARK,
     &models::BENCHMARK,
     &wire::BENCHMARK,
 ];

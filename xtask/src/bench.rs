@@ -14,6 +14,7 @@ Usage: cargo xtask bench NAME [flags]
 Benchmarks:
   engine   the embedded engine against the raw key-value store and against dynoxide-rs
   events   appends to streams against the same made by hand, long streams against short ones, the tail of the feed
+  graph    what includes, lookups, pages and the deletion of a node with many edges take
   models   transactions of models against the same requests made by hand
   wire     the server of DynamoDB's protocol against dynoxide-rs serving it
 
@@ -31,7 +32,7 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
             ExitCode::from(2)
         });
     };
-    if !["engine", "events", "models", "wire"].contains(&name.as_str()) {
+    if !["engine", "events", "graph", "models", "wire"].contains(&name.as_str()) {
         let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
         return Err(Failure::Usage(message));
     }

@@ -1,4 +1,4 @@
-//! The derive macros of Floe's models and events.
+//! The derive macros of Floe's models, events and entities.
 //!
 //! `#[derive(Model)]` reads the struct and its `#[model(..)]` attributes into a checked description
 //! (`parse`) and writes code from that: the schema and the rules of the fields (`schema`, `rules`), the key
@@ -6,13 +6,15 @@
 //! (`model`). What the generated
 //! code does at run time is in `floe::model`; here is only what can be decided when the program is compiled.
 //!
-//! `#[derive(Event)]` does the same for an enum of events and its `#[event(..)]` attributes, in `event`.
+//! `#[derive(Event)]` does the same for an enum of events and its `#[event(..)]` attributes, in `event`, and
+//! `#[derive(Entity)]` for an entity of the graph and its `#[entity(..)]` attributes, in `entity`.
 
 #![forbid(unsafe_code)]
 
 mod attributes;
 mod checks;
 mod constraint;
+mod entity;
 mod event;
 mod fields;
 mod index;
@@ -111,6 +113,34 @@ pub fn derive_model(input: TokenStream) -> TokenStream {
 pub fn derive_event(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     event::expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a struct an entity of the graph: a value that is stored under its type and its id.
+///
+/// The id is a field of the name `id` or the marked one: text, a `Uuid` or a number, stored as text. Types of other
+/// fields implement `floe::Attribute`, or are marked `#[entity(serde)]`. Relations and indexes are declared apart.
+///
+/// # Attributes of the struct
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `type = ".."` | the name of the type; without it, that of the struct in snake case |
+/// | `crate = ".."` | the path of the `floe` crate, if it is not `::floe` |
+///
+/// # Attributes of fields
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `id` | the id, where it is no field of that name |
+/// | `rename = ".."` | the name of the attribute; without it, the name of the field |
+/// | `default`, `default = ..` | what the field is where a stored entity lacks the attribute |
+/// | `serde` | stored through serde |
+#[proc_macro_derive(Entity, attributes(entity))]
+pub fn derive_entity(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    entity::expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -13,6 +13,7 @@ use floe_store::{BoxFuture, Engine, Env};
 
 use crate::cache::{CacheEngine, CacheOptions, CacheStats};
 use crate::error::Result;
+use crate::graph::GraphSchema;
 use crate::model::Model;
 use crate::model::query::{self, CursorKey, Predicate};
 use crate::tx::Tx;
@@ -35,6 +36,7 @@ struct Inner {
     /// The engine once more, if it is a cache around the engine that was given.
     cache: Option<Arc<CacheEngine>>,
     cursor_key: CursorKey,
+    graph: Arc<GraphSchema>,
 }
 
 /// The timer of the tokio runtime.
@@ -122,6 +124,7 @@ impl Db {
                 timer,
                 cache: None,
                 cursor_key: CursorKey::new(&random),
+                graph: Arc::default(),
             }),
         }
     }
@@ -175,6 +178,12 @@ impl Db {
         self.with(|inner| inner.cursor_key = CursorKey::new(key))
     }
 
+    /// The same database, with these relations and indexes in its [graph](crate::graph).
+    #[must_use]
+    pub fn with_graph(self, schema: GraphSchema) -> Self {
+        self.with(|inner| inner.graph = Arc::new(schema))
+    }
+
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.inner);
         change(&mut inner);
@@ -199,6 +208,10 @@ impl Db {
 
     pub(crate) fn timer(&self) -> &dyn Timer {
         &*self.inner.timer
+    }
+
+    pub(crate) fn graph_schema(&self) -> &Arc<GraphSchema> {
+        &self.inner.graph
     }
 
     pub(crate) fn cursor_key(&self) -> &CursorKey {

@@ -83,6 +83,14 @@ pub enum ErrorKind {
     VersionConflict,
     /// Others appended to the stream again and again, until there were no resyncs left. Try later.
     MaxResyncsExhausted,
+    /// An entity that was to be changed or linked is not there. Create it, or leave it.
+    NotFound,
+    /// Another entity has the key of a unique index; the message names it. Choose another key.
+    Conflict,
+    /// The entity cannot be deleted while others refer to it; the message names one. Delete or unlink them first.
+    Restricted,
+    /// The index is not complete: it is new, or its function has changed. Rebuild it, or ask for a scan instead.
+    IndexNotReady,
     /// The deadline passed before the transaction was done.
     Deadline,
     /// The store refused or failed for a reason of its own, which is the source of this error.

@@ -104,7 +104,7 @@ pub mod stream;
 #[doc(hidden)]
 pub mod support;
 pub(crate) mod sync;
-mod time;
+pub(crate) mod time;
 pub mod typed;
 
 pub use access::Access;

@@ -115,6 +115,7 @@
 //! | [`tx`] | what a body can do, and how it is committed |
 //! | [`cache`] | the read cache: eventual reads answered from memory |
 //! | [`events`] | streams of events: what happened, and the states that follow from it |
+//! | [`graph`] | entities, ordered relationships, and indexes made by functions |
 //! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
@@ -136,6 +137,7 @@ pub mod changes;
 pub mod db;
 pub mod error;
 pub mod events;
+pub mod graph;
 #[cfg(feature = "axum")]
 pub mod http;
 pub mod model;
@@ -144,7 +146,8 @@ pub mod tx;
 pub use db::Db;
 pub use error::{Error, ErrorItem, ErrorKind, Result};
 pub use events::Event;
-pub use floe_derive::{Event, Model};
+pub use floe_derive::{Entity, Event, Model};
+pub use graph::Entity;
 pub use model::{Attribute, Field, Key, KeyField, Model};
 pub use tx::Tx;
 pub use tx::hooks::Outcome;

@@ -16,6 +16,7 @@ pub(crate) mod lock;
 pub mod many;
 mod merge;
 pub(crate) mod options;
+pub(crate) mod part;
 pub(crate) mod session;
 pub mod streams;
 

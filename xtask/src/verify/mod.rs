@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `feed` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `feed`, `graph` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -22,6 +22,7 @@ mod contention;
 mod directory;
 mod feed;
 mod figures;
+mod graph;
 mod hostile;
 mod infrastructure;
 mod io_errors;
@@ -49,7 +50,7 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 11] = [
+const CHECKS: [&Check; 12] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -61,6 +62,7 @@ const CHECKS: [&Check; 11] = [
     &clients::CHECK,
     &hostile::CHECK,
     &feed::CHECK,
+    &graph::CHECK,
 ];
 
 /// A check.
@@ -244,6 +246,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         io_errors::ROLE => io_errors::run_child(args),
         hostile::ROLE => hostile::run_child(args),
         role if role.starts_with(feed::ROLES) => feed::run_child(role, args),
+        graph::ROLE => graph::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

@@ -59,6 +59,17 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
         ErrorKind::InvalidCursor => (StatusCode::BAD_REQUEST, "invalid_cursor", None),
         ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
         ErrorKind::VersionConflict => (StatusCode::CONFLICT, "version_conflict", None),
+        ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found", None),
+        // Who has the key, and who refers to it, is not for every client to know.
+        ErrorKind::Conflict => {
+            let message = "something else has this key";
+            (StatusCode::CONFLICT, "conflict", Some(message))
+        }
+        ErrorKind::Restricted => {
+            let message = "something else refers to it";
+            (StatusCode::CONFLICT, "restricted", Some(message))
+        }
+        ErrorKind::IndexNotReady => busy("index_not_ready"),
         ErrorKind::TransactionFailed => busy("transaction_failed"),
         ErrorKind::MaxResyncsExhausted => busy("max_resyncs_exhausted"),
         ErrorKind::Store if is_busy(error) => busy("store"),

@@ -369,7 +369,7 @@ fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
 }
 
 /// A number as text whose order is the order of the numbers: the bytes of its ordered form in hex.
-fn ordered_number(number: &Number) -> String {
+pub(crate) fn ordered_number(number: &Number) -> String {
     let mut bytes = Vec::new();
     number.encode_ordered(&mut bytes);
     hex::encode(&bytes)

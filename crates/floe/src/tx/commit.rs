@@ -17,11 +17,10 @@ use floe_store::op::{
 use floe_store::{Error as StoreError, Item, Text, Timestamp, Value};
 
 use super::lock::{Action, Plan, Presence};
-use super::streams::StreamEntry;
+use super::part::Part;
 use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
-use crate::events::sync::{Sync, Synced};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 
 /// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more
@@ -53,25 +52,25 @@ pub(crate) async fn commit(
     db: &Db,
     mut plans: Vec<Plan>,
     messages: Vec<OutboxMessage>,
-    streams: Vec<StreamEntry>,
+    parts: Vec<Box<dyn Part>>,
     manner: Manner,
 ) -> Result<(), Failure> {
-    let appends = streams.iter().any(StreamEntry::is_write);
-    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty() || appends;
-    if !writes && (plans.is_empty() && streams.is_empty() || !manner.verified) {
+    let has_writes = parts.iter().any(|part| part.is_write());
+    let writes = plans.iter().any(Plan::is_write) || !messages.is_empty() || has_writes;
+    if !writes && (plans.is_empty() && parts.is_empty() || !manner.verified) {
         return Ok(());
     }
-    let mut commit = Commit::new(db, manner, streams);
+    let mut commit = Commit::new(db, manner, parts);
     let outbox = outbox::plan(&commit.id, commit.now, messages);
     plans.extend(outbox.map_err(Failure::Final)?);
     plans.iter_mut().for_each(|plan| plan.stamp(&commit.stamp));
-    commit.plan_streams().map_err(Failure::Final)?;
-    check_size(db, &plans, &commit.appends).map_err(Failure::Final)?;
+    commit.plan_parts().map_err(Failure::Final)?;
+    check_size(db, &plans, commit.writes.len()).map_err(Failure::Final)?;
     loop {
         match commit.send(&mut plans).await {
             Ok(()) => return Ok(()),
             Err(Refusal::Failed(failure)) => {
-                return Err(with_missing_table(failure, &plans, &commit.streams));
+                return Err(with_missing_table(failure, &plans, &commit.parts));
             }
             Err(Refusal::OverExpired(places)) => {
                 let over = plans.iter_mut().enumerate();
@@ -98,7 +97,7 @@ impl From<Failure> for Refusal {
 }
 
 /// Names the tables of a commit, of which one is missing: the store tells at most that one is.
-fn with_missing_table(failure: Failure, plans: &[Plan], streams: &[StreamEntry]) -> Failure {
+fn with_missing_table(failure: Failure, plans: &[Plan], parts: &[Box<dyn Part>]) -> Failure {
     let source = match &failure {
         Failure::Final(error) => error.store_error().cloned(),
         Failure::Retry(_) => None,
@@ -108,19 +107,18 @@ fn with_missing_table(failure: Failure, plans: &[Plan], streams: &[StreamEntry])
     };
     let models = plans
         .iter()
-        .map(|plan| (plan.schema.table, plan.schema.model));
-    let stores = streams
-        .iter()
-        .map(|stream| (stream.table.as_str(), "events"));
-    let needed: BTreeSet<_> = models.chain(stores).collect();
+        .map(|plan| (plan.schema.table.to_owned(), plan.schema.model));
+    let others = parts.iter().flat_map(|part| part.tables());
+    let needed: BTreeSet<_> = models.chain(others).collect();
     let needed: Vec<_> = needed
         .into_iter()
         .map(|(table, model)| format!("{table}({model})"))
         .collect();
-    let besides = match streams.is_empty() {
-        true => "",
-        false => ", and call ensure_table of the event stores",
-    };
+    let besides: BTreeSet<_> = parts.iter().map(|part| part.ensured_by()).collect();
+    let besides: String = besides
+        .into_iter()
+        .map(|call| format!(", and call {call}"))
+        .collect();
     let message = format!(
         "a table is missing; pass the schemas of all models to ensure_tables{besides}: tables={}",
         needed.join(",")
@@ -128,13 +126,12 @@ fn with_missing_table(failure: Failure, plans: &[Plan], streams: &[StreamEntry])
     Failure::Final(Error::new(ErrorKind::Table, message).with_source(source))
 }
 
-fn without_transactions(plans: &[Plan]) -> Error {
+fn without_transactions(items: usize) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!(
             "the engine has no transactions, which a commit of several items, a verified one and one \
-             that is made exactly once need: items={}",
-            plans.len()
+             that is made exactly once need: items={items}"
         ),
     )
 }
@@ -147,14 +144,14 @@ struct Commit<'a> {
     stamp: Value,
     /// The moment by which items have expired: the same in every sending, which its token requires.
     now: Timestamp,
-    /// The streams that were loaded.
-    streams: Vec<StreamEntry>,
-    /// What is sent for them, with the place of the stream.
-    appends: Vec<(usize, TransactWrite)>,
+    /// What other patterns than models have done.
+    parts: Vec<Box<dyn Part>>,
+    /// What is sent for them, with the place of the part and the place in it.
+    writes: Vec<(usize, usize, TransactWrite)>,
 }
 
 impl<'a> Commit<'a> {
-    fn new(db: &'a Db, manner: Manner, streams: Vec<StreamEntry>) -> Self {
+    fn new(db: &'a Db, manner: Manner, parts: Vec<Box<dyn Part>>) -> Self {
         let id = db.env().ordered_uuid();
         Self {
             db,
@@ -163,47 +160,72 @@ impl<'a> Commit<'a> {
             token: id.clone(),
             id,
             now: db.engine().now(),
-            streams,
-            appends: Vec::new(),
+            parts,
+            writes: Vec::new(),
         }
     }
 
-    fn plan_streams(&mut self) -> crate::Result<()> {
-        for (place, stream) in self.streams.iter().enumerate() {
-            let writes = stream.writes(&self.id)?.into_iter();
-            self.appends.extend(writes.map(|write| (place, write)));
+    fn plan_parts(&mut self) -> crate::Result<()> {
+        for (place, part) in self.parts.iter().enumerate() {
+            let writes = part.writes(&self.id)?.into_iter().enumerate();
+            self.writes
+                .extend(writes.map(|(at, write)| (place, at, write)));
         }
         Ok(())
     }
 
-    /// Appends to one stream and does nothing else: one plain write, whose outcome the stream itself tells.
-    async fn send_stream(&self, stream: &StreamEntry, sync: Sync<'_>) -> Result<(), Refusal> {
-        match sync.send(self.db, &stream.name).await {
-            Ok(Synced::Written(_)) => Ok(()),
-            Ok(Synced::Conflict(_)) => Err(Failure::Retry(stream.lost_race()).into()),
-            Err(error) => Err(Failure::Final(error).into()),
+    async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
+        if let ([], [part]) = (&*plans, self.parts.as_slice())
+            && !self.manner.exactly_once
+            && let Some(sent) = part.send_alone(self.db, &self.id).map_err(Failure::Final)?
+        {
+            return Ok(sent.await?);
+        }
+        match plans {
+            [only] if self.parts.is_empty() && only.is_write() && !self.needs_transaction(only) => {
+                self.send_one(only).await
+            }
+            plans
+                if self.db.engine().capabilities().transactions
+                    || self.plain_write(plans).is_some() =>
+            {
+                self.send_all(plans).await
+            }
+            plans => {
+                let items = plans.len() + self.writes.len();
+                Err(Failure::Final(without_transactions(items)).into())
+            }
         }
     }
 
-    async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
-        if let ([], [stream]) = (&*plans, self.streams.as_slice())
-            && !self.manner.exactly_once
-            && let Some(sync) = stream.sync(&self.id).map_err(Failure::Final)?
-        {
-            return self.send_stream(stream, sync).await;
+    /// The only write of the commit, if it is one of a part and may go out plain: where an answer can get lost and a
+    /// plain write takes no token, only a transaction tells what became of it.
+    fn plain_write(&self, plans: &[Plan]) -> Option<WriteItem> {
+        let can = self.db.engine().capabilities();
+        let is_safe = !self.manner.exactly_once && (can.write_tokens || !can.loses_answers);
+        let ([], [(_, _, only)], true) = (plans, self.writes.as_slice(), is_safe) else {
+            return None;
+        };
+        let token = can.loses_answers.then(|| self.token.as_str().to_owned());
+        match only.clone() {
+            TransactWrite::Put(put) => Some(PutItem { token, ..put }.into()),
+            TransactWrite::Update(update) => Some(UpdateItem { token, ..update }.into()),
+            TransactWrite::Delete(delete) => Some(DeleteItem { token, ..delete }.into()),
+            TransactWrite::Check(_) => None,
         }
-        match plans {
-            plans if !self.streams.is_empty() && self.db.engine().capabilities().transactions => {
-                self.send_all(plans).await
-            }
-            [only]
-                if self.streams.is_empty() && only.is_write() && !self.needs_transaction(only) =>
-            {
-                self.send_one(only).await
-            }
-            plans if self.db.engine().capabilities().transactions => self.send_all(plans).await,
-            plans => Err(Failure::Final(without_transactions(plans)).into()),
+    }
+
+    /// Sends everything at once: as one transaction, unless it is one write that may go out plain.
+    async fn send_once(&self, plans: &[Plan]) -> Result<(), StoreError> {
+        if let Some(write) = self.plain_write(plans) {
+            let written = self.db.engine().write_item(write).await;
+            return written.map(drop).map_err(as_canceled);
         }
+        let actions = plans.iter().map(|plan| self.transact_write(plan));
+        let actions = actions.chain(self.writes.iter().map(|(_, _, write)| write.clone()));
+        let request = TransactWriteItems::new(actions).token(self.token.as_str());
+        let written = self.db.engine().transact_write_items(request).await;
+        written.map(drop)
     }
 
     /// A transaction of one takes a token where a plain write does not.
@@ -260,11 +282,8 @@ impl<'a> Commit<'a> {
         let (mut sent, mut in_doubt) = (0, false);
         loop {
             sent += 1;
-            let actions = plans.iter().map(|plan| self.transact_write(plan));
-            let actions = actions.chain(self.appends.iter().map(|(_, write)| write.clone()));
-            let request = TransactWriteItems::new(actions).token(self.token.as_str());
-            let error = match self.db.engine().transact_write_items(request).await {
-                Ok(_) => return Ok(()),
+            let error = match self.send_once(plans).await {
+                Ok(()) => return Ok(()),
                 Err(error) => error,
             };
             in_doubt |= error == StoreError::TransactionInProgress;
@@ -275,6 +294,7 @@ impl<'a> Commit<'a> {
                 let written = plans.iter().find(|plan| plan.is_write());
                 return Err(match written.or(plans.first()) {
                     Some(plan) => self.gives_up(plan, error, in_doubt),
+                    None if in_doubt => self.unknown_parts(error),
                     None => store_failure(error),
                 }
                 .into());
@@ -326,18 +346,26 @@ impl<'a> Commit<'a> {
                 code => has_fault |= !code.is_retryable(),
             }
         }
-        let mut lost_streams = Vec::new();
-        for ((place, _), reason) in self.appends.iter().zip(reasons.iter().skip(plans.len())) {
-            match reason.code {
-                CancellationCode::None => {}
-                CancellationCode::ConditionalCheckFailed => {
-                    lost_streams.extend(self.streams.get(*place));
+        let (mut again, mut for_good) = (None, None);
+        let refused = self.writes.iter().zip(reasons.iter().skip(plans.len()));
+        for ((place, at, _), reason) in refused {
+            match (reason.code, self.parts.get(*place)) {
+                (CancellationCode::None, _) => {}
+                (CancellationCode::ConditionalCheckFailed, Some(part)) => {
+                    match part.refused(*at, reason.item.as_ref()) {
+                        Failure::Retry(error) => again.get_or_insert(error),
+                        Failure::Final(error) => for_good.get_or_insert(error),
+                    };
                 }
-                code => has_fault |= !code.is_retryable(),
+                (code, _) => has_fault |= !code.is_retryable(),
             }
         }
-        if let (false, Some(stream)) = (has_fault, lost_streams.first()) {
-            return Failure::Retry(stream.lost_race()).into();
+        if let (false, Some(error)) = (has_fault, again) {
+            return Failure::Retry(error).into();
+        }
+        // What is wrong for good may only be so because something else has changed as well.
+        if let (false, true, Some(error)) = (has_fault, lost.is_empty(), for_good) {
+            return Failure::Final(error).into();
         }
         // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
         match (has_fault, lost.is_empty(), expired.is_empty()) {
@@ -345,6 +373,16 @@ impl<'a> Commit<'a> {
             (false, false, _) => lost_races(lost).into(),
             _ => store_failure(error.clone()).into(),
         }
+    }
+
+    fn unknown_parts(&self, error: StoreError) -> Failure {
+        let tables: BTreeSet<_> = self.parts.iter().flat_map(|part| part.tables()).collect();
+        let tables: Vec<_> = tables.into_iter().map(|(table, _)| table).collect();
+        let message = format!(
+            "the answer was lost and nobody can know whether the commit was applied: tables={}",
+            tables.join(",")
+        );
+        Failure::Final(Error::new(ErrorKind::OutcomeUnknown, message).with_source(error))
     }
 
     /// Whether something that was tried so often may be tried once more.
@@ -451,6 +489,21 @@ impl<'a> Commit<'a> {
     }
 }
 
+/// The refusal of a plain write as that of a transaction of one.
+fn as_canceled(error: StoreError) -> StoreError {
+    match error {
+        StoreError::ConditionalCheckFailed { item } => {
+            let code = CancellationCode::ConditionalCheckFailed;
+            let mut reason = CancellationReason::new(code, "The conditional request failed");
+            reason.item = item.map(|item| *item);
+            StoreError::TransactionCanceled {
+                reasons: vec![reason],
+            }
+        }
+        error => error,
+    }
+}
+
 /// A check without a condition does not come up: whatever was read was there or was not.
 fn always() -> Condition {
     Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE))
@@ -463,9 +516,9 @@ enum Settled {
 }
 
 /// Refuses what the store would refuse for its size, before anything is sent.
-fn check_size(db: &Db, plans: &[Plan], appends: &[(usize, TransactWrite)]) -> crate::Result<()> {
+fn check_size(db: &Db, plans: &[Plan], others: usize) -> crate::Result<()> {
     let max = db.engine().capabilities().transact_items_max;
-    let items = plans.len() + appends.len();
+    let items = plans.len() + others;
     if items > max {
         return Err(Error::new(
             ErrorKind::TooLarge,

@@ -11,7 +11,7 @@ use super::backoff::Backoff;
 use super::body::TxBody;
 use super::commit::{self, Failure, Manner};
 use super::hooks::{self, Outcome};
-use super::{Tx, lock, streams};
+use super::{Tx, lock, part};
 use crate::changes::outbox;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -176,14 +176,15 @@ impl<'db> TxOptions<'db> {
             plans.extend(lock::plan(entry).map_err(Failure::Final)?);
         }
         let messages = tx.session().take_messages();
-        let loaded = tx.session().take_streams();
+        let now = self.db.engine().now();
+        let parts = tx.session().take_parts(self.db.graph_schema(), now);
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
             outbox::refuse(&messages).map_err(Failure::Final)?;
-            streams::refuse_writes(&loaded).map_err(Failure::Final)?;
+            part::refuse_writes(&parts).map_err(Failure::Final)?;
         }
         let manner = Manner { end, ..self.manner };
-        commit::commit(self.db, plans, messages, loaded, manner).await
+        commit::commit(self.db, plans, messages, parts, manner).await
     }
 
     /// Waits before the next run, or tells why there is none.

@@ -4,16 +4,19 @@
 //! transaction and hands in its report when it is dropped, so that at the end of the body all is here.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use floe_store::{Item, Name, Value};
+use floe_store::{Item, Name, Timestamp, Value};
 use tokio::sync::Notify;
 
 use super::merge::merge;
+use super::part::Part;
 use super::streams::StreamEntry;
 use crate::changes::outbox::OutboxMessage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::sync::{self, Position};
+use crate::graph::GraphSchema;
+use crate::graph::changes::Changes;
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
 use crate::model::row::{FieldReport, Report};
@@ -41,6 +44,8 @@ struct State {
     messages: Vec<OutboxMessage>,
     /// The streams that the body has loaded; none where loading has failed.
     streams: Vec<Option<StreamEntry>>,
+    /// What the body has read and changed in the graph.
+    graph: Changes,
     /// The body, or one of its reads, failed for a reason that may pass.
     retry: Option<Error>,
     /// Rows were used in a way that nobody can make sense of.
@@ -317,13 +322,29 @@ impl Session {
         Ok(())
     }
 
-    /// Takes all streams out of which it is known where they stood.
-    pub(crate) fn take_streams(&self) -> Vec<StreamEntry> {
-        let streams = std::mem::take(&mut self.lock().streams).into_iter();
-        streams
-            .flatten()
-            .filter(|stream| stream.is_loaded)
-            .collect()
+    /// Looks at what was read and changed in the graph, or adds to it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn graph<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
+        Ok(change(&mut self.lock_open()?.graph))
+    }
+
+    /// Takes out what other patterns than models have done: streams of which it is known where they stood, in the order
+    /// in which they were loaded, and the graph.
+    pub(crate) fn take_parts(
+        &self,
+        schema: &Arc<GraphSchema>,
+        now: Timestamp,
+    ) -> Vec<Box<dyn Part>> {
+        let mut state = self.lock();
+        let streams = std::mem::take(&mut state.streams).into_iter();
+        let loaded = streams.flatten().filter(|stream| stream.is_loaded);
+        let mut parts: Vec<Box<dyn Part>> = loaded.map(|stream| Box::new(stream) as _).collect();
+        let graph = std::mem::take(&mut state.graph).part(schema, now);
+        parts.extend(graph.map(|graph| Box::new(graph) as _));
+        parts
     }
 
     fn set_origin(&self, slot: usize, origin: Origin) {

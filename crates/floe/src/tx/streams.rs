@@ -3,15 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use floe_store::Text;
 use floe_store::expr::{Condition, Path};
 use floe_store::op::{ConditionCheck, TransactWrite};
+use floe_store::{BoxFuture, Item, Text};
 
 use super::Tx;
+use super::commit::Failure;
+use super::part::Part;
 use super::session::Session;
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::schema::{STREAM, TIP_INDEX, key};
-use crate::events::sync::{Change, Guard, Position, Sync, condition};
+use crate::events::sync::{Change, Guard, Position, Sync, Synced, condition};
 use crate::events::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
 
 impl Tx {
@@ -147,16 +150,12 @@ pub(crate) struct StreamEntry {
 }
 
 impl StreamEntry {
-    pub(crate) const fn is_write(&self) -> bool {
-        self.change.is_some()
-    }
-
     /// The append, if there is one.
     ///
     /// # Errors
     ///
     /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item.
-    pub(crate) fn sync(&self, etag: &Text) -> Result<Option<Sync<'_>>> {
+    fn sync(&self, etag: &Text) -> Result<Option<Sync<'_>>> {
         let Some(change) = &self.change else {
             return Ok(None);
         };
@@ -172,12 +171,40 @@ impl StreamEntry {
         .map(Some)
     }
 
-    /// What is sent for the stream beside other things: its append, or a check that it is as it was loaded.
-    ///
-    /// # Errors
-    ///
-    /// As for [`sync`](Self::sync).
-    pub(crate) fn writes(&self, etag: &Text) -> Result<Vec<TransactWrite>> {
+    /// Somebody else has appended to the stream.
+    fn lost_race(&self) -> Failure {
+        Failure::Retry(Error::new(
+            ErrorKind::TransactionFailed,
+            format!("somebody else appended to the stream: stream={}", self.name),
+        ))
+    }
+}
+
+impl Part for StreamEntry {
+    fn is_write(&self) -> bool {
+        self.change.is_some()
+    }
+
+    fn read_only_error(&self) -> Error {
+        Error::new(
+            ErrorKind::ReadOnly,
+            format!(
+                "a read-only transaction cannot append: stream={}",
+                self.name
+            ),
+        )
+    }
+
+    fn tables(&self) -> Vec<(String, &'static str)> {
+        vec![(self.table.clone(), "events")]
+    }
+
+    fn ensured_by(&self) -> &'static str {
+        "ensure_table of the event stores"
+    }
+
+    /// Its append, or a check that it is as it was loaded.
+    fn writes(&self, etag: &Text) -> Result<Vec<TransactWrite>> {
         if let Some(sync) = self.sync(etag)? {
             return Ok(sync.writes());
         }
@@ -189,25 +216,25 @@ impl StreamEntry {
         Ok(vec![check.into()])
     }
 
-    /// Somebody else has appended to the stream.
-    pub(crate) fn lost_race(&self) -> Error {
-        Error::new(
-            ErrorKind::TransactionFailed,
-            format!("somebody else appended to the stream: stream={}", self.name),
-        )
+    fn refused(&self, _: usize, _: Option<&Item>) -> Failure {
+        self.lost_race()
     }
-}
 
-/// Refuses appends in a read-only transaction.
-pub(crate) fn refuse_writes(streams: &[StreamEntry]) -> Result<()> {
-    match streams.iter().find(|stream| stream.is_write()) {
-        Some(stream) => Err(Error::new(
-            ErrorKind::ReadOnly,
-            format!(
-                "a read-only transaction cannot append: stream={}",
-                stream.name
-            ),
-        )),
-        None => Ok(()),
+    /// One plain write, whose outcome the stream itself tells.
+    fn send_alone<'a>(
+        &'a self,
+        db: &'a Db,
+        etag: &Text,
+    ) -> Result<Option<BoxFuture<'a, Result<(), Failure>>>> {
+        let Some(sync) = self.sync(etag)? else {
+            return Ok(None);
+        };
+        Ok(Some(Box::pin(async move {
+            match sync.send(db, &self.name).await {
+                Ok(Synced::Written(_)) => Ok(()),
+                Ok(Synced::Conflict(_)) => Err(self.lost_race()),
+                Err(error) => Err(Failure::Final(error)),
+            }
+        })))
     }
 }

@@ -61,11 +61,7 @@ impl CursorKey {
 
     /// The cursor of a query that stopped behind this key.
     pub(super) fn seal(&self, plan: &Plan, key: &Item) -> Result<Cursor> {
-        let mut bytes = Vec::new();
-        key.pack_into(&mut bytes);
-        let signature = self.signature(plan, &bytes)?.finalize().into_bytes();
-        bytes.extend(signature.iter().take(SIGNATURE_BYTES));
-        Ok(Cursor(hex::encode(&bytes)))
+        self.seal_for(&plan.asked(), key)
     }
 
     /// The key in a cursor that this database has made for this query.
@@ -74,21 +70,39 @@ impl CursorKey {
     ///
     /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
     pub(super) fn open(&self, plan: &Plan, cursor: &str) -> Result<Item> {
+        self.open_for(&plan.asked(), cursor)
+    }
+
+    /// The cursor of whatever was asked, which stopped behind this key.
+    pub(crate) fn seal_for(&self, asked: &Item, key: &Item) -> Result<Cursor> {
+        let mut bytes = Vec::new();
+        key.pack_into(&mut bytes);
+        let signature = self.signature(asked, &bytes)?.finalize().into_bytes();
+        bytes.extend(signature.iter().take(SIGNATURE_BYTES));
+        Ok(Cursor(hex::encode(&bytes)))
+    }
+
+    /// The key in a cursor that this database has made for what is asked.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
+    pub(crate) fn open_for(&self, asked: &Item, cursor: &str) -> Result<Item> {
         let bytes = hex::decode(cursor).ok_or_else(foreign)?;
         let split = bytes.len().checked_sub(SIGNATURE_BYTES);
         let (key, signature) = split
             .and_then(|at| bytes.split_at_checked(at))
             .ok_or_else(foreign)?;
-        self.signature(plan, key)?
+        self.signature(asked, key)?
             .verify_truncated_left(signature)
             .map_err(|_| foreign())?;
         Item::from_packed(key).ok_or_else(foreign)
     }
 
-    fn signature(&self, plan: &Plan, key: &[u8]) -> Result<Hmac<Sha256>> {
+    fn signature(&self, asked_for: &Item, key: &[u8]) -> Result<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| foreign())?;
         let mut asked = Vec::new();
-        plan.asked().pack_into(&mut asked);
+        asked_for.pack_into(&mut asked);
         mac.update(b"floe cursor 1");
         // The length keeps what was asked apart from the key.
         mac.update(&asked.len().to_string().into_bytes());

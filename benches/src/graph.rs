@@ -1,0 +1,294 @@
+//! What reads of the graph cost: requests of an include and of a lookup, pages of a long list beside a short one, and the
+//! deletion of a node with many edges.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use floe::Db;
+use floe::graph::{Graph, GraphSchema, Include, IndexDef, IndexKey, Node};
+use floe_local::LocalEngine;
+use floe_testkit::record::RecordingEngine;
+use tokio::runtime::Runtime;
+
+use crate::args::Args;
+use crate::measure::{Rate, median, ratio, repeat, time};
+use crate::{Benchmark, Fallible};
+
+const HELP: &str = "\
+What reads of the graph cost, and the deletion of a node with many edges.
+
+Usage: cargo xtask bench graph [--quick] [--only NAME] [--rounds N] [--round-ms N]
+
+Options
+  --quick              short rounds and short lists: for a first look
+  --only NAME          only the cases whose name contains it
+  --rounds N           rounds of each side that count (default 21)
+  --round-ms N         the length of a round (default 200)
+
+Cases
+  include_100          an entity with 100 related: a get, one query and one batch
+  lookup_50            50 entities by a key of an index: one query and one batch
+  page                 50 edges with their objects, of a list of 1,000,000 beside one of 10,000
+  delete               a node to which 100,000 edges lead, in steps; nothing may be left
+
+All in memory. Each case is one line of key=value. `requests` are those of one call. Of page, `times` tells how many
+times as long a page of the long list takes, and `ceiling_times` the most that it may be. The program exits with 1
+when a number of requests or a ceiling is missed, with 2 on a wrong argument.";
+
+/// The most times as long as one of a short list that a page of a long one may take.
+const PAGE_CEILING_TIMES: f64 = 1.25;
+/// How many edges are appended in one transaction.
+const APPENDED: u64 = 45;
+/// How many objects the edges of long lists lead to.
+const OBJECTS: u64 = 50;
+
+pub(crate) const BENCHMARK: Benchmark = Benchmark {
+    name: "graph",
+    help: HELP,
+    prepare: |flags| {
+        let plan = Plan::take(flags)?;
+        Ok(Box::new(move || run(&plan)))
+    },
+};
+
+struct Plan {
+    name: Option<String>,
+    rounds: u64,
+    round: Duration,
+    long: u64,
+    short: u64,
+    hub: u64,
+}
+
+impl Plan {
+    fn take(flags: &mut Args) -> Result<Self, String> {
+        let is_quick = flags.flag("--quick");
+        let pick = |quick, full| if is_quick { quick } else { full };
+        let plan = Self {
+            name: flags.value("--only")?,
+            rounds: flags.number("--rounds", 1)?.unwrap_or(pick(5, 21)),
+            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(pick(100, 200))),
+            long: pick(20_000, 1_000_000),
+            short: pick(1000, 10_000),
+            hub: pick(2000, 100_000),
+        };
+        let cases = ["include_100", "lookup_50", "page", "delete"];
+        match cases.into_iter().any(|case| plan.wants(case)) {
+            true => Ok(plan),
+            false => Err(format!(
+                "no case has this in its name: only={}",
+                plan.name.unwrap_or_default()
+            )),
+        }
+    }
+
+    fn wants(&self, case: &str) -> bool {
+        let wanted = self.name.as_deref();
+        wanted.is_none_or(|wanted| case.contains(wanted))
+    }
+}
+
+struct Stage {
+    graph: Graph<'static>,
+    engine: Arc<RecordingEngine>,
+    runtime: Runtime,
+}
+
+fn run(plan: &Plan) -> Fallible<bool> {
+    let stage = Stage::new()?;
+    let mut ok = true;
+    if plan.wants("include_100") {
+        ok &= stage.include(plan)?;
+    }
+    if plan.wants("lookup_50") {
+        ok &= stage.lookup(plan)?;
+    }
+    if plan.wants("page") {
+        ok &= stage.page(plan)?;
+    }
+    if plan.wants("delete") {
+        ok &= stage.delete(plan)?;
+    }
+    Ok(ok)
+}
+
+fn key(of: &str, number: u64) -> (String, u64) {
+    (of.to_owned(), number)
+}
+
+impl Stage {
+    fn new() -> Fallible<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()?;
+        let engine = Arc::new(RecordingEngine::new(Arc::new(LocalEngine::memory()?)));
+        let by_tag = IndexDef::new("by_tag", "page", 1, |_, emit| {
+            emit.key(IndexKey::text("tag"));
+        });
+        let schema = GraphSchema::new().index_def(by_tag);
+        let db = Db::with_engine(engine.clone()).with_graph(schema);
+        runtime.block_on(db.ensure_graph())?;
+        let graph = db.graph("bench");
+        runtime.block_on(async {
+            for number in 0..OBJECTS {
+                let page = Node::new("page", number).with("title", "x".repeat(100));
+                graph.create(&page).await?;
+            }
+            Ok::<_, floe::Error>(())
+        })?;
+        Ok(Self {
+            graph,
+            engine,
+            runtime,
+        })
+    }
+
+    /// A list of so many edges to the pages.
+    fn fill(&self, id: &str, edges: u64) -> Fallible<()> {
+        self.runtime.block_on(async {
+            self.graph.create(&Node::new("book", id)).await?;
+            let list = self.graph.related_by(&("book", id), "pages");
+            let mut number = 0;
+            while number < edges {
+                let end = (number + APPENDED).min(edges);
+                let pages = (number..end).map(|number| key("page", number % OBJECTS));
+                list.append(pages).await?;
+                number = end;
+                // What was asked is not kept.
+                self.engine.take();
+            }
+            Ok::<_, floe::Error>(())
+        })?;
+        Ok(())
+    }
+
+    /// The requests of one call, and how many calls fit into a second.
+    fn measure(
+        &self,
+        plan: &Plan,
+        call: impl AsyncFn() -> Result<usize, floe::Error>,
+    ) -> Fallible<(Vec<String>, usize, f64)> {
+        self.runtime.block_on(call())?;
+        self.engine.take();
+        let found = self.runtime.block_on(call())?;
+        let requests = self.engine.take().into_iter();
+        let names = requests.filter_map(|request| Some(request.split(' ').next()?.to_owned()));
+        let names = names.collect();
+        let mut rates = Vec::new();
+        for _ in 0..plan.rounds {
+            rates.push(self.round(plan, &call)?.per_second());
+        }
+        Ok((names, found, median(rates)))
+    }
+
+    fn round(
+        &self,
+        plan: &Plan,
+        call: impl AsyncFn() -> Result<usize, floe::Error>,
+    ) -> Fallible<Rate> {
+        let rate = repeat(plan.round, || {
+            black_box(self.runtime.block_on(call())?);
+            self.engine.take();
+            Ok::<_, floe::Error>(1)
+        })?;
+        Ok(rate)
+    }
+
+    fn include(&self, plan: &Plan) -> Fallible<bool> {
+        // A hundred different ones.
+        self.runtime.block_on(async {
+            self.graph.create(&Node::new("shelf", "s")).await?;
+            let list = self.graph.related_by(&("shelf", "s"), "holds");
+            for number in 0..100 {
+                self.graph.create(&Node::new("volume", number)).await?;
+                list.link(&key("volume", number)).await?;
+            }
+            Ok::<_, floe::Error>(())
+        })?;
+        let follow = [Include::predicate("holds")];
+        let shelf = ("shelf", "s");
+        let call = async || {
+            let included = self.graph.include(&shelf, &follow).await?;
+            Ok(included.map_or(0, |shelf| shelf.edges("holds").len()))
+        };
+        let (requests, found, rate) = self.measure(plan, call)?;
+        let ok = found == 100 && requests == ["GetItem", "Query", "BatchGetItem"];
+        println!(
+            "bench=graph case=include_100 found={found} requests={} per_s={rate:.0} ok={ok}",
+            requests.join(",")
+        );
+        Ok(ok)
+    }
+
+    fn lookup(&self, plan: &Plan) -> Fallible<bool> {
+        let tag = IndexKey::text("tag");
+        let call = async || Ok(self.graph.find_by("by_tag").eq(&tag).load().await?.len());
+        let (requests, found, rate) = self.measure(plan, call)?;
+        let ok = found == 50 && requests == ["Query", "BatchGetItem"];
+        println!(
+            "bench=graph case=lookup_50 found={found} requests={} per_s={rate:.0} ok={ok}",
+            requests.join(",")
+        );
+        Ok(ok)
+    }
+
+    fn page(&self, plan: &Plan) -> Fallible<bool> {
+        self.fill("long", plan.long)?;
+        self.fill("short", plan.short)?;
+        let page = async |id: &str| {
+            let list = self.graph.related_by(&("book", id), "pages");
+            Ok(list.page(50, None).await?.rows.len())
+        };
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        for _ in 0..=plan.rounds {
+            long.push(self.round(plan, async || page("long").await)?.per_second());
+            short.push(self.round(plan, async || page("short").await)?.per_second());
+        }
+        // The first round warms caches and is not counted.
+        long.remove(0);
+        short.remove(0);
+        let times = ratio(&short, &long);
+        let ok = times <= PAGE_CEILING_TIMES;
+        println!(
+            "bench=graph case=page long_edges={} short_edges={} long_per_s={:.0} short_per_s={:.0} times={times:.2} \
+             ceiling_times={PAGE_CEILING_TIMES} ok={ok}",
+            plan.long,
+            plan.short,
+            median(long),
+            median(short),
+        );
+        Ok(ok)
+    }
+
+    fn delete(&self, plan: &Plan) -> Fallible<bool> {
+        self.runtime.block_on(async {
+            self.graph.create(&Node::new("hub", "h")).await?;
+            let subjects = plan.hub.div_ceil(APPENDED);
+            for number in 0..subjects {
+                self.graph.create(&Node::new("fan", number)).await?;
+                let left = (plan.hub - number * APPENDED).min(APPENDED);
+                let list = self.graph.related_by(&key("fan", number), "likes");
+                list.append((0..left).map(|_| ("hub", "h"))).await?;
+                self.engine.take();
+            }
+            Ok::<_, floe::Error>(())
+        })?;
+        let rate = time(|| {
+            let deleted = self.graph.delete_with(&("hub", "h"), |_| {
+                self.engine.take();
+            });
+            let deleted = self.runtime.block_on(deleted)?;
+            Ok::<_, floe::Error>(deleted.edges)
+        })?;
+        let left = self.runtime.block_on(self.graph.check())?.differences.len();
+        let ok = rate.operations == plan.hub && left == 0;
+        println!(
+            "bench=graph case=delete edges={} edges_per_s={:.0} left={left} ok={ok}",
+            rate.operations,
+            rate.per_second(),
+        );
+        Ok(ok)
+    }
+}

@@ -1,0 +1,123 @@
+//! All entities of a type, by when they were updated, page by page.
+
+use std::marker::PhantomData;
+
+use floe_store::Item;
+use floe_store::expr::KeyCondition;
+use floe_store::op::Query;
+
+use super::Graph;
+use super::key::{check_part, type_key};
+use super::node::{FromNode, Node};
+use super::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
+use crate::error::Result;
+use crate::model::query::Page;
+
+/// All entities of a type: see [`Graph::all`].
+#[derive(Clone, Debug)]
+pub struct All<'g, 'tx, E> {
+    graph: &'g Graph<'tx>,
+    type_name: String,
+    is_newest_first: bool,
+    limit: Option<usize>,
+    after: Option<String>,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
+    pub(super) fn new(graph: &'g Graph<'tx>, type_name: &str) -> Self {
+        Self {
+            graph,
+            type_name: type_name.to_owned(),
+            is_newest_first: false,
+            limit: None,
+            after: None,
+            entity: PhantomData,
+        }
+    }
+
+    /// Those that were updated last come first.
+    #[must_use]
+    pub fn newest_first(mut self) -> Self {
+        self.is_newest_first = true;
+        self
+    }
+
+    /// At most so many on a page.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Goes on behind a cursor.
+    #[must_use]
+    pub fn after(mut self, cursor: impl Into<String>) -> Self {
+        self.after = Some(cursor.into());
+        self
+    }
+
+    /// A page, which one query brings.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer,
+    /// [`InvalidCursor`](crate::ErrorKind::InvalidCursor), [`InvalidField`](crate::ErrorKind::InvalidField) when an entity
+    /// is of another form.
+    pub async fn page(&self) -> Result<Page<E>> {
+        check_part("scope", &self.graph.scope)?;
+        check_part("type", &self.type_name)?;
+        let schema = self.graph.db.graph_schema();
+        let name = type_key(&self.graph.scope, &self.type_name);
+        let asked = Item::new()
+            .with("type", name.as_str())
+            .with("backward", self.is_newest_first);
+        let key = KeyCondition::partition(SCOPE_TYPE_KEY, name);
+        let mut query = Query::new(schema.entities(), key).index(schema.by_type());
+        query.forward = !self.is_newest_first;
+        query.limit = self.limit.map(|limit| limit.max(1));
+        let cursors = self.graph.db.cursor_key();
+        if let Some(after) = &self.after {
+            query.start_key = Some(cursors.open_for(&asked, after)?);
+        }
+        let page = self.graph.reads().page(&query).await?;
+        let mut rows = Vec::with_capacity(page.items.len());
+        for item in &page.items {
+            let stored = Stored::of_item(item)?;
+            if !stored.is_leaving {
+                rows.push(E::from_node(stored.node)?);
+            }
+        }
+        let next = page.last_key.map(|last| {
+            let names = [ID, SCOPE_TYPE_KEY, UPDATED];
+            cursors.seal_for(&asked, &last.pick(&names))
+        });
+        Ok(Page {
+            rows,
+            next: next.transpose()?,
+        })
+    }
+
+    /// All of them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`page`](Self::page).
+    pub async fn collect(mut self) -> Result<Vec<E>> {
+        let mut all = Vec::new();
+        loop {
+            let page = self.page().await?;
+            all.extend(page.rows);
+            match page.next {
+                Some(next) => self.after = Some(next.into()),
+                None => return Ok(all),
+            }
+        }
+    }
+}
+
+impl Graph<'_> {
+    pub(super) async fn all_nodes(&self, type_name: &str) -> Result<Vec<Node>> {
+        All::new(self, type_name).collect().await
+    }
+}

@@ -1,0 +1,294 @@
+//! Lists: the edges of a subject under a predicate, in their order, and what they lead to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use floe_store::{Item, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Graph;
+use super::key::{EntityKey, Place};
+use super::node::{FromNode, ToKey};
+use super::read;
+use super::rearrange::{ListChange, NewEdge};
+use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
+use super::work::{Done, Op};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::document;
+use crate::model::query::Page;
+
+/// The edges of a subject under a predicate, in their order: see [`Graph::related`].
+pub struct List<'g, 'tx, O, A> {
+    pub(super) graph: &'g Graph<'tx>,
+    pub(super) subject: EntityKey,
+    /// `None` for all, which can only be read.
+    pub(super) predicate: Option<String>,
+    /// Why it cannot be used, if it cannot.
+    pub(super) refused: Option<Error>,
+    pub(super) types: PhantomData<fn() -> (O, A)>,
+}
+
+/// An edge with what it leads to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Related<O, A = document::Json> {
+    /// The edge.
+    pub edge: Edge,
+    /// What is told of it.
+    pub attributes: A,
+    /// What it leads to; `None` if that is not there, which only happens where others write into the tables.
+    pub object: Option<O>,
+}
+
+impl<O, A> fmt::Debug for List<'_, '_, O, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List")
+            .field("subject", &self.subject)
+            .field("predicate", &self.predicate)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<O, A> List<'_, '_, O, A>
+where
+    O: FromNode,
+    A: Serialize + DeserializeOwned,
+{
+    /// Adds an object at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ErrorKind::NotFound) when the subject or the object is not there.
+    pub async fn link(&self, object: &impl ToKey) -> Result<()> {
+        let new = NewEdge::plain(object);
+        self.change(ListChange::Append(vec![new])).await.map(drop)
+    }
+
+    /// Adds an object at the end, and tells something of the edge.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link`](Self::link), and [`InvalidField`](ErrorKind::InvalidField) when the attributes are no map of names
+    /// to values that can be stored.
+    pub async fn link_with(&self, object: &impl ToKey, attributes: &A) -> Result<()> {
+        let new = NewEdge::with(object, attributes)?;
+        self.change(ListChange::Append(vec![new])).await.map(drop)
+    }
+
+    /// Adds an object before the one at this position, counted from 0; at the end if there are not so many.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link`](Self::link).
+    pub async fn link_at(&self, position: usize, object: &impl ToKey) -> Result<()> {
+        let change = ListChange::Insert(position, NewEdge::plain(object));
+        self.change(change).await.map(drop)
+    }
+
+    /// Adds objects at the end, in their order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link`](Self::link). More than fit into one commit are added in steps, and readers see the list grow; in a
+    /// transaction, and for some thousands, that is [`TooLarge`](ErrorKind::TooLarge).
+    pub async fn append<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
+        let new = objects.into_iter().map(|object| NewEdge::plain(&object));
+        self.change(ListChange::Append(new.collect()))
+            .await
+            .map(drop)
+    }
+
+    /// Makes the list this one. Edges that stay in their order are not written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Self::append).
+    pub async fn replace<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
+        let new = objects.into_iter().map(|object| NewEdge::plain(&object));
+        self.change(ListChange::Replace(new.collect()))
+            .await
+            .map(drop)
+    }
+
+    /// As [`replace`](Self::replace), and tells something of each edge.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Self::append).
+    pub async fn replace_with<K: ToKey>(
+        &self,
+        objects: impl IntoIterator<Item = (K, A)>,
+    ) -> Result<()> {
+        let new = objects.into_iter();
+        let new = new.map(|(object, attributes)| NewEdge::with(&object, &attributes));
+        let new = new.collect::<Result<_>>()?;
+        self.change(ListChange::Replace(new)).await.map(drop)
+    }
+
+    /// Removes an object from the list, wherever it stands. Tells how many edges there were.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ErrorKind::NotFound) when the subject is not there.
+    pub async fn unlink(&self, object: &impl ToKey) -> Result<u64> {
+        let done = self.change(ListChange::Unlink(object.to_key())).await?;
+        Ok(done.edges)
+    }
+
+    /// Brings the objects of the list into this order.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when these are not the objects of the list, each as often as it stands there.
+    pub async fn reorder<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
+        let keys = objects.into_iter().map(|object| object.to_key());
+        let change = ListChange::Reorder(keys.collect());
+        self.change(change).await.map(drop)
+    }
+
+    /// Moves the object at one position to another.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are not so many.
+    pub async fn move_to(&self, from: usize, to: usize) -> Result<()> {
+        self.change(ListChange::Move(from, to)).await.map(drop)
+    }
+
+    async fn change(&self, change: ListChange) -> Result<Done> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
+        let Some(predicate) = self.predicate.clone() else {
+            return Err(Error::new(
+                ErrorKind::InvalidUse,
+                "the edges of all predicates are no list that could be changed",
+            ));
+        };
+        let subject = self.subject.clone();
+        let op = Op::List {
+            subject,
+            predicate,
+            change,
+        };
+        match self.graph.run(&op).await {
+            Err(error) if error.kind() == ErrorKind::TooLarge && self.graph.tx.is_none() => {
+                self.graph.change_wide(&op).await
+            }
+            done => done,
+        }
+    }
+
+    /// The edges, in their order, without what they lead to.
+    ///
+    /// They are what is stored. Of an entity whose [deletion](Graph::delete) takes many steps, edges are seen here until
+    /// they are removed; [`objects`](Self::objects) leaves them out.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn keys(&self) -> Result<Vec<Edge>> {
+        let subject = self.subject()?;
+        self.graph
+            .outgoing(&subject, self.predicate.as_deref())
+            .await
+    }
+
+    /// The edges with what they lead to, in their order: one query, and one batch for each 100 objects.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`InvalidField`](ErrorKind::InvalidField) when an object
+    /// or an edge is of another form.
+    pub async fn objects(&self) -> Result<Vec<Related<O, A>>> {
+        let subject = self.subject()?;
+        let edges = self
+            .graph
+            .outgoing(&subject, self.predicate.as_deref())
+            .await?;
+        self.loaded(&subject, edges).await
+    }
+
+    /// A page of edges with what they lead to, behind a cursor if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`objects`](Self::objects), and [`InvalidCursor`](ErrorKind::InvalidCursor).
+    pub async fn page(&self, limit: usize, after: Option<&str>) -> Result<Page<Related<O, A>>> {
+        let subject = self.subject()?;
+        let db = &self.graph.db;
+        let mut query =
+            read::outgoing_query(db.graph_schema(), &subject, self.predicate.as_deref());
+        query = query.consistent().limit(limit.max(1));
+        let asked = Item::new()
+            .with("subject", subject.text())
+            .with("predicate", self.predicate.as_deref().unwrap_or_default());
+        if let Some(after) = after {
+            query.start_key = Some(db.cursor_key().open_for(&asked, after)?);
+        }
+        let page = self.graph.reads().page(&query).await?;
+        let next = page.last_key.map(|key| {
+            let key = key.pick(&[SUBJECT_KEY, PREDICATE_KEY]);
+            db.cursor_key().seal_for(&asked, &key)
+        });
+        let rows = self.loaded(&subject, read::edges(&page.items)?).await?;
+        let next = next.transpose()?;
+        Ok(Page { rows, next })
+    }
+
+    fn subject(&self) -> Result<Place> {
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
+        self.graph.place(&self.subject)
+    }
+
+    /// What the edges lead to. Edges of what is being deleted are left out.
+    async fn loaded(&self, subject: &Place, edges: Vec<Edge>) -> Result<Vec<Related<O, A>>> {
+        if edges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let objects = edges.iter().map(|edge| self.graph.place(&edge.object));
+        let mut places: Vec<Place> = objects.collect::<Result<_>>()?;
+        places.push(subject.clone());
+        let found = self.graph.load_places(&places).await?;
+        if found.get(subject).is_none_or(|subject| subject.is_leaving) {
+            return Ok(Vec::new());
+        }
+        related(edges, &places, &found)
+    }
+}
+
+/// Joins edges with the entities that were found at these places.
+pub(super) fn related<O: FromNode, A: DeserializeOwned>(
+    edges: Vec<Edge>,
+    places: &[Place],
+    found: &BTreeMap<Place, Stored>,
+) -> Result<Vec<Related<O, A>>> {
+    let mut rows = Vec::with_capacity(edges.len());
+    for (edge, place) in edges.into_iter().zip(places) {
+        let stored = found.get(place);
+        if stored.is_some_and(|stored| stored.is_leaving) {
+            continue;
+        }
+        let object = stored.map(|stored| O::from_node(stored.node.clone()));
+        rows.push(Related {
+            attributes: read_attributes(&edge)?,
+            object: object.transpose()?,
+            edge,
+        });
+    }
+    Ok(rows)
+}
+
+fn read_attributes<A: DeserializeOwned>(edge: &Edge) -> Result<A> {
+    let map = Value::M(edge.attributes.clone());
+    let read = document::from_value(Some(&map));
+    let read = match edge.attributes.is_empty() {
+        true => read.or_else(|error| document::from_value(Some(&Value::Null)).map_err(|_| error)),
+        false => read,
+    };
+    read.map_err(|invalid| Error::invalid("edge", &edge.predicate, &invalid))
+}

@@ -1,0 +1,342 @@
+//! Finding entities by the keys of an index.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use floe_store::expr::{KeyCondition, KeyOp};
+use floe_store::op::Query;
+use floe_store::{Item, Value};
+
+use super::Graph;
+use super::index::IndexDef;
+use super::key::{EntityKey, IndexKey, Place, ToIndexKey, join};
+use super::node::FromNode;
+use super::rebuild;
+use super::stored::{
+    self, INDEX_KEY, SCOPE_INDEX_NAME, SUBJECT_KEY, UNIQUE_KEY, entry_owner, text,
+};
+use crate::error::{ErrorKind, Result};
+use crate::model::query::Page;
+
+/// A query of an index: see [`Graph::find`].
+#[derive(Clone, Debug)]
+pub struct Lookup<'g, 'tx, E, K: ?Sized> {
+    graph: &'g Graph<'tx>,
+    index: Result<IndexDef>,
+    keys: Keys,
+    is_backward: bool,
+    limit: Option<usize>,
+    after: Option<String>,
+    scans: bool,
+    types: PhantomData<fn(&K) -> E>,
+}
+
+/// Which keys are wanted.
+#[derive(Clone, Debug)]
+enum Keys {
+    All,
+    Equal(IndexKey),
+    Prefix(IndexKey),
+    Range(Bound<IndexKey>, Bound<IndexKey>),
+}
+
+/// An entry of an index.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct IndexEntry {
+    /// The entity.
+    pub entity: EntityKey,
+    /// The key, as it is stored.
+    pub key: String,
+    /// What was copied from the entity.
+    pub attributes: Item,
+}
+
+impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
+    pub(super) fn new(graph: &'g Graph<'tx>, name: &str) -> Self {
+        Self {
+            graph,
+            index: graph.db.graph_schema().index_named(name).cloned(),
+            keys: Keys::All,
+            is_backward: false,
+            limit: None,
+            after: None,
+            scans: false,
+            types: PhantomData,
+        }
+    }
+
+    /// Only this key.
+    #[must_use]
+    pub fn eq(self, key: &K) -> Self {
+        self.with_keys(Keys::Equal(key.to_index_key()))
+    }
+
+    /// Only keys in this range.
+    #[must_use]
+    pub fn range<'k>(self, range: impl RangeBounds<&'k K>) -> Self
+    where
+        K: 'k,
+    {
+        let bound = |bound: Bound<&&'k K>| bound.map(|key| key.to_index_key());
+        let (from, to) = (bound(range.start_bound()), bound(range.end_bound()));
+        self.with_keys(Keys::Range(from, to))
+    }
+
+    /// Only keys that are text and begin with this.
+    #[must_use]
+    pub fn prefix(self, prefix: &str) -> Self {
+        self.with_keys(Keys::Prefix(IndexKey::text(prefix)))
+    }
+
+    fn with_keys(self, keys: Keys) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// The largest key first.
+    #[must_use]
+    pub fn backward(mut self) -> Self {
+        self.is_backward = true;
+        self
+    }
+
+    /// At most so many entries; for a page, so many on it.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Goes on behind a cursor of a page.
+    #[must_use]
+    pub fn after(mut self, cursor: impl Into<String>) -> Self {
+        self.after = Some(cursor.into());
+        self
+    }
+
+    /// Reads all entities of the type where the index is not complete, instead of refusing. There is no cursor then.
+    #[must_use]
+    pub fn or_scan(mut self) -> Self {
+        self.scans = true;
+        self
+    }
+
+    /// The keys of the entities, in the order of the index.
+    ///
+    /// # Errors
+    ///
+    /// As for [`entries`](Self::entries).
+    pub async fn keys(&self) -> Result<Vec<EntityKey>> {
+        let entries = self.entries().await?.into_iter();
+        Ok(entries.map(|entry| entry.entity).collect())
+    }
+
+    /// The entries with what was copied into them, in their order. The entities are not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexNotReady`](ErrorKind::IndexNotReady) when the index is not complete,
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is not declared, [`InvalidCursor`](ErrorKind::InvalidCursor).
+    pub async fn entries(&self) -> Result<Vec<IndexEntry>> {
+        let (mut entries, mut after) = (Vec::new(), self.after.clone());
+        loop {
+            let left = self.limit.map(|limit| limit - entries.len());
+            let page = self.entry_page(left, after.as_deref()).await?;
+            entries.extend(page.rows);
+            let is_full = self.limit.is_some_and(|limit| entries.len() >= limit);
+            match page.next {
+                Some(next) if !is_full => after = Some(next.into()),
+                _ => return Ok(entries),
+            }
+        }
+    }
+
+    /// The entities, in the order of the index: one query, and one batch for each 100. One that has no such key any more
+    /// is left out.
+    ///
+    /// # Errors
+    ///
+    /// As for [`entries`](Self::entries).
+    pub async fn load(&self) -> Result<Vec<E>> {
+        self.loaded(self.entries().await?).await
+    }
+
+    /// A page of entities. It may have fewer than the limit, where entities have changed since.
+    ///
+    /// # Errors
+    ///
+    /// As for [`entries`](Self::entries).
+    pub async fn page(&self) -> Result<Page<E>> {
+        let page = self.entry_page(self.limit, self.after.as_deref()).await?;
+        Ok(Page {
+            rows: self.loaded(page.rows).await?,
+            next: page.next,
+        })
+    }
+
+    async fn loaded(&self, entries: Vec<IndexEntry>) -> Result<Vec<E>> {
+        let index = self.index.as_ref().map_err(Clone::clone)?;
+        let places = entries.iter().map(|entry| self.graph.place(&entry.entity));
+        let places: Vec<Place> = places.collect::<Result<_>>()?;
+        let found = self.graph.load_places(&places).await?;
+        let mut loaded = Vec::with_capacity(entries.len());
+        for (entry, place) in entries.iter().zip(&places) {
+            let Some(stored) = found.get(place).filter(|stored| !stored.is_leaving) else {
+                continue;
+            };
+            let indexed = stored.entries.get(&index.name);
+            let has = |key: &str| indexed.is_some_and(|indexed| indexed.keys.contains(key));
+            // Where it was found by a scan, or is changed in this transaction, its entries tell nothing yet.
+            let is_current = indexed.is_some_and(|indexed| indexed.version == index.version);
+            if has(&entry.key) || !is_current {
+                loaded.push(E::from_node(stored.node.clone())?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    async fn entry_page(
+        &self,
+        limit: Option<usize>,
+        after: Option<&str>,
+    ) -> Result<Page<IndexEntry>> {
+        let index = self.index.as_ref().map_err(Clone::clone)?;
+        let reads = self.graph.reads();
+        match rebuild::check_ready(&reads, &self.graph.scope, index).await {
+            Err(error) if error.kind() == ErrorKind::IndexNotReady && self.scans => {
+                return self.scanned(index, limit).await;
+            }
+            ready => ready?,
+        }
+        if limit == Some(0) || self.keys.is_nothing() {
+            return Ok(Page {
+                rows: Vec::new(),
+                next: None,
+            });
+        }
+        let asked = self.asked(index);
+        let mut query = self.query(index);
+        (query.limit, query.forward) = (limit, !self.is_backward);
+        let key = self.graph.db.cursor_key();
+        if let Some(after) = after {
+            query.start_key = Some(key.open_for(&asked, after)?);
+        }
+        let page = reads.page(&query).await?;
+        let next = page.last_key.map(|last| {
+            let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
+            key.seal_for(&asked, &last.pick(&names))
+        });
+        let rows = page.items.iter().map(IndexEntry::of_item);
+        let rows = rows.filter(|entry| {
+            let is_wanted = |entry: &IndexEntry| self.keys.has(&entry.key);
+            entry.as_ref().map_or(true, is_wanted)
+        });
+        Ok(Page {
+            rows: rows.collect::<Result<_>>()?,
+            next: next.transpose()?,
+        })
+    }
+
+    fn query(&self, index: &IndexDef) -> Query {
+        let schema = self.graph.db.graph_schema();
+        let name = join([self.graph.scope.as_str(), index.name.as_str()]);
+        let mut key = KeyCondition::partition(SCOPE_INDEX_NAME, name);
+        if let Some(op) = self.keys.op() {
+            key = key.and(INDEX_KEY, op);
+        }
+        Query::new(schema.entries(), key).index(schema.lookup())
+    }
+
+    fn asked(&self, index: &IndexDef) -> Item {
+        Item::new()
+            .with("scope", self.graph.scope.as_str())
+            .with("index", index.name.as_str())
+            .with("keys", format!("{:?}", self.keys))
+            .with("backward", self.is_backward)
+    }
+
+    /// What the index would answer, from all entities of the type.
+    async fn scanned(&self, index: &IndexDef, limit: Option<usize>) -> Result<Page<IndexEntry>> {
+        let mut rows = Vec::new();
+        for node in self.graph.all_nodes(&index.type_name).await? {
+            for (key, attributes) in index.emitted(&node)? {
+                if self.keys.has(key.as_str()) {
+                    rows.push(IndexEntry {
+                        entity: node.key.clone(),
+                        key: key.as_str().to_owned(),
+                        attributes,
+                    });
+                }
+            }
+        }
+        rows.sort_by(|a, b| (&a.key, &a.entity).cmp(&(&b.key, &b.entity)));
+        if self.is_backward {
+            rows.reverse();
+        }
+        rows.truncate(limit.unwrap_or(usize::MAX));
+        Ok(Page { rows, next: None })
+    }
+}
+
+impl Keys {
+    /// The condition on the key, as far as the store can tell it: where a range has no end that belongs to it, what is
+    /// at the end is left out afterwards.
+    fn op(&self) -> Option<KeyOp> {
+        let value = |key: &IndexKey| Value::from(key.as_str());
+        Some(match self {
+            Self::All | Self::Range(Bound::Unbounded, Bound::Unbounded) => return None,
+            Self::Equal(key) => KeyOp::Eq(value(key)),
+            Self::Prefix(key) if key.as_str().is_empty() => return None,
+            Self::Prefix(key) => KeyOp::BeginsWith(value(key)),
+            Self::Range(Bound::Included(from), Bound::Unbounded) => KeyOp::Ge(value(from)),
+            Self::Range(Bound::Excluded(from), Bound::Unbounded) => KeyOp::Gt(value(from)),
+            Self::Range(Bound::Unbounded, Bound::Included(to)) => KeyOp::Le(value(to)),
+            Self::Range(Bound::Unbounded, Bound::Excluded(to)) => KeyOp::Lt(value(to)),
+            Self::Range(
+                Bound::Included(from) | Bound::Excluded(from),
+                Bound::Included(to) | Bound::Excluded(to),
+            ) => KeyOp::Between(value(from), value(to)),
+        })
+    }
+
+    fn has(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Equal(wanted) => wanted.as_str() == key,
+            Self::Prefix(prefix) => key.starts_with(prefix.as_str()),
+            Self::Range(from, to) => {
+                let text = |bound: &Bound<IndexKey>| match bound {
+                    Bound::Included(key) => Bound::Included(key.as_str().to_owned()),
+                    Bound::Excluded(key) => Bound::Excluded(key.as_str().to_owned()),
+                    Bound::Unbounded => Bound::Unbounded,
+                };
+                (text(from), text(to)).contains(&key.to_owned())
+            }
+        }
+    }
+
+    /// Whether no key can be wanted: the store would refuse to be asked for a range that ends before it begins, or for
+    /// an empty key.
+    fn is_nothing(&self) -> bool {
+        match self {
+            Self::Equal(key) => key.as_str().is_empty(),
+            Self::Range(
+                Bound::Included(from) | Bound::Excluded(from),
+                Bound::Included(to) | Bound::Excluded(to),
+            ) => from > to,
+            _ => false,
+        }
+    }
+}
+
+impl IndexEntry {
+    fn of_item(item: &Item) -> Result<Self> {
+        let attributes = item.iter().filter(|(name, _)| !name.starts_with('_'));
+        let attributes = attributes.map(|(name, value)| (name.clone(), value.clone()));
+        Ok(Self {
+            entity: entry_owner(item)?,
+            key: text(item, &stored::INDEX_KEY)?.to_owned(),
+            attributes: attributes.collect(),
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Requests that read the graph, and what is done when one fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use floe_store::expr::{KeyCondition, KeyOp};
+use floe_store::limits::BATCH_GET_ITEMS_MAX;
+use floe_store::op::{BatchGetItem, GetItem, Page, Query, Scan};
+use floe_store::{BoxFuture, Error as StoreError, Item, Value};
+
+use super::key::{Place, predicate_prefix};
+use super::schema::GraphSchema;
+use super::stored::{
+    Edge, ID, OBJECT_KEY, PREDICATE_KEY, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, entity_key,
+};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::tx::Tx;
+use crate::tx::backoff::Backoff;
+
+/// How often a request that fails for a reason that may pass is sent, outside of a transaction.
+const SENDS_MAX: u32 = 10;
+
+/// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
+#[derive(Clone, Copy)]
+pub(super) struct Reads<'a> {
+    pub(super) db: &'a Db,
+    pub(super) tx: Option<&'a Tx>,
+}
+
+impl<'a> Reads<'a> {
+    pub(super) fn schema(&self) -> &'a GraphSchema {
+        self.db.graph_schema()
+    }
+
+    async fn send<'f, T>(
+        &self,
+        request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
+    ) -> Result<T> {
+        let mut sent = 0;
+        loop {
+            sent += 1;
+            let error = match request().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if let Some(tx) = self.tx {
+                return Err(tx.note(failed(error)));
+            }
+            if !error.is_retryable() || sent >= SENDS_MAX {
+                return Err(failed(error));
+            }
+            let pause = Backoff::resync().pause(sent, self.db.env().next_u64());
+            self.db.timer().sleep(pause).await;
+        }
+    }
+
+    /// One item, as it is.
+    pub(super) async fn item(&self, table: &str, key: &Item) -> Result<Option<Item>> {
+        let get = || {
+            let get = GetItem::new(table, key.clone());
+            self.db.engine().get_item(get)
+        };
+        Ok(self.send(get).await?.item)
+    }
+
+    /// One entity, as it is.
+    pub(super) async fn entity(&self, place: &Place) -> Result<Option<Stored>> {
+        let item = self
+            .item(&self.schema().entities(), &entity_key(place))
+            .await?;
+        item.as_ref().map(Stored::of_item).transpose()
+    }
+
+    /// Any number of entities, in batches, each asked for once.
+    pub(super) async fn entities(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
+        let wanted: BTreeSet<&Place> = places.iter().collect();
+        let wanted: Vec<&Place> = wanted.into_iter().collect();
+        let mut found = BTreeMap::new();
+        for some in wanted.chunks(BATCH_GET_ITEMS_MAX) {
+            let keys: Vec<Item> = some.iter().map(|place| entity_key(place)).collect();
+            let items = match keys.as_slice() {
+                // One item needs no batch.
+                [key] => self
+                    .item(&self.schema().entities(), key)
+                    .await?
+                    .into_iter()
+                    .collect(),
+                _ => self.batch(&self.schema().entities(), keys).await?,
+            };
+            let by_key: BTreeMap<(&str, String), &Place> = some
+                .iter()
+                .map(|place| ((place.key.id(), place.type_key()), *place))
+                .collect();
+            for item in &items {
+                let id = item.get(&ID).and_then(Value::as_s).unwrap_or_default();
+                let type_key = item.get(&SCOPE_TYPE_KEY).and_then(Value::as_s);
+                let key = (id, type_key.unwrap_or_default().to_owned());
+                if let Some(place) = by_key.get(&key) {
+                    found.insert((*place).clone(), Stored::of_item(item)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The items of up to 100 keys. What the engine leaves out is asked for again.
+    pub(super) async fn batch(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>> {
+        let mut batch = BatchGetItem::new().keys(table, keys);
+        let (mut found, mut empty) = (Vec::new(), 0);
+        loop {
+            let output = self
+                .send(|| self.db.engine().batch_get_item(batch.clone()))
+                .await?;
+            let before = found.len();
+            found.extend(output.items.into_values().flatten());
+            if output.unprocessed.values().all(|keys| keys.keys.is_empty()) {
+                return Ok(found);
+            }
+            batch = BatchGetItem::new();
+            batch.requests = output.unprocessed;
+            empty = if found.len() > before { 0 } else { empty + 1 };
+            if empty > SENDS_MAX {
+                let message = "the store has left out all keys of a batch, again and again";
+                let error = failed(StoreError::Throttling(message.to_owned()));
+                return Err(self.tx.map_or(error.clone(), |tx| tx.note(error)));
+            }
+            if empty > 0 {
+                let pause = Backoff::resync().pause(empty, self.db.env().next_u64());
+                self.db.timer().sleep(pause).await;
+            }
+        }
+    }
+
+    pub(super) async fn page(&self, query: &Query) -> Result<Page> {
+        self.send(|| self.db.engine().query(query.clone())).await
+    }
+
+    pub(super) async fn scan(&self, scan: &Scan) -> Result<Page> {
+        self.send(|| self.db.engine().scan(scan.clone())).await
+    }
+
+    /// The items of a query, up to so many.
+    pub(super) async fn query(&self, mut query: Query, max: Option<usize>) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        loop {
+            query.limit = max.map(|max| (max - items.len()).max(1));
+            let page = self.page(&query).await?;
+            items.extend(page.items);
+            query.start_key = page.last_key;
+            if query.start_key.is_none() || max.is_some_and(|max| items.len() >= max) {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// The stored outgoing edges of a subject, in their order, up to so many.
+    pub(super) async fn outgoing(
+        &self,
+        subject: &Place,
+        predicate: Option<&str>,
+        max: Option<usize>,
+    ) -> Result<Vec<Edge>> {
+        let query = outgoing_query(self.schema(), subject, predicate).consistent();
+        edges(&self.query(query, max).await?)
+    }
+
+    /// The stored edges that lead to an object, as far as the index knows, up to so many.
+    pub(super) async fn incoming(&self, object: &Place, max: Option<usize>) -> Result<Vec<Edge>> {
+        let query = incoming_query(self.schema(), object);
+        edges(&self.query(query, max).await?)
+    }
+}
+
+/// The query of the outgoing edges of a subject.
+pub(super) fn outgoing_query(
+    schema: &GraphSchema,
+    subject: &Place,
+    predicate: Option<&str>,
+) -> Query {
+    let mut key = KeyCondition::partition(SUBJECT_KEY, subject.text());
+    if let Some(predicate) = predicate {
+        let prefix = Value::from(predicate_prefix(predicate));
+        key = key.and(PREDICATE_KEY, KeyOp::BeginsWith(prefix));
+    }
+    Query::new(schema.relationships(), key)
+}
+
+/// The query of the edges that lead to an object.
+pub(super) fn incoming_query(schema: &GraphSchema, object: &Place) -> Query {
+    let key = KeyCondition::partition(OBJECT_KEY, object.text());
+    Query::new(schema.relationships(), key).index(schema.reverse())
+}
+
+pub(super) fn edges(items: &[Item]) -> Result<Vec<Edge>> {
+    items.iter().map(Edge::of_item).collect()
+}
+
+/// Says what to do where a table is missing.
+pub(super) fn failed(error: StoreError) -> Error {
+    match error {
+        StoreError::ResourceNotFound(_) => Error::new(
+            ErrorKind::Table,
+            "a table of the graph is missing; call ensure_graph",
+        )
+        .with_source(error),
+        error => error.into(),
+    }
+}

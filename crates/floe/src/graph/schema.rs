@@ -1,0 +1,210 @@
+//! What a database knows of its graph: the names of the tables, the relations and the indexes.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use floe_store::table::{KeyKind, Projection, TableDef};
+
+use super::index::{IndexDef, MapIndex};
+use super::moment::Moments;
+use super::relation::{OnDelete, Relation, RelationDef};
+use super::stored::{
+    ID, INDEX, INDEX_KEY, OBJECT_KEY, PREDICATE_KEY, SCOPE_INDEX_NAME, SCOPE_TYPE_KEY, SUBJECT_KEY,
+    UNIQUE_KEY, UPDATED,
+};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::tables::{ENSURE_DEADLINE, TableChange};
+
+/// The graph of a database: its relations and indexes, and where it is kept. See [`Db::with_graph`].
+#[derive(Debug, Default)]
+pub struct GraphSchema {
+    prefix: String,
+    relations: Vec<RelationDef>,
+    indexes: Vec<IndexDef>,
+    pub(crate) moments: Moments,
+    /// The indexes that are known to be complete, by scope, name and version.
+    ready: Mutex<BTreeSet<(String, String, u64)>>,
+}
+
+impl GraphSchema {
+    /// A graph without relations and indexes, in tables without a prefix.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins the names of the tables and of their indexes with this: `shop_` makes `shop_entities_master`.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Declares a relation.
+    #[must_use]
+    pub fn relation<R: Relation>(self) -> Self {
+        self.relation_def(RelationDef::of::<R>())
+    }
+
+    /// Declares a relation of entities without a Rust type.
+    #[must_use]
+    pub fn relation_def(mut self, relation: RelationDef) -> Self {
+        self.relations.push(relation);
+        self
+    }
+
+    /// Declares an index.
+    #[must_use]
+    pub fn index<I: MapIndex>(self) -> Self {
+        self.index_def(IndexDef::of::<I>())
+    }
+
+    /// Declares an index of entities without a Rust type.
+    #[must_use]
+    pub fn index_def(mut self, index: IndexDef) -> Self {
+        self.indexes.push(index);
+        self
+    }
+
+    pub(crate) fn relation_of(
+        &self,
+        subject_type: &str,
+        predicate: &str,
+        object_type: &str,
+    ) -> Option<&RelationDef> {
+        self.relations.iter().find(|relation| {
+            relation.predicate == predicate
+                && relation.subject_type == subject_type
+                && relation.object_type == object_type
+        })
+    }
+
+    /// What happens to an edge when its object is deleted.
+    pub(crate) fn on_delete(&self, subject: &str, predicate: &str, object: &str) -> OnDelete {
+        self.relation_of(subject, predicate, object)
+            .map_or(OnDelete::Detach, |relation| relation.on_delete)
+    }
+
+    /// Whether the object of an edge is deleted with its subject.
+    pub(crate) fn owns(&self, subject: &str, predicate: &str, object: &str) -> bool {
+        self.relation_of(subject, predicate, object)
+            .is_some_and(|relation| relation.owns)
+    }
+
+    /// Refuses a relation that was not declared: its rules would not be known when something is deleted.
+    pub(crate) fn check_relation<R: Relation>(&self) -> Result<()> {
+        let wanted = RelationDef::of::<R>();
+        if self.relations.contains(&wanted) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::InvalidUse,
+            format!(
+                "the relation is not declared; pass it to GraphSchema::relation: predicate={}",
+                wanted.predicate
+            ),
+        ))
+    }
+
+    pub(crate) fn indexes_of(&self, type_name: &str) -> impl Iterator<Item = &IndexDef> {
+        let indexes = self.indexes.iter();
+        indexes.filter(move |index| index.type_name == type_name)
+    }
+
+    pub(crate) fn index_named(&self, name: &str) -> Result<&IndexDef> {
+        let found = self.indexes.iter().find(|index| index.name == name);
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidUse,
+                format!("the index is not declared; pass it to GraphSchema::index: index={name}"),
+            )
+        })
+    }
+
+    /// Whether an index is known to be complete in a scope.
+    pub(crate) fn is_ready(&self, scope: &str, index: &IndexDef) -> bool {
+        let key = (scope.to_owned(), index.name.clone(), index.version);
+        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        ready.contains(&key)
+    }
+
+    pub(crate) fn note_ready(&self, scope: &str, index: &IndexDef) {
+        let key = (scope.to_owned(), index.name.clone(), index.version);
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        ready.insert(key);
+    }
+
+    pub(crate) fn entities(&self) -> String {
+        format!("{}entities_master", self.prefix)
+    }
+
+    pub(crate) fn by_type(&self) -> String {
+        format!("{}entities_by_type", self.prefix)
+    }
+
+    pub(crate) fn relationships(&self) -> String {
+        format!("{}relationship_entries", self.prefix)
+    }
+
+    pub(crate) fn reverse(&self) -> String {
+        format!("{}reverse_relationships", self.prefix)
+    }
+
+    pub(crate) fn entries(&self) -> String {
+        format!("{}index_entries", self.prefix)
+    }
+
+    pub(crate) fn lookup(&self) -> String {
+        format!("{}index_lookup", self.prefix)
+    }
+
+    /// What the three tables must be like.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the prefix is none that a table's name can begin with.
+    pub fn tables(&self) -> Result<Vec<TableDef>> {
+        let text = KeyKind::S;
+        let entities = TableDef::builder(self.entities(), ID, text)
+            .sort_key(SCOPE_TYPE_KEY, text)
+            .global_index(
+                self.by_type(),
+                [(SCOPE_TYPE_KEY, text)],
+                [(UPDATED, text)],
+                Projection::All,
+            );
+        let relationships = TableDef::builder(self.relationships(), SUBJECT_KEY, text)
+            .sort_key(PREDICATE_KEY, text)
+            .global_index(
+                self.reverse(),
+                [(OBJECT_KEY, text)],
+                [(INDEX, KeyKind::N)],
+                Projection::All,
+            );
+        let entries = TableDef::builder(self.entries(), SUBJECT_KEY, text)
+            .sort_key(UNIQUE_KEY, text)
+            .global_index(
+                self.lookup(),
+                [(SCOPE_INDEX_NAME, text)],
+                [(INDEX_KEY, text)],
+                Projection::All,
+            );
+        let tables = [entities, relationships, entries].into_iter();
+        let tables: floe_store::Result<_> = tables.map(|table| table.build()).collect();
+        tables.map_err(|error| {
+            Error::new(ErrorKind::InvalidUse, error.to_string()).with_source(error)
+        })
+    }
+}
+
+impl Db {
+    /// Makes the tables of the graph, if they are missing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ensure_tables`](Db::ensure_tables).
+    pub async fn ensure_graph(&self) -> Result<Vec<TableChange>> {
+        let tables = self.graph_schema().tables()?;
+        self.ensure_definitions(tables, ENSURE_DEADLINE).await
+    }
+}

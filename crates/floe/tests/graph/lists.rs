@@ -1,0 +1,552 @@
+//! Lists: ordered edges, what they lead to, and what leads to an entity.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use floe::ErrorKind;
+use floe::graph::{Difference, EntityKey, GraphSchema, Include, Node};
+use floe_local::LocalEngine;
+use floe_store::env::SeededRandom;
+use floe_store::expr::KeyCondition;
+use floe_store::op::{DeleteItem, Query};
+use floe_store::{Capabilities, Engine, Item};
+
+use super::slow::{Slow, interrupt};
+use super::support::{
+    Answers, Article, Author, Cites, Holds, Since, World, Wrote, article, author, ids, shelf,
+};
+
+async fn world() -> World {
+    let world = World::new().await;
+    world.graph.create(&author("ann")).await.unwrap();
+    for id in ["a", "b", "c", "d"] {
+        world.graph.create(&article(id)).await.unwrap();
+    }
+    world.engine.take();
+    world
+}
+
+#[tokio::test]
+async fn edges_keep_their_order_whatever_is_done_to_them() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    let mut expected: Vec<&str> = Vec::new();
+    for id in ["a", "b"] {
+        list.link(&article(id)).await.unwrap();
+        expected.push(id);
+    }
+    list.link_at(0, &article("c")).await.unwrap();
+    expected.insert(0, "c");
+    list.link_at(2, &article("d")).await.unwrap();
+    expected.insert(2, "d");
+    list.link_at(99, &article("c")).await.unwrap();
+    expected.push("c");
+    assert_eq!(ids(&list.keys().await.unwrap()), expected);
+    list.move_to(0, 4).await.unwrap();
+    let first = expected.remove(0);
+    expected.push(first);
+    assert_eq!(ids(&list.keys().await.unwrap()), expected);
+    list.reorder(["c", "d", "c", "b", "a"].map(article))
+        .await
+        .unwrap();
+    assert_eq!(ids(&list.keys().await.unwrap()), ["c", "d", "c", "b", "a"]);
+    assert_eq!(list.unlink(&article("c")).await.unwrap(), 2);
+    assert_eq!(ids(&list.keys().await.unwrap()), ["d", "b", "a"]);
+    world.check().await;
+}
+
+#[tokio::test]
+async fn an_edge_between_others_is_the_only_one_that_is_written() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    list.append(["a", "b", "c"].map(article)).await.unwrap();
+    world.engine.take();
+    list.link_at(1, &article("d")).await.unwrap();
+    let requests = world.engine.take();
+    assert_eq!(requests.len(), 3, "{requests:#?}");
+    assert_eq!(requests[2].matches("relationship_entries").count(), 1);
+}
+
+#[tokio::test]
+async fn a_list_cannot_be_brought_into_the_order_of_another() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    list.append(["a", "b"].map(article)).await.unwrap();
+    for other in [vec!["a"], vec!["a", "c"], vec!["a", "b", "b"]] {
+        let error = list
+            .reorder(other.into_iter().map(article))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    }
+    let error = list.move_to(0, 2).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the list has no such position: predicate=wrote from=0 to=2 edges=2"
+    );
+    assert_eq!(ids(&list.keys().await.unwrap()), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn both_ends_of_an_edge_must_be_there() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    let error = list.link(&article("x")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(
+        error.to_string().ends_with("entity=library:article:x"),
+        "{error}"
+    );
+    let error = world
+        .graph
+        .related::<Wrote>(&author("bob"))
+        .link(&article("a"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let error = world
+        .graph
+        .related_by(&author("ann"), "")
+        .keys()
+        .await
+        .unwrap_err();
+    assert_eq!(error.field(), Some("predicate"));
+    let error = world
+        .graph
+        .related_all(&author("ann"))
+        .link(&article("a"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    world.check().await;
+}
+
+#[tokio::test]
+async fn a_relation_that_is_not_declared_is_refused() {
+    let world = world().await;
+    let db = world.db.clone().with_graph(GraphSchema::new());
+    let graph = db.graph("library");
+    let error = graph
+        .related::<Wrote>(&author("ann"))
+        .keys()
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidUse);
+    assert!(
+        error.to_string().contains("GraphSchema::relation"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_edge_may_lead_back_to_where_it_comes_from() {
+    let world = world().await;
+    let cites = world.graph.related_by(&article("a"), "is");
+    cites.link(&article("a")).await.unwrap();
+    world.check().await;
+    let deleted = world.graph.delete(&article("a")).await.unwrap();
+    assert_eq!((deleted.entities, deleted.edges), (1, 1));
+    world.check().await;
+}
+
+#[tokio::test]
+async fn what_is_told_of_an_edge_stays_with_it() {
+    let world = world().await;
+    world.graph.create(&shelf("north")).await.unwrap();
+    let holds = world.graph.related::<Holds>(&shelf("north"));
+    let since = |day| Some(Since { day });
+    holds
+        .replace_with([(article("a"), since(1)), (article("b"), None)])
+        .await
+        .unwrap();
+    holds.move_to(0, 1).await.unwrap();
+    let found = holds.objects().await.unwrap();
+    let told: Vec<_> = found
+        .iter()
+        .map(|related| related.attributes.clone())
+        .collect();
+    assert_eq!(told, [None, since(1)]);
+    // Only the edge of which something else is told is written.
+    world.engine.take();
+    holds
+        .replace_with([(article("b"), since(2)), (article("a"), since(1))])
+        .await
+        .unwrap();
+    let requests = world.engine.take();
+    assert_eq!(
+        requests[2].matches("relationship_entries").count(),
+        1,
+        "{requests:#?}"
+    );
+    let found = holds.objects().await.unwrap();
+    assert_eq!(found[0].attributes, since(2));
+    world.check().await;
+}
+
+#[tokio::test]
+async fn what_leads_to_an_entity_is_found() {
+    let world = world().await;
+    for name in ["north", "south"] {
+        world.graph.create(&shelf(name)).await.unwrap();
+        world
+            .graph
+            .related::<Holds>(&shelf(name))
+            .link(&article("a"))
+            .await
+            .unwrap();
+    }
+    world
+        .graph
+        .related::<Wrote>(&author("ann"))
+        .link(&article("a"))
+        .await
+        .unwrap();
+    world.engine.take();
+    let all = world
+        .graph
+        .referrers(&article("a"))
+        .subjects()
+        .await
+        .unwrap();
+    assert_eq!(world.requests(), ["Query", "BatchGetItem"]);
+    assert_eq!(all.len(), 3);
+    let shelves = world
+        .graph
+        .referrers(&article("a"))
+        .of::<Holds>()
+        .await
+        .unwrap();
+    let mut names: Vec<_> = shelves
+        .iter()
+        .map(|r| r.subject.clone().unwrap().name)
+        .collect();
+    names.sort();
+    assert_eq!(names, ["north", "south"]);
+    let referrers = world.graph.referrers(&article("a"));
+    let first = referrers.page(2, None).await.unwrap();
+    let next = first.next.unwrap();
+    let second = referrers.page(2, Some(next.as_str())).await.unwrap();
+    assert_eq!((first.rows.len(), second.rows.len()), (2, 1));
+    let other = world.graph.referrers(&article("b"));
+    let error = other.page(2, Some(next.as_str())).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidCursor);
+}
+
+#[tokio::test]
+async fn a_list_is_read_page_by_page() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    list.append(["a", "b", "c", "d", "a"].map(article))
+        .await
+        .unwrap();
+    let (mut found, mut after) = (Vec::new(), None::<String>);
+    loop {
+        world.engine.take();
+        let page = list.page(2, after.as_deref()).await.unwrap();
+        assert_eq!(world.requests(), ["Query", "BatchGetItem"]);
+        found.extend(
+            page.rows
+                .into_iter()
+                .map(|related| related.object.unwrap().id),
+        );
+        match page.next {
+            Some(next) => after = Some(next.into()),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["a", "b", "c", "d", "a"]);
+}
+
+#[tokio::test]
+async fn a_reference_to_nothing_is_told() {
+    let world = world().await;
+    let list = world.graph.related::<Wrote>(&author("ann"));
+    list.append(["a", "b"].map(article)).await.unwrap();
+    // Somebody else removes an entity behind the back of the graph.
+    let key = Item::new()
+        .with("_id", "a")
+        .with("_scope_type_key", "library:article");
+    let delete = DeleteItem::new("entities_master", key);
+    world.engine.write_item(delete.into()).await.unwrap();
+    let found = list.objects().await.unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].object, None);
+    assert_eq!(found[0].edge.object.id(), "a");
+    assert!(found[1].object.is_some());
+    let ann = author("ann");
+    let included = world
+        .graph
+        .include(&ann, &[Include::relation::<Wrote>()])
+        .await
+        .unwrap();
+    assert_eq!(included.unwrap().edges("wrote")[0].object, None);
+}
+
+#[tokio::test]
+async fn an_entity_is_loaded_with_what_is_around_it() {
+    let world = world().await;
+    let graph = &world.graph;
+    graph
+        .related::<Wrote>(&author("ann"))
+        .append(["a", "b"].map(article))
+        .await
+        .unwrap();
+    graph
+        .related::<Cites>(&article("a"))
+        .append(["c", "d"].map(article))
+        .await
+        .unwrap();
+    graph
+        .related::<Cites>(&article("b"))
+        .append(["d"].map(article))
+        .await
+        .unwrap();
+    graph
+        .related::<Answers>(&article("d"))
+        .link(&article("c"))
+        .await
+        .unwrap();
+    world.engine.take();
+    let follow = [Include::relation::<Wrote>()
+        .with(Include::relation::<Cites>().with(Include::relation::<Answers>()))];
+    let ann = graph
+        .include(&author("ann"), &follow)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(ann.entity::<Author>().unwrap(), author("ann"));
+    let wrote: Vec<_> = ann.objects::<Wrote>().collect();
+    assert_eq!(wrote.len(), 2);
+    let cited = wrote[0].values::<Cites>().unwrap();
+    assert_eq!(cited, [article("c"), article("d")]);
+    let answered = wrote[1].objects::<Cites>().next().unwrap();
+    assert_eq!(answered.values::<Answers>().unwrap(), [article("c")]);
+    // One query for each entity of a level, one batch for each level; `d` is met twice and read once.
+    let counts = world
+        .requests()
+        .into_iter()
+        .fold(BTreeMap::new(), |mut counts, request| {
+            *counts.entry(request).or_insert(0) += 1;
+            counts
+        });
+    let expected = [("BatchGetItem", 2), ("GetItem", 2), ("Query", 1 + 2 + 3)];
+    let expected: BTreeMap<_, _> = expected.map(|(name, n)| (name.to_owned(), n)).into();
+    assert_eq!(counts, expected);
+    assert_eq!(graph.include(&author("bob"), &follow).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_hundred_related_take_one_query_and_one_batch() {
+    let world = world().await;
+    let graph = &world.graph;
+    for number in 0..100 {
+        graph
+            .create(&Node::new("page", number.to_string()))
+            .await
+            .unwrap();
+    }
+    let pages = graph.related_by(&author("ann"), "pages");
+    for some in (0..100).collect::<Vec<_>>().chunks(40) {
+        let keys = some.iter().map(|number: &u32| ("page", number.to_string()));
+        pages.append(keys).await.unwrap();
+    }
+    world.engine.take();
+    let included = graph
+        .include(&author("ann"), &[Include::predicate("pages")])
+        .await
+        .unwrap();
+    assert_eq!(included.unwrap().edges("pages").len(), 100);
+    assert_eq!(world.requests(), ["GetItem", "Query", "BatchGetItem"]);
+}
+
+#[tokio::test]
+async fn concurrent_links_are_all_there() {
+    let world = world().await;
+    let mut tasks = Vec::new();
+    for task in 0..6 {
+        let graph = world.graph.clone();
+        tasks.push(tokio::spawn(async move {
+            for round in 0..5 {
+                let list = graph.related_by(&author("ann"), "reads");
+                let id = ["a", "b", "c", "d"][(task + round) % 4];
+                list.link(&article(id)).await.unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let edges = world
+        .graph
+        .related_by(&author("ann"), "reads")
+        .keys()
+        .await
+        .unwrap();
+    assert_eq!(edges.len(), 30);
+    world.check().await;
+}
+
+#[tokio::test]
+async fn the_items_of_edges_have_the_attributes_of_the_layout() {
+    let world = world().await;
+    world
+        .graph
+        .related::<Wrote>(&author("ann"))
+        .link(&article("a"))
+        .await
+        .unwrap();
+    let key = KeyCondition::partition("_subject_key", "library:author:ann");
+    let page = world
+        .engine
+        .query(Query::new("relationship_entries", key))
+        .await
+        .unwrap();
+    let names: Vec<_> = page.items[0]
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "_index",
+            "_object_id",
+            "_object_key",
+            "_object_scope",
+            "_object_type",
+            "_predicate",
+            "_predicate_key",
+            "_subject_id",
+            "_subject_key",
+            "_subject_scope",
+            "_subject_type"
+        ]
+    );
+    let predicate_key = page.items[0].get("_predicate_key").unwrap().as_s().unwrap();
+    assert_eq!(predicate_key, "wrote:4503599627370496:article:a");
+    let _: Article = world.graph.get("a").await.unwrap().unwrap();
+}
+
+/// A list of so many pages.
+async fn book(world: &World, pages: usize) -> Vec<EntityKey> {
+    world.graph.create(&shelf("book")).await.unwrap();
+    let keys: Vec<_> = (0..pages)
+        .map(|n| EntityKey::new("page", n.to_string()))
+        .collect();
+    for key in &keys {
+        world
+            .graph
+            .create(&Node::new("page", key.id()))
+            .await
+            .unwrap();
+    }
+    keys
+}
+
+#[tokio::test]
+async fn a_list_that_is_too_wide_for_a_transaction_is_changed_in_steps() {
+    let world = World::new().await;
+    let mut keys = book(&world, 300).await;
+    let pages = world.graph.related_by(&shelf("book"), "pages");
+    let found = async || -> Vec<EntityKey> {
+        let edges = pages.keys().await.unwrap();
+        edges.into_iter().map(|edge| edge.object).collect()
+    };
+    pages.append(keys.clone()).await.unwrap();
+    assert_eq!(found().await, keys);
+    keys.reverse();
+    pages.reorder(keys.clone()).await.unwrap();
+    assert_eq!(found().await, keys);
+    world.check().await;
+    let half: Vec<_> = keys.iter().step_by(2).cloned().collect();
+    pages.replace(half.clone()).await.unwrap();
+    assert_eq!(found().await, half);
+    world.check().await;
+    // Nothing is begun if something is missing.
+    let mut more = keys.clone();
+    more.push(EntityKey::new("page", "none"));
+    let error = pages.replace(more).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(found().await, half);
+    // In a transaction there are no steps.
+    let wide = world.db.transact(async |tx| {
+        let graph = tx.graph("library");
+        graph
+            .related_by(&shelf("book"), "pages")
+            .append(keys.clone())
+            .await
+    });
+    assert_eq!(wide.await.unwrap_err().kind(), ErrorKind::TooLarge);
+    world.check().await;
+}
+
+#[tokio::test]
+async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later() {
+    let random = SeededRandom::new(5);
+    let mut interrupted = 0;
+    for _ in 0..6 {
+        let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
+        let world = World::on(Arc::new(engine), Capabilities::all()).await;
+        let mut keys = book(&world, 130).await;
+        let pages = world.graph.related_by(&shelf("book"), "pages");
+        pages.append(keys.clone()).await.unwrap();
+        keys.reverse();
+        let mut is_begun = false;
+        for _ in 0..100 {
+            let polls = 1 + random.below(30);
+            let ended = match is_begun {
+                false => interrupt(pages.reorder(keys.clone()), polls).await,
+                true => {
+                    interrupt(async { world.graph.resume(|_| {}).await.map(drop) }, polls).await
+                }
+            };
+            if let Some(ended) = ended {
+                ended.unwrap();
+                break;
+            }
+            interrupted += 1;
+            let report = world.graph.check().await.unwrap();
+            is_begun = match report.differences.as_slice() {
+                [] => false,
+                [Difference::UnfinishedList(_)] => true,
+                other => panic!("{other:#?}"),
+            };
+        }
+        world.graph.resume(|_| {}).await.unwrap();
+        world.check().await;
+        let edges = pages.keys().await.unwrap();
+        let found: Vec<_> = edges.into_iter().map(|edge| edge.object).collect();
+        let mut sorted = (found.clone(), keys.clone());
+        sorted.0.sort();
+        sorted.1.sort();
+        assert_eq!(sorted.0, sorted.1, "no page is lost");
+    }
+    assert!(interrupted > 10, "{interrupted}");
+}
+
+#[tokio::test]
+async fn what_is_deleted_while_a_list_is_changed_is_not_in_it() {
+    let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
+    let world = World::on(Arc::new(engine), Capabilities::all()).await;
+    let keys = book(&world, 130).await;
+    let pages = world.graph.related_by(&shelf("book"), "pages");
+    // Begun, and interrupted.
+    assert!(interrupt(pages.append(keys.clone()), 40).await.is_none());
+    for id in ["3", "128"] {
+        world.graph.delete(&("page", id)).await.unwrap();
+    }
+    world.graph.resume(|_| {}).await.unwrap();
+    world.check().await;
+    assert_eq!(pages.keys().await.unwrap().len(), 128);
+    // A subject that goes takes its list along.
+    let other = world.graph.related_by(&shelf("book"), "more");
+    let some: Vec<_> = keys.iter().skip(10).take(100).cloned().collect();
+    assert!(interrupt(other.append(some), 24).await.is_none());
+    let report = world.graph.check().await.unwrap();
+    assert!(matches!(
+        report.differences.as_slice(),
+        [Difference::UnfinishedList(_)]
+    ));
+    world.graph.delete(&shelf("book")).await.unwrap();
+    world.graph.resume(|_| {}).await.unwrap();
+    world.check().await;
+}

@@ -1,0 +1,206 @@
+//! The graph that the tests share: a library.
+
+use std::sync::Arc;
+
+use floe::graph::{Emit, Graph, GraphSchema, MapIndex, OnDelete, Relation};
+use floe::{Db, Entity};
+use floe_local::LocalEngine;
+use floe_store::{Capabilities, Engine};
+use floe_testkit::record::RecordingEngine;
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+pub(crate) struct Author {
+    pub id: String,
+    pub name: String,
+    pub email: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+pub(crate) struct Article {
+    pub id: String,
+    pub title: String,
+    #[entity(default)]
+    pub year: i64,
+    #[entity(default)]
+    pub tags: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+pub(crate) struct Shelf {
+    #[entity(id)]
+    pub name: String,
+}
+
+pub(crate) fn author(id: &str) -> Author {
+    Author {
+        id: id.to_owned(),
+        name: id.to_uppercase(),
+        email: None,
+    }
+}
+
+pub(crate) fn article(id: &str) -> Article {
+    Article {
+        id: id.to_owned(),
+        title: format!("On {id}"),
+        year: 2000,
+        tags: Vec::new(),
+    }
+}
+
+pub(crate) fn shelf(name: &str) -> Shelf {
+    Shelf {
+        name: name.to_owned(),
+    }
+}
+
+/// What an author wrote; it goes with the author.
+pub(crate) enum Wrote {}
+
+impl Relation for Wrote {
+    const PREDICATE: &'static str = "wrote";
+    type Subject = Author;
+    type Object = Article;
+    type Attributes = ();
+    const OWNS: bool = true;
+}
+
+/// What stands on a shelf, with the day since when.
+pub(crate) enum Holds {}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Since {
+    pub day: u32,
+}
+
+impl Relation for Holds {
+    const PREDICATE: &'static str = "holds";
+    type Subject = Shelf;
+    type Object = Article;
+    type Attributes = Option<Since>;
+}
+
+/// What an article cites; that cannot be deleted meanwhile.
+pub(crate) enum Cites {}
+
+impl Relation for Cites {
+    const PREDICATE: &'static str = "cites";
+    type Subject = Article;
+    type Object = Article;
+    type Attributes = ();
+    const ON_DELETE: OnDelete = OnDelete::Restrict;
+}
+
+/// What an article answers; it goes with that.
+pub(crate) enum Answers {}
+
+impl Relation for Answers {
+    const PREDICATE: &'static str = "answers";
+    type Subject = Article;
+    type Object = Article;
+    type Attributes = ();
+    const ON_DELETE: OnDelete = OnDelete::Cascade;
+}
+
+pub(crate) enum ByTag {}
+
+impl MapIndex for ByTag {
+    type Of = Article;
+    type Key = String;
+    const NAME: &'static str = "by_tag";
+
+    fn map(article: &Article, emit: &mut Emit<String>) {
+        for tag in &article.tags {
+            emit.key_with(tag.to_lowercase(), [("title", article.title.as_str())]);
+        }
+    }
+}
+
+pub(crate) enum ByYear {}
+
+impl MapIndex for ByYear {
+    type Of = Article;
+    type Key = i64;
+    const NAME: &'static str = "by_year";
+
+    fn map(article: &Article, emit: &mut Emit<i64>) {
+        emit.key(article.year);
+    }
+}
+
+pub(crate) enum ByEmail {}
+
+impl MapIndex for ByEmail {
+    type Of = Author;
+    type Key = String;
+    const NAME: &'static str = "by_email";
+    const UNIQUE: bool = true;
+
+    fn map(author: &Author, emit: &mut Emit<String>) {
+        author
+            .email
+            .iter()
+            .for_each(|email| emit.key(email.to_lowercase()));
+    }
+}
+
+pub(crate) fn schema() -> GraphSchema {
+    GraphSchema::new()
+        .relation::<Wrote>()
+        .relation::<Holds>()
+        .relation::<Cites>()
+        .relation::<Answers>()
+        .index::<ByTag>()
+        .index::<ByYear>()
+        .index::<ByEmail>()
+}
+
+/// A library, and what is asked of its engine.
+pub(crate) struct World {
+    pub db: Db,
+    pub graph: Graph<'static>,
+    pub engine: Arc<RecordingEngine>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(Capabilities::all()).await
+    }
+
+    pub(crate) async fn with(capabilities: Capabilities) -> Self {
+        Self::on(Arc::new(LocalEngine::memory().unwrap()), capabilities).await
+    }
+
+    pub(crate) async fn on(engine: Arc<dyn Engine>, capabilities: Capabilities) -> Self {
+        let engine = Arc::new(RecordingEngine::new(engine).claiming(capabilities));
+        let db = Db::with_engine(engine.clone()).with_graph(schema());
+        db.ensure_graph().await.unwrap();
+        let graph = db.graph("library");
+        // The indexes are known from here on.
+        graph.find::<ByTag>().keys().await.unwrap();
+        graph.find::<ByYear>().keys().await.unwrap();
+        graph.find::<ByEmail>().keys().await.unwrap();
+        engine.take();
+        Self { db, graph, engine }
+    }
+
+    /// The names of the requests since the last time, in their order.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let requests = self.engine.take().into_iter();
+        requests
+            .map(|request| request.split(' ').next().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The three tables agree.
+    pub(crate) async fn check(&self) {
+        let report = self.graph.check().await.unwrap();
+        assert_eq!(report.differences, []);
+    }
+}
+
+/// The ids of entities, in their order.
+pub(crate) fn ids<'a>(keys: impl IntoIterator<Item = &'a floe::graph::Edge>) -> Vec<String> {
+    let keys = keys.into_iter();
+    keys.map(|edge| edge.object.id().to_owned()).collect()
+}

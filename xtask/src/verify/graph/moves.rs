@@ -1,0 +1,167 @@
+//! What is done to the graph: each move follows from the seed and its number, so that whoever looks afterwards knows
+//! what was meant.
+
+use floe::Error;
+use floe::graph::{EntityKey, Graph, GraphSchema, IndexDef, IndexKey, Node, OnDelete, RelationDef};
+use floe::model::Json;
+use floe_store::Value;
+use floe_store::env::SeededRandom;
+
+/// The scope of the graph.
+pub(super) const SCOPE: &str = "verify";
+/// How many counters all tasks raise.
+pub(super) const COUNTERS: u64 = 4;
+/// How many moves share a hub, to which many things are linked before it is deleted.
+pub(super) const HUB_MOVES: u64 = 1000;
+/// How many things there are before the first move.
+pub(super) const THINGS: u64 = 50;
+
+/// A move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    Create,
+    Update(u64),
+    /// Raises a counter.
+    Count(u64),
+    /// Links a thing to another.
+    Link(u64, &'static str, u64),
+    /// Links a thing to a hub.
+    Gather(u64, u64),
+    Delete(u64),
+    /// Deletes a hub, in many steps if many things are linked to it.
+    Scatter(u64),
+}
+
+impl Move {
+    /// The move of this number.
+    pub(super) fn of(seed: u64, number: u64) -> Self {
+        let random = SeededRandom::new(super::stage::mixed(seed).wrapping_add(number));
+        let thing = || Self::thing(seed, random.below(number.max(1)));
+        if number % HUB_MOVES == HUB_MOVES - 10 {
+            return Self::Scatter(number / HUB_MOVES);
+        }
+        match random.below(20) {
+            0..4 => Self::Create,
+            4..6 => Self::Update(thing()),
+            6..9 => Self::Count(random.below(COUNTERS)),
+            9..13 => {
+                let predicate = match random.below(3) {
+                    0 => "needs",
+                    _ => "likes",
+                };
+                Self::Link(thing(), predicate, thing())
+            }
+            13..19 => Self::Gather(thing(), number / HUB_MOVES),
+            _ => Self::Delete(thing()),
+        }
+    }
+
+    /// The last thing that was created before a move, or one of the first.
+    fn thing(seed: u64, before: u64) -> u64 {
+        let kinds = (before.saturating_sub(40)..before).rev();
+        let mut created = kinds.filter(|number| is_create(seed, *number));
+        created
+            .next()
+            .map_or(before % THINGS, |number| THINGS + number)
+    }
+
+    /// Makes the move. Tells whether there was something to do.
+    pub(super) async fn make(&self, graph: &Graph<'_>, number: u64) -> Result<bool, Error> {
+        let done = match self {
+            Self::Create => graph.create(&thing(THINGS + number)).await,
+            Self::Update(id) => {
+                let change = Node::new("thing", *id).with("value", number);
+                graph.update(&change).await
+            }
+            Self::Count(counter) => {
+                let raise = |node: Node| {
+                    let value = value(&node);
+                    node.with("value", value + 1)
+                };
+                graph
+                    .modify_node(&("counter", *counter), raise)
+                    .await
+                    .map(drop)
+            }
+            Self::Link(subject, predicate, object) => {
+                let list = graph.related_by(&("thing", *subject), *predicate);
+                let attributes = Json::from_iter([("number", number.to_string())]);
+                list.link_with(&("thing", *object), &attributes).await
+            }
+            Self::Gather(subject, hub) => {
+                let list = graph.related_by(&("thing", *subject), "likes");
+                list.link(&("hub", *hub)).await
+            }
+            Self::Delete(id) => {
+                let deleted = graph.delete(&("thing", *id)).await?;
+                return Ok(deleted.entities > 0);
+            }
+            Self::Scatter(hub) => graph.delete(&("hub", *hub)).await.map(drop),
+        };
+        done.map(|()| true)
+    }
+}
+
+/// Whether the move of this number creates a thing: by the first throw alone, so that it need not be followed further.
+fn is_create(seed: u64, number: u64) -> bool {
+    let random = SeededRandom::new(super::stage::mixed(seed).wrapping_add(number));
+    // The throw for a thing comes later, except where there is none.
+    number % HUB_MOVES != HUB_MOVES - 10 && random.below(20) < 4
+}
+
+/// A thing.
+pub(super) fn thing(id: u64) -> Node {
+    let name = format!("n{id}");
+    Node::new("thing", id).with("value", id).with("name", name)
+}
+
+/// The number that a counter or a thing holds.
+pub(super) fn value(node: &Node) -> i64 {
+    let value = node.get("value").and_then(Value::as_n);
+    value.and_then(|value| value.to_i64()).unwrap_or_default()
+}
+
+/// The key of a thing.
+pub(super) fn key(id: u64) -> EntityKey {
+    EntityKey::new("thing", id)
+}
+
+/// The relations and indexes.
+pub(super) fn schema() -> GraphSchema {
+    let needs = RelationDef::new("thing", "needs", "thing").on_delete(OnDelete::Restrict);
+    let by_value = IndexDef::new("by_value", "thing", 1, |thing, emit| {
+        emit.key(IndexKey::number(value(thing)));
+        emit.key(IndexKey::text(format!("mod {}", value(thing) % 7)));
+    });
+    let by_name = IndexDef::new("by_name", "thing", 1, |thing, emit| {
+        if let Some(Value::S(name)) = thing.get("name") {
+            emit.key(IndexKey::text(name.as_str()));
+        }
+    });
+    GraphSchema::new()
+        .relation_def(needs)
+        .index_def(by_value)
+        .index_def(by_name.unique())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_move_comes_up_and_things_are_ones_that_were_created() {
+        let mut kinds = std::collections::BTreeMap::new();
+        for number in 0..5000 {
+            let made = Move::of(7, number);
+            assert_eq!(made, Move::of(7, number));
+            assert_eq!(made == Move::Create, is_create(7, number));
+            if let Move::Delete(id) | Move::Update(id) = made {
+                assert!(id < THINGS || Move::of(7, id - THINGS) == Move::Create);
+            }
+            let name = format!("{made:?}");
+            let name = name.split('(').next().unwrap().to_owned();
+            *kinds.entry(name).or_insert(0) += 1;
+        }
+        assert_eq!(kinds.len(), 7);
+    }
+}
