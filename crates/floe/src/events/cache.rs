@@ -267,6 +267,7 @@ mod tests {
             etag: None,
             calved_bytes: 0,
             tip: Events::default(),
+            left: None,
         }
     }
 

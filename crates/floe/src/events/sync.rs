@@ -41,6 +41,16 @@ pub(crate) struct Position {
     pub(crate) calved_bytes: u64,
     /// The events in the Tip.
     pub(crate) tip: Events,
+    /// What the last write has left beside the events, if it was one of ours.
+    pub(crate) left: Option<Left>,
+}
+
+/// What a write of ours has left in the Tip. As long as the etag is that of this write, it need not be written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    appended: u64,
+    calved_bytes: u64,
+    has_unfolds: bool,
 }
 
 impl Position {
@@ -50,6 +60,7 @@ impl Position {
             etag: tip.etag.clone(),
             calved_bytes: tip.calved_bytes,
             tip: tip.events.clone(),
+            left: None,
         }
     }
 
@@ -118,13 +129,19 @@ impl<'a> Sync<'a> {
             true => (&none, nothing, held.model as u64),
             false => (tip, held, 0),
         };
-        let after = Position {
-            version: position.map_or(0, |position| position.version) + change.events.len() as u64,
-            etag: Some(etag),
-            calved_bytes: position.map_or(0, |position| position.calved_bytes) + calved,
-            tip: kept.and(&change.events),
-        };
         let appended = change.events.len() as u64;
+        let calved_bytes = position.map_or(0, |position| position.calved_bytes) + calved;
+        let after = Position {
+            version: position.map_or(0, |position| position.version) + appended,
+            etag: Some(etag),
+            calved_bytes,
+            tip: kept.and(&change.events),
+            left: Some(Left {
+                appended,
+                calved_bytes,
+                has_unfolds: !change.unfolds.is_empty(),
+            }),
+        };
         let bytes = tip_bytes(stream, &after, appended, kept_weight + new, unfolds);
         check_size(stream, bytes)?;
         Ok(Self {
@@ -193,16 +210,21 @@ impl<'a> Sync<'a> {
         let (change, after) = (self.change, &self.after);
         let replaces = self.calves || self.before.is_none_or(|before| before.tip.is_empty());
         let number = |number: u64| Value::N(Number::from(number));
+        let appended = change.events.len() as u64;
+        let left = self.before.and_then(|before| before.left);
         let mut update = Update {
             set: Vec::with_capacity(7),
             ..Update::default()
+        };
+        if left.is_none_or(|left| left.appended != appended) {
+            update = update.set(Path::attribute(APPENDED), number(appended));
         }
-        .set(
-            Path::attribute(APPENDED),
-            number(change.events.len() as u64),
-        )
-        .set(Path::attribute(CALVED_BYTES), number(after.calved_bytes))
-        .set(Path::attribute(UNFOLDS), unfolds_of(&change.unfolds));
+        if left.is_none_or(|left| left.calved_bytes != after.calved_bytes) {
+            update = update.set(Path::attribute(CALVED_BYTES), number(after.calved_bytes));
+        }
+        if left.is_none_or(|left| left.has_unfolds) || !change.unfolds.is_empty() {
+            update = update.set(Path::attribute(UNFOLDS), unfolds_of(&change.unfolds));
+        }
         if let Some(etag) = &after.etag {
             update = update.set(Path::attribute(ETAG), Value::S(etag.clone()));
         }

@@ -1,6 +1,10 @@
 //! What is stored and what is sent for each kind of write, attribute by attribute.
 
-use floe::events::{Compression, EventData, EventStoreOptions, Expected, Metadata, TipLimits};
+use std::time::Duration;
+
+use floe::events::{
+    Caching, Compression, EventData, EventStoreOptions, Expected, Load, Metadata, TipLimits,
+};
 use floe_store::table::{KeyKind, StreamView};
 use floe_store::{TableDef, Value};
 
@@ -57,6 +61,50 @@ async fn a_new_stream_is_a_put_and_an_append_is_an_update() {
         )],
     )
     .await;
+}
+
+/// What a write has left in the Tip is not written again as long as nobody else has written.
+#[tokio::test]
+async fn an_append_after_an_own_one_sets_what_changes_alone() {
+    let world = world().await;
+    let store = world
+        .calving(3)
+        .cached(Caching::Sliding(Duration::from_secs(60)), 1 << 20);
+    let stream = stream(&store, "a", Way::Unoptimized).load(Load::AnyCached);
+    note(&stream, 10).await.unwrap();
+    world.sent();
+    let update =
+        |sets: &str| format!(r#"UpdateItem events {{"i": 2147483647, "p": "Notes-a"}} SET {sets}"#);
+    let event = |body: u32| format!(r#"{{"d": b"{body}", "t": "2025-01-01T00:00:00.000Z"}}"#);
+    let tip = |etag: u32, a: u32, bodies: &[u32]| {
+        let cases = vec![r#""Noted""#; bodies.len()].join(", ");
+        let events: Vec<_> = bodies.iter().map(|body| event(*body)).collect();
+        format!(
+            concat!(
+                r#"{{"a": {a}, "b": 0, "c": [{cases}], "e": [{events}], "etag": "E{etag}", "#,
+                r#""i": 2147483647, "n": {n}, "p": "Notes-a", "u": []}}"#
+            ),
+            a = a,
+            cases = cases,
+            events = events.join(", "),
+            etag = etag,
+            n = bodies.len(),
+        )
+    };
+    note(&stream, 11).await.unwrap();
+    let sent = update(&format!(
+        r#"etag = "E2", n = 2, e = list_append(e, [{}]), c = list_append(c, ["Noted"]) IF n = 1 AND etag = "E1""#,
+        event(11)
+    ));
+    check(&world, &[&sent], &[&tip(2, 1, &[10, 11])]).await;
+
+    // Somebody else writes: what stands there is not known, and all of it is written.
+    append(&world.store(), "a", events("Noted", ["12"])).await;
+    world.sent();
+    note(&stream, 13).await.unwrap();
+    let sent = world.sent();
+    let last = sent.last().unwrap();
+    assert!(last.contains("SET a = 1, b = 141, u = []"), "{sent:?}");
 }
 
 #[tokio::test]
