@@ -59,7 +59,7 @@ pub(super) struct ReadCommand {
 
 /// What is read: the index alone, or the events.
 enum Reading {
-    Spans(Reader<TableLog>),
+    Spans(Box<Reader<TableLog>>),
     Events(Box<Subscription>),
 }
 
@@ -91,7 +91,7 @@ impl ReadCommand {
         let categories = self.category.iter();
         let filter = categories.fold(Filter::default(), |filter, name| filter.category(name));
         Ok(match self.events {
-            false => Reading::Spans(feed.reader(partition, from).filter(filter)),
+            false => Reading::Spans(Box::new(feed.reader(partition, from).filter(filter))),
             true => {
                 let events = feed.found.store.feed().partition(partition).filter(filter);
                 Reading::Events(Box::new(events.from(from)))
