@@ -78,6 +78,8 @@ pub(super) const ROLES: &str = "feed-";
 const PAUSE_MS_MAX: u64 = 200;
 /// How often it looks what was written meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often the check runs with a planted bug until it shows.
+const PLANTED_RUNS_MAX: u64 = 30;
 /// Nothing is appended for so long only if nothing goes on any more.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
@@ -114,7 +116,20 @@ pub(super) fn run_child(role: &str, args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Runs the check once; with a planted bug until it shows, because a kill must hit the moment that it opens.
 fn run(plan: Plan) -> Result<Verdict, Failure> {
+    let runs = plan.planted.map_or(1, |_| PLANTED_RUNS_MAX);
+    for seed in plan.seed..plan.seed + runs - 1 {
+        let verdict = run_once(Plan { seed, ..plan })?;
+        if verdict.is_met {
+            return Ok(verdict);
+        }
+    }
+    let seed = plan.seed + runs - 1;
+    run_once(Plan { seed, ..plan })
+}
+
+fn run_once(plan: Plan) -> Result<Verdict, Failure> {
     let (folder, started) = (tempfile::tempdir()?, Instant::now());
     let files = Files(folder.path().to_owned());
     let mut progress = Progress::new(CHECK.name);
