@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use crate::text::Name;
 use crate::value::Value;
+pub(crate) use packed::Change;
 use packed::Packed;
 
 pub use peek::{Attributes, Elements, Peek};
@@ -135,9 +136,13 @@ impl Item {
 
     /// The value of an attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        let attributes = self.attributes();
-        let at = position(attributes, name).ok()?;
-        attributes.get(at).map(|(_, value)| value)
+        match &self.form {
+            Form::Open(attributes) => {
+                let at = position(attributes, name).ok()?;
+                attributes.get(at).map(|(_, value)| value)
+            }
+            Form::Packed(packed) => packed.get(name),
+        }
     }
 
     /// The value of an attribute, to be changed in place.
@@ -158,19 +163,29 @@ impl Item {
     /// ```
     #[must_use]
     pub fn pick<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Self {
-        let value = |name: &Name| match &self.form {
-            Form::Packed(packed) => packed.value(name),
-            Form::Open(_) => self.get(name).cloned(),
-        };
         let names = names.into_iter();
         names
-            .filter_map(|name| Some((name.clone(), value(name)?)))
+            .filter_map(|name| Some((name.clone(), self.peek_at(name)?.to_value())))
             .collect()
     }
 
     /// Whether the attribute is there.
     pub fn contains(&self, name: &str) -> bool {
-        position(self.attributes(), name).is_ok()
+        match &self.form {
+            Form::Open(attributes) => position(attributes, name).is_ok(),
+            Form::Packed(packed) => packed.contains(name),
+        }
+    }
+
+    /// The item with these attributes changed, each name greater than the one before, if it is packed: the others are
+    /// copied as they are.
+    pub(crate) fn changed(&self, changes: &[(&Name, Change<'_>)]) -> Option<Self> {
+        match &self.form {
+            Form::Open(_) => None,
+            Form::Packed(packed) => Some(Self {
+                form: Form::Packed(Arc::new(packed.changed(changes))),
+            }),
+        }
     }
 
     /// How many attributes there are.

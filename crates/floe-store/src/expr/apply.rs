@@ -16,6 +16,7 @@ use crate::number::{Number, NumberError};
 use crate::text::Name;
 use crate::value::Value;
 
+mod packed;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,9 @@ impl Update {
     /// # Ok::<(), floe_store::Error>(())
     /// ```
     pub fn apply(&self, item: &Item) -> Result<Item> {
+        if let Some(after) = self.apply_to_packed(item)? {
+            return Ok(after);
+        }
         let mut writes = self.writes(item)?;
         self.paths().try_for_each(|path| check_parent(path, item))?;
 

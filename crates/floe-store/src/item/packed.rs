@@ -13,7 +13,6 @@
 //! Bytes are foreign until [`Packed::check`] has gone through all of them. What it lets through is
 //! what [`pack`] writes, nothing else, so that unpacking later cannot fail.
 
-use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 use super::{Container, Item, ItemVisitor, Scalar};
@@ -21,6 +20,9 @@ use crate::limits::NESTING_LEVELS_MAX;
 use crate::number::Number;
 use crate::text::{Name, Text};
 use crate::value::{Set, Value};
+
+pub(crate) use change::Change;
+use slots::Slots;
 
 const NULL: u8 = 0;
 const FALSE: u8 = 1;
@@ -39,13 +41,14 @@ const LENGTH_FOLLOWS: usize = 15;
 
 /// Of how many attributes an item remembers where they begin. Most items have fewer; what comes after them is found by
 /// going through the last of them.
-const PLACES_MAX: usize = 12;
+const PLACES_MAX: usize = 16;
 
 /// Bytes that are known to be an item, and its attributes once someone has asked for them.
 pub(super) struct Packed {
     bytes: Box<[u8]>,
     /// Where the first attributes begin. Each takes at least a byte, so that 0 is none.
     places: [u32; PLACES_MAX],
+    slots: OnceLock<Slots>,
     attributes: OnceLock<Vec<(Name, Value)>>,
 }
 
@@ -57,6 +60,7 @@ impl Packed {
         Some(Self {
             bytes: bytes.into(),
             places,
+            slots: OnceLock::new(),
             attributes: OnceLock::new(),
         })
     }
@@ -79,11 +83,6 @@ impl Packed {
     /// The number of attributes.
     pub(super) fn len(&self) -> usize {
         checked(Input(&self.bytes).count())
-    }
-
-    /// A copy of one value, without unpacking the others.
-    pub(super) fn value(&self, name: &str) -> Option<Value> {
-        checked(Input(&self.bytes).find(name))
     }
 
     /// Tells a visitor of everything, without unpacking.
@@ -571,20 +570,10 @@ impl<'a> Input<'a> {
         }
         Some(())
     }
-
-    /// The value of a name, passing over the others.
-    fn find(mut self, name: &str) -> Option<Option<Value>> {
-        for _ in 0..self.count()? {
-            match self.prefixed()?.cmp(name.as_bytes()) {
-                Ordering::Less => self.value::<Check>(0)?,
-                Ordering::Equal => return self.value::<Make>(0).map(Some),
-                Ordering::Greater => break,
-            }
-        }
-        Some(None)
-    }
 }
 
+mod change;
 mod peek;
+mod slots;
 #[cfg(test)]
 mod tests;

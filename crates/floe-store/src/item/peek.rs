@@ -59,6 +59,16 @@ impl Item {
     }
 }
 
+impl Item {
+    /// An attribute, looked at where it stands.
+    pub fn peek_at(&self, name: &str) -> Option<Peek<'_>> {
+        match &self.form {
+            Form::Open(_) => self.get(name).map(|value| Peek(At::Open(value))),
+            Form::Packed(packed) => packed.find(name).map(|(_, value)| Peek(At::Packed(value))),
+        }
+    }
+}
+
 impl<'i> Peek<'i> {
     /// The type of the value.
     pub fn value_type(self) -> ValueType {
@@ -119,9 +129,13 @@ impl<'i> Peek<'i> {
 
     /// What it weighs, as [`value_size`] tells it.
     pub fn size(self) -> usize {
+        if let At::Open(value) = self.0 {
+            return value_size(value);
+        }
         match self.value_type() {
             ValueType::S => self.as_s().map_or(0, str::len),
             ValueType::B => self.as_b().map_or(0, <[u8]>::len),
+            ValueType::N => self.as_n().map_or(0, |number| number.size_bytes()),
             ValueType::M => self.attributes().map_or(0, |attributes| {
                 let sizes = attributes.map(|(name, value)| ENTRY_BYTES + name.len() + value.size());
                 CONTAINER_BYTES + sizes.sum::<usize>()

@@ -4,10 +4,9 @@
 
 use super::constraint::invalid;
 use crate::error::{Error, Result};
-use crate::item::Item;
+use crate::item::{Attributes, Item, Peek};
 use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
-use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
-use crate::value::Value;
+use crate::size::{CONTAINER_BYTES, ENTRY_BYTES};
 
 /// What one walk over an item finds, so that a write looks at each value once.
 #[derive(Debug, Default)]
@@ -22,38 +21,34 @@ impl Survey {
     /// Walks an item. The walk stops below the deepest level allowed, so depth cannot exhaust the stack.
     pub(super) fn of(item: &Item) -> Self {
         let mut survey = Self::default();
-        for (name, value) in item.iter() {
-            survey.attribute(name, value, 1);
-        }
+        survey.attributes(item.peek(), 1);
         survey
     }
 
-    fn attribute(&mut self, name: &str, value: &Value, level: usize) {
-        self.empty_name |= name.is_empty();
-        self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
-        self.bytes += name.len();
-        self.value(value, level);
+    fn attributes(&mut self, attributes: Attributes<'_>, level: usize) {
+        for (name, value) in attributes {
+            self.empty_name |= name.is_empty();
+            self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
+            self.bytes += name.len();
+            self.value(value, level);
+        }
     }
 
-    fn value(&mut self, value: &Value, level: usize) {
+    fn value(&mut self, value: Peek<'_>, level: usize) {
         if level > NESTING_LEVELS_MAX {
             self.too_deep = true;
             return;
         }
-        match value {
-            Value::M(map) => {
-                self.bytes += CONTAINER_BYTES + map.len() * ENTRY_BYTES;
-                for (name, value) in map.iter() {
-                    self.attribute(name, value, level + 1);
-                }
+        if let Some(attributes) = value.attributes() {
+            self.bytes += CONTAINER_BYTES + attributes.len() * ENTRY_BYTES;
+            self.attributes(attributes, level + 1);
+        } else if let Some(elements) = value.elements() {
+            self.bytes += CONTAINER_BYTES + elements.len() * ENTRY_BYTES;
+            for value in elements {
+                self.value(value, level + 1);
             }
-            Value::L(list) => {
-                self.bytes += CONTAINER_BYTES + list.len() * ENTRY_BYTES;
-                for value in list {
-                    self.value(value, level + 1);
-                }
-            }
-            scalar_or_set => self.bytes += value_size(scalar_or_set),
+        } else {
+            self.bytes += value.size();
         }
     }
 
@@ -126,6 +121,7 @@ pub(super) fn check_values(key: &Item) -> Result<()> {
 mod tests {
     use super::*;
     use crate::size::item_size;
+    use crate::value::Value;
 
     /// A number inside so many lists.
     fn lists(levels: usize) -> Value {

@@ -209,3 +209,50 @@ fn random_bytes_never_panic() {
         }
     }
 }
+
+#[test]
+fn changes_leave_what_an_open_item_would_have() {
+    use crate::item::Change;
+    use std::borrow::Cow;
+
+    // With few attributes and with more than are remembered, and with so many that their number takes two bytes.
+    for count in [0, 1, 5, 16, 17, 40, 127, 128] {
+        let item: Item = (0..count)
+            .map(|n| (format!("{n:03}"), vec![Value::from(n); n as usize % 20]))
+            .collect();
+        let whole = Item::from_packed(&packed(&item)).unwrap();
+        let tail = [Value::from("tail")];
+        let names = ["000", "003", "0035", "016", "126", "z"].map(Name::from);
+        let mut expected = item.clone();
+        expected.insert("000", 1);
+        expected.remove("003");
+        expected.insert("0035", "new");
+        for name in ["016", "126"] {
+            if let Some(Value::L(list)) = expected.get_mut(name) {
+                list.push("tail".into());
+            }
+        }
+        expected.insert("z", Value::Null);
+        let is_there = |name: &Name| item.contains(name);
+        let changes: Vec<_> = names
+            .iter()
+            .zip([
+                Change::Set(Cow::Owned(Value::from(1))),
+                Change::Remove,
+                Change::Set(Cow::Owned(Value::from("new"))),
+                Change::Append(&tail),
+                Change::Append(&tail),
+                Change::Set(Cow::Owned(Value::Null)),
+            ])
+            .filter(|(name, change)| !matches!(change, Change::Append(_)) || is_there(name))
+            .collect();
+        let changed = whole.changed(&changes).unwrap();
+        assert_eq!(packed(&changed), packed(&expected), "{count}");
+        // It knows where its attributes are.
+        for (name, value) in expected.iter() {
+            assert_eq!(changed.get(name), Some(value), "{count} {name}");
+        }
+        assert_eq!(changed.get("zz"), None);
+        assert_eq!(whole, item);
+    }
+}
