@@ -58,6 +58,14 @@ pub enum SetOperand {
 }
 
 impl SetValue {
+    /// Whether it is a literal or a path, without an operator or a function.
+    pub(super) const fn is_plain(&self) -> bool {
+        matches!(
+            self,
+            Self::Operand(SetOperand::Value(_) | SetOperand::Path(_))
+        )
+    }
+
     /// The operands, one or two.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &SetOperand> {
         let (first, second) = match self {

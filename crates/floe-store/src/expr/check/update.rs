@@ -10,7 +10,14 @@ use crate::value::{Value, ValueType};
 /// Checks a whole tree.
 pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
     check_operators(count_operators(update))?;
-    let values = || update.set.iter().map(|(_, value)| value);
+    // Most values are a literal or an attribute, of which there is nothing more to check.
+    let values = || {
+        update
+            .set
+            .iter()
+            .map(|(_, value)| value)
+            .filter(|value| !value.is_plain())
+    };
     values().try_for_each(check_placement)?;
     update
         .paths()
@@ -56,6 +63,7 @@ fn count_operators(update: &Update) -> usize {
     update
         .set
         .iter()
+        .filter(|(_, value)| !value.is_plain())
         .flat_map(|(_, value)| {
             let sums = !matches!(value, SetValue::Operand(_));
             functions(value).map(|_| ()).chain(sums.then_some(()))
