@@ -29,11 +29,11 @@ impl Packed {
         for at in 0..count {
             let attribute = Attribute::take(self, &mut input, at, count);
             while let Some((name, change)) =
-                changes.next_if(|(name, _)| name.as_str() < attribute.name)
+                changes.next_if(|(name, _)| name.as_bytes() < attribute.name)
             {
                 output.add(name, change);
             }
-            match changes.next_if(|(name, _)| name.as_str() == attribute.name) {
+            match changes.next_if(|(name, _)| name.as_bytes() == attribute.name) {
                 Some((name, change)) => output.replace(name, change, &attribute),
                 None => output.keep(&attribute),
             }
@@ -47,7 +47,7 @@ impl Packed {
 
 /// An attribute as it stands.
 struct Attribute<'a> {
-    name: &'a str,
+    name: &'a [u8],
     value: Input<'a>,
     /// Its name and its value.
     bytes: &'a [u8],
@@ -59,7 +59,7 @@ impl<'a> Attribute<'a> {
     /// The attribute of this place, with which the input begins.
     fn take(packed: &'a Packed, input: &mut Input<'a>, at: usize, count: usize) -> Self {
         let start = *input;
-        let name = input.take_name();
+        let name = input.take_name_bytes();
         let value = *input;
         *input = match packed.input_at(at + 1) {
             Some(next) => next,

@@ -14,6 +14,12 @@ impl<'a> Input<'a> {
         checked(self.prefixed_text())
     }
 
+    /// The bytes of the name of an attribute, whose value follows.
+    #[inline]
+    pub(in crate::item) fn take_name_bytes(&mut self) -> &'a [u8] {
+        checked(self.prefixed())
+    }
+
     /// Goes past a value without a look at what is in it.
     #[inline]
     pub(in crate::item) fn pass(&mut self) {

@@ -35,8 +35,7 @@ impl Packed {
     pub(in crate::item) fn find(&self, name: &str) -> Option<(usize, Input<'_>)> {
         let (mut input, count) = self.attributes_input();
         for at in 0..count {
-            let probe = input.take_name();
-            match probe.cmp(name) {
+            match input.take_name_bytes().cmp(name.as_bytes()) {
                 Ordering::Less => {}
                 Ordering::Equal => return Some((at, input)),
                 Ordering::Greater => return None,
