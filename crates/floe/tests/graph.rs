@@ -21,6 +21,8 @@ mod model;
 mod no_time;
 #[path = "graph/properties.rs"]
 mod properties;
+#[path = "graph/races.rs"]
+mod races;
 #[path = "graph/slow.rs"]
 mod slow;
 #[path = "graph/support.rs"]

@@ -565,7 +565,10 @@ async fn a_deletion_is_ended_by_another_process() {
     let graph = db.graph("library");
     let report = graph.check().await.unwrap();
     assert!(
-        matches!(report.differences.as_slice(), [Difference::Unfinished(_)]),
+        matches!(
+            report.differences.as_slice(),
+            [Difference::Unfinished { .. }]
+        ),
         "{report:#?}"
     );
     let deleted = graph.resume(|_| {}).await.unwrap();

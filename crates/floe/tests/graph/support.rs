@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use floe::graph::{Emit, Graph, GraphSchema, MapIndex, OnDelete, Relation};
+use floe::graph::{Emit, EntityKey, Graph, GraphSchema, MapIndex, Node, OnDelete, Relation, ToKey};
 use floe::{Db, Entity};
 use floe_local::LocalEngine;
 use floe_store::{Capabilities, Engine};
@@ -192,6 +192,17 @@ impl World {
             .collect()
     }
 
+    /// So many pages, which are created.
+    pub(crate) async fn pages(&self, count: usize) -> Vec<EntityKey> {
+        let keys = (0..count).map(|number| EntityKey::new("page", number.to_string()));
+        let keys: Vec<EntityKey> = keys.collect();
+        for key in &keys {
+            let page = Node::new("page", key.id());
+            self.graph.create(&page).await.unwrap();
+        }
+        keys
+    }
+
     /// The three tables agree.
     pub(crate) async fn check(&self) {
         let report = self.graph.check().await.unwrap();
@@ -203,4 +214,25 @@ impl World {
 pub(crate) fn ids<'a>(keys: impl IntoIterator<Item = &'a floe::graph::Edge>) -> Vec<String> {
     let keys = keys.into_iter();
     keys.map(|edge| edge.object.id().to_owned()).collect()
+}
+
+/// Creates articles.
+pub(crate) async fn create(world: &World, ids: &[&str]) {
+    for id in ids {
+        world.graph.create(&article(id)).await.unwrap();
+    }
+}
+
+/// Links one to another.
+pub(crate) async fn link<R: Relation>(world: &World, from: &impl ToKey, to: &impl ToKey) {
+    world.graph.related::<R>(from).link(to).await.unwrap();
+}
+
+/// So many shelves, which are created and hold an article.
+pub(crate) async fn held_by(world: &World, id: &str, shelves: usize) {
+    for number in 0..shelves {
+        let subject = shelf(&number.to_string());
+        world.graph.create(&subject).await.unwrap();
+        link::<Holds>(world, &subject, &article(id)).await;
+    }
 }
