@@ -23,8 +23,14 @@ mod no_time;
 mod properties;
 #[path = "graph/races.rs"]
 mod races;
+#[path = "graph/repair.rs"]
+mod repair;
+#[path = "graph/shared_lists.rs"]
+mod shared_lists;
 #[path = "graph/slow.rs"]
 mod slow;
+#[path = "graph/steps.rs"]
+mod steps;
 #[path = "graph/support.rs"]
 mod support;
 #[path = "graph/transactions.rs"]

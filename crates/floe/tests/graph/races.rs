@@ -7,7 +7,6 @@ use floe::graph::{Difference, EntityKey, GraphSchema, InSteps, IndexDef, IndexKe
 use floe::{Entity, ErrorKind};
 use floe_local::LocalEngine;
 use floe_store::Capabilities;
-use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
 use super::slow::{Slow, interrupt};
 use super::support::{
@@ -19,14 +18,6 @@ use super::support::{
 async fn slow() -> World {
     let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
     World::on(Arc::new(engine), Capabilities::all()).await
-}
-
-/// A world whose indexes are behind.
-async fn lagging(operations: u64) -> World {
-    let faults = Faults::seeded(5).index_lag(1.0, Lag::Operations(operations));
-    let local = Arc::new(LocalEngine::memory().unwrap());
-    let engine = Arc::new(FaultEngine::new(local, faults));
-    World::on(engine, Capabilities::dynamodb()).await
 }
 
 fn tagged(id: &str, tags: &[&str]) -> Article {
@@ -203,7 +194,7 @@ async fn a_link_from_what_was_created_anew_since_it_was_read_is_made_again() {
 /// The index of reversed edges still shows an edge that is gone: what it led from stays.
 #[tokio::test]
 async fn what_answers_no_more_stays_though_the_index_still_shows_that_it_does() {
-    let world = lagging(60).await;
+    let world = World::lagging(5, 60).await;
     create(&world, &["a", "b"]).await;
     held_by(&world, "a", 120).await;
     link::<Answers>(&world, &article("b"), &article("a")).await;

@@ -6,6 +6,7 @@ use floe::graph::{Emit, EntityKey, Graph, GraphSchema, MapIndex, Node, OnDelete,
 use floe::{Db, Entity};
 use floe_local::LocalEngine;
 use floe_store::{Capabilities, Engine};
+use floe_testkit::fault::{FaultEngine, Faults, Lag};
 use floe_testkit::record::RecordingEngine;
 
 #[derive(Clone, Debug, PartialEq, Entity)]
@@ -36,6 +37,14 @@ pub(crate) fn author(id: &str) -> Author {
         id: id.to_owned(),
         name: id.to_uppercase(),
         email: None,
+    }
+}
+
+/// An author with an address that nobody else may have.
+pub(crate) fn with_email(id: &str) -> Author {
+    Author {
+        email: Some("ann@x".to_owned()),
+        ..author(id)
     }
 }
 
@@ -182,6 +191,14 @@ impl World {
         graph.find::<ByEmail>().keys().await.unwrap();
         engine.take();
         Self { db, graph, engine }
+    }
+
+    /// A world whose indexes are behind by so many operations, and which has the limits of DynamoDB.
+    pub(crate) async fn lagging(seed: u64, operations: u64) -> Self {
+        let faults = Faults::seeded(seed).index_lag(1.0, Lag::Operations(operations));
+        let local = Arc::new(LocalEngine::memory().unwrap());
+        let engine = Arc::new(FaultEngine::new(local, faults));
+        Self::on(engine, Capabilities::dynamodb()).await
     }
 
     /// The names of the requests since the last time, in their order.
