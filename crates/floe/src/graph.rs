@@ -121,6 +121,7 @@ pub mod relation;
 mod removal;
 mod repair;
 pub mod schema;
+mod scopes;
 mod steps;
 mod stored;
 #[doc(hidden)]

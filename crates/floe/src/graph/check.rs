@@ -14,14 +14,13 @@ use floe_store::{Item, Name, Value};
 use super::Graph;
 use super::difference::{Difference, InSteps, Report};
 use super::index::Emitted;
-use super::key::EntityKey;
+use super::key::{EntityKey, check_scope};
 use super::relation::OnDelete;
 use super::stored::{
-    self, BEHIND_ID, Edge, Entries, ID, IndexedKeys, LEAVING_ID, LISTS_ID, SCOPE, Stored,
+    self, BEHIND_ID, Edge, Entries, ID, IndexedKeys, LEAVING_ID, LISTS_ID, SCOPE, SUBJECT_SCOPE,
+    Stored,
 };
 use crate::error::Result;
-
-const SUBJECT_SCOPE: Name = Name::new_static("_subject_scope");
 
 /// Everything of a scope.
 #[derive(Default)]
@@ -53,6 +52,7 @@ impl Graph<'_> {
     /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
     pub async fn check(&self) -> Result<Report> {
         self.check_outside()?;
+        check_scope(&self.scope)?;
         let mut content = self.content().await?;
         let mut differences = std::mem::take(&mut content.differences);
         self.check_edges(&content, &mut differences);

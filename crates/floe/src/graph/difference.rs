@@ -151,6 +151,30 @@ impl fmt::Display for InSteps {
     }
 }
 
+impl Difference {
+    /// Its kind, in one word.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::MissingMeta(_) => "missing_meta",
+            Self::Unreadable { .. } => "unreadable",
+            Self::MissingSubject(_) => "missing_subject",
+            Self::MissingObject(_) => "missing_object",
+            Self::WrongHold(_) => "wrong_hold",
+            Self::WrongCount { .. } => "wrong_count",
+            Self::WrongKeys { .. } => "wrong_keys",
+            Self::MissingEntry { .. } => "missing_entry",
+            Self::ExtraEntry { .. } => "extra_entry",
+            Self::MissingClaim { .. } => "missing_claim",
+            Self::DoubleClaim { .. } => "double_claim",
+            Self::ExtraClaim { .. } => "extra_claim",
+            Self::Unfinished { .. } => "unfinished",
+            Self::MissingIntent { .. } => "missing_intent",
+            Self::ExtraIntent { .. } => "extra_intent",
+            Self::Damaged { .. } => "damaged",
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut edge = |what: &str, edge: &Edge| {

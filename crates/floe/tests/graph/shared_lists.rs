@@ -238,15 +238,9 @@ async fn judge(graph: &Graph<'_>, all: &[Known], seed: u64) {
             .filter(|(id, is_sure)| *is_sure || found.contains(&id.as_str()))
             .map(|(id, _)| id.as_str())
             .collect();
-        let places: Vec<_> = own
-            .iter()
-            .map(|id| {
-                found
-                    .iter()
-                    .position(|other| other == id)
-                    .expect("it was linked")
-            })
-            .collect();
+        let place = |id: &&str| found.iter().position(|other| other == id);
+        let places: Vec<_> = own.iter().map(place).collect();
+        assert!(places.iter().all(Option::is_some), "seed={seed} {own:?}");
         assert!(places.is_sorted(), "seed={seed} {own:?} {found:?}");
     }
     for what in [
