@@ -72,8 +72,12 @@
 //! when it commits, and calls see what those before them have changed; queries of indexes, of referrers, of pages and of all
 //! of a type tell what is committed.
 //!
-//! A [deletion](Graph::delete), or a change of a [list](List), that is wider than a transaction is done in steps. If it is
-//! interrupted, [`resume`](Graph::resume) ends it.
+//! What is wider than a transaction is done in steps, and if it is interrupted, [`resume`](Graph::resume) ends it:
+//!
+//! - of a [deletion](Graph::delete), readers see nothing from its first step on;
+//! - a [list](List) is seen on its way, but what stays in it is always there;
+//! - an entity with very many [keys in indexes](MapIndex) is there with all its attributes at once, and found by each key
+//!   when that is written.
 //!
 //! # What is stored
 //!
@@ -247,8 +251,8 @@ impl<'tx> Graph<'tx> {
         }
     }
 
-    /// Ends what was begun in the scope and not ended: deletions, and changes of lists, that take more than one
-    /// transaction. Tells what was deleted.
+    /// Ends what was begun in the scope and not ended: deletions, changes of lists, and entries of entities with very many,
+    /// that take more than one transaction. Several may do so at once. Tells what was deleted.
     ///
     /// # Errors
     ///
@@ -327,7 +331,8 @@ impl<'tx> Graph<'tx> {
     }
 
     /// Brings an index up to date, while others go on reading and writing. Interrupted, it goes on where it was when it
-    /// is called again.
+    /// is called again. Where indexes of the store are behind at times, as in DynamoDB, all of the table of entities is
+    /// read, so that nothing is missed.
     ///
     /// # Errors
     ///

@@ -100,7 +100,8 @@ where
             .map(drop)
     }
 
-    /// Makes the list this one. Edges that stay in their order are not written.
+    /// Makes the list this one. Edges that stay in their order are not written. What does not fit into one commit is done in
+    /// steps: readers see what is new come and what is gone go, and all that stays meanwhile.
     ///
     /// # Errors
     ///
@@ -137,7 +138,8 @@ where
         Ok(done.edges)
     }
 
-    /// Brings the objects of the list into this order.
+    /// Brings the objects of the list into this order. What does not fit into one commit is done in steps: readers see all
+    /// objects, some of them at their old places.
     ///
     /// # Errors
     ///
