@@ -137,6 +137,16 @@ fn feed_finds_what_is_planted() {
 }
 
 #[test]
+fn graph_finds_what_is_planted() {
+    check("graph --seed 1 --kills 4 --moves 1200 --hub 600", &[]);
+    // A kill, or another task, must get between. The run ends when one has.
+    check_planted(
+        "graph --seed 1 --kills 60 --moves 18000",
+        &["split-transaction", "dropped-condition", "early-ack"],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -172,6 +182,7 @@ fn every_check_explains_itself() {
         "clients",
         "hostile",
         "feed",
+        "graph",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -148,6 +148,8 @@ pub struct Capabilities {
     /// something that plays one. In the process of the engine an answer is unknown only if the engine has
     /// failed, and then it takes no further writes.
     pub loses_answers: bool,
+    /// A query of an index shows every write that was acknowledged before it.
+    pub consistent_indexes: bool,
     /// Tables can have change streams.
     pub streams: bool,
     /// Consumers can hold change records back from trimming.
@@ -166,6 +168,7 @@ impl Capabilities {
             transact_items_max: crate::limits::TRANSACT_ITEMS_MAX,
             write_tokens: true,
             loses_answers: false,
+            consistent_indexes: true,
             streams: true,
             change_holds: true,
             expiry: true,
@@ -178,6 +181,7 @@ impl Capabilities {
         Self {
             write_tokens: false,
             loses_answers: true,
+            consistent_indexes: false,
             change_holds: false,
             ..Self::all()
         }

@@ -72,8 +72,12 @@
 //! when it commits, and calls see what those before them have changed; queries of indexes, of referrers, of pages and of all
 //! of a type tell what is committed.
 //!
-//! A [deletion](Graph::delete), or a change of a [list](List), that is wider than a transaction is done in steps. If it is
-//! interrupted, [`resume`](Graph::resume) ends it.
+//! What is wider than a transaction is done in steps, and if it is interrupted, [`resume`](Graph::resume) ends it:
+//!
+//! - of a [deletion](Graph::delete), readers see nothing from its first step on;
+//! - a [list](List) is seen on its way, but what stays in it is always there;
+//! - an entity with very many [keys in indexes](MapIndex) is there with all its attributes at once, and found by each key
+//!   when that is written.
 //!
 //! # What is stored
 //!
@@ -90,21 +94,25 @@
 //! | [`index`], [`lookup`], [`rebuild`] | functions that make indexes; finding by them; bringing them up to date |
 //! | [`mod@include`], [`referrers`], [`all`] | an entity with what is around it; what leads to it; all of a type |
 //! | [`jobs`] | deletions in steps |
-//! | [`check`] | whether the three tables agree, and making them |
+//! | [`difference`] | whether the three tables agree, which [`Graph::check`] tells and [`Graph::repair`] mends |
 //! | [`schema`] | what a database knows of its graph |
 
 pub mod all;
 pub(crate) mod changes;
-pub mod check;
+mod check;
 mod compile;
 mod delete;
+pub mod difference;
+mod entities;
 mod entries;
 pub mod include;
 pub mod index;
 pub mod jobs;
 mod join;
 pub mod key;
+mod leaving;
 pub mod list;
+mod load;
 pub mod lookup;
 mod moment;
 pub mod node;
@@ -114,21 +122,23 @@ mod rearrange;
 pub mod rebuild;
 pub mod referrers;
 pub mod relation;
+mod removal;
 mod repair;
 pub mod schema;
+mod scopes;
 mod steps;
 mod stored;
 #[doc(hidden)]
 pub mod support;
+mod wide_entries;
 mod wide_list;
 mod work;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 pub use all::All;
-pub use check::{Difference, Report};
+pub use difference::{Difference, InSteps, Report};
 pub use include::{Include, Included, IncludedEdge};
 pub use index::{Emit, IndexDef, MapIndex};
 pub use jobs::{Deleted, Progress};
@@ -145,12 +155,11 @@ pub use stored::Edge;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::document::Json;
-use crate::tx::Tx;
+use crate::tx::{Tx, TxOptions};
 use jobs::Job;
 use key::Place;
 use read::Reads;
-use stored::Stored;
-use work::{Done, Op, Work};
+use work::{Done, Op};
 
 /// How often a change is tried again because somebody else was faster.
 const RETRIES: u32 = 50;
@@ -203,139 +212,6 @@ impl<'tx> Graph<'tx> {
         &self.scope
     }
 
-    /// Gets an entity, if it is there.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when the id is no part of a key, or what is stored is of another form,
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
-    pub async fn get<E: Entity>(&self, id: impl ToId) -> Result<Option<E>> {
-        let node = self.get_node(&EntityKey::new(E::TYPE, id)).await?;
-        node.map(|node| E::from_node(&node)).transpose()
-    }
-
-    /// Gets any number of entities, in batches; as many answers as ids, in their order.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get).
-    pub async fn get_many<E: Entity, I: ToId>(
-        &self,
-        ids: impl IntoIterator<Item = I>,
-    ) -> Result<Vec<Option<E>>> {
-        let keys = ids.into_iter().map(|id| EntityKey::new(E::TYPE, id));
-        let nodes = self.get_nodes(keys).await?.into_iter();
-        nodes
-            .map(|node| node.map(|node| E::from_node(&node)).transpose())
-            .collect()
-    }
-
-    /// Gets an entity of any type.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get).
-    pub async fn get_node(&self, key: &impl ToKey) -> Result<Option<Node>> {
-        let place = self.place(&key.to_key())?;
-        Ok(self.load_place(&place).await?.map(|stored| stored.node))
-    }
-
-    /// Gets any number of entities of any types, in batches.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get).
-    pub async fn get_nodes<K: ToKey>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Node>>> {
-        let places = keys.into_iter().map(|key| self.place(&key.to_key()));
-        let places: Vec<Place> = places.collect::<Result<_>>()?;
-        let found = self.load_places(&places).await?;
-        let nodes = places.iter().map(|place| {
-            let stored = found.get(place).filter(|stored| !stored.is_leaving);
-            stored.map(|stored| stored.node.clone())
-        });
-        Ok(nodes.collect())
-    }
-
-    /// Creates an entity.
-    ///
-    /// # Errors
-    ///
-    /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, [`Conflict`](ErrorKind::Conflict) when another has
-    /// a key of a unique index, [`InvalidField`](ErrorKind::InvalidField) when it cannot be stored,
-    /// [`TooLarge`](ErrorKind::TooLarge).
-    pub async fn create(&self, entity: &impl ToNode) -> Result<()> {
-        self.run(&Op::Create(entity.to_node()?)).await.map(drop)
-    }
-
-    /// Merges an entity into the one that is there: maps are merged, everything else is replaced, and what is not named
-    /// stays.
-    ///
-    /// # Errors
-    ///
-    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
-    pub async fn update(&self, entity: &impl ToNode) -> Result<()> {
-        self.run(&Op::Update(entity.to_node()?)).await.map(drop)
-    }
-
-    /// Merges an entity into the one that is there, or creates it.
-    ///
-    /// # Errors
-    ///
-    /// As for [`create`](Self::create).
-    pub async fn upsert(&self, entity: &impl ToNode) -> Result<()> {
-        self.run(&Op::Upsert(entity.to_node()?)).await.map(drop)
-    }
-
-    /// Puts an entity in place of the one that is there, or creates it. Its edges stay.
-    ///
-    /// # Errors
-    ///
-    /// As for [`create`](Self::create).
-    pub async fn set(&self, entity: &impl ToNode) -> Result<()> {
-        self.run(&Op::Set(entity.to_node()?)).await.map(drop)
-    }
-
-    /// Changes an entity that is there. The function runs again if somebody else was faster.
-    ///
-    /// # Errors
-    ///
-    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
-    pub async fn modify<E: Entity>(
-        &self,
-        id: impl ToId,
-        change: impl Fn(&mut E) + Send + Sync,
-    ) -> Result<E> {
-        let modify = |node: Node| {
-            let mut entity = E::from_node(&node)?;
-            change(&mut entity);
-            entity.to_node()
-        };
-        let op = Op::Modify(EntityKey::new(E::TYPE, id), &modify);
-        let node = self.run(&op).await?.node;
-        let node =
-            node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))?;
-        E::from_node(&node)
-    }
-
-    /// Changes an entity of any type that is there. The function runs again if somebody else was faster.
-    ///
-    /// # Errors
-    ///
-    /// As for [`modify`](Self::modify), and [`InvalidUse`](ErrorKind::InvalidUse) when the function changes the key.
-    pub async fn modify_node(
-        &self,
-        key: &impl ToKey,
-        change: impl Fn(Node) -> Node + Send + Sync,
-    ) -> Result<Node> {
-        let modify = |node: Node| Ok(change(node));
-        let op = Op::Modify(key.to_key(), &modify);
-        let node = self.run(&op).await?.node;
-        node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))
-    }
-
     /// Deletes an entity, with its edges in both directions, its entries in the indexes, and what goes with it as its
     /// relations say. If that does not fit into one transaction it is done in steps, and the entity is gone for readers
     /// with the first of them.
@@ -375,8 +251,8 @@ impl<'tx> Graph<'tx> {
         }
     }
 
-    /// Ends what was begun in the scope and not ended: deletions, and changes of lists, that take more than one
-    /// transaction. Tells what was deleted.
+    /// Ends what was begun in the scope and not ended: deletions, changes of lists, and entries of entities with very many,
+    /// that take more than one transaction. Several may do so at once. Tells what was deleted.
     ///
     /// # Errors
     ///
@@ -385,8 +261,9 @@ impl<'tx> Graph<'tx> {
     /// again later.
     pub async fn resume(&self, progress: impl Fn(&Progress) + Send + Sync) -> Result<Deleted> {
         self.check_outside()?;
-        key::check_part("scope", &self.scope)?;
+        key::check_scope(&self.scope)?;
         self.resume_lists().await?;
+        self.resume_entries().await?;
         Job::new(&self.db, &self.scope, &progress).resume().await
     }
 
@@ -454,7 +331,8 @@ impl<'tx> Graph<'tx> {
     }
 
     /// Brings an index up to date, while others go on reading and writing. Interrupted, it goes on where it was when it
-    /// is called again.
+    /// is called again. Where indexes of the store are behind at times, as in DynamoDB, all of the table of entities is
+    /// read, so that nothing is missed.
     ///
     /// # Errors
     ///
@@ -478,7 +356,7 @@ impl<'tx> Graph<'tx> {
         progress: impl Fn(&Rebuilding) + Send + Sync,
     ) -> Result<Rebuilding> {
         self.check_outside()?;
-        key::check_part("scope", &self.scope)?;
+        key::check_scope(&self.scope)?;
         let index = self.db.graph_schema().index_named(index)?;
         rebuild::rebuild(&self.reads(), &self.scope, index, &progress).await
     }
@@ -497,13 +375,17 @@ impl<'tx> Graph<'tx> {
         if let Some(tx) = self.tx {
             return op.apply(tx, &self.scope).await;
         }
-        let options = self.db.tx().retries(RETRIES).label("graph");
-        let options = options
-            .initial_backoff_ms(PAUSE_MS_INITIAL)
-            .max_backoff_ms(PAUSE_MS_MAX);
-        options
+        self.options()
             .run(async |tx: &Tx| op.apply(tx, &self.scope).await)
             .await
+    }
+
+    /// How a call is made that is a transaction of its own.
+    fn options(&self) -> TxOptions<'_> {
+        let options = self.db.tx().retries(RETRIES).label("graph");
+        options
+            .initial_backoff_ms(PAUSE_MS_INITIAL)
+            .max_backoff_ms(PAUSE_MS_MAX)
     }
 
     fn reads(&self) -> Reads<'_> {
@@ -515,72 +397,5 @@ impl<'tx> Graph<'tx> {
 
     fn place(&self, key: &EntityKey) -> Result<Place> {
         Place::new(&self.scope, key.clone())
-    }
-
-    /// One entity; `None` if it is not there or on its way out.
-    async fn load_place(&self, place: &Place) -> Result<Option<Stored>> {
-        let Some(tx) = self.tx else {
-            let stored = self.reads().entity(place).await?;
-            return Ok(stored.filter(|stored| !stored.is_leaving));
-        };
-        let work = Work {
-            tx,
-            scope: &self.scope,
-        };
-        let stored = work.load(place).await?;
-        tx.session().graph(|changes| changes.watch(place))?;
-        Ok(stored)
-    }
-
-    /// Any number of entities, also those on their way out.
-    async fn load_places(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
-        let Some(tx) = self.tx else {
-            return self.reads().entities(places).await;
-        };
-        let session = tx.session();
-        let is_unread = |place: &Place| {
-            matches!(
-                session.graph(|c| c.known(place)),
-                Ok(changes::Known::Unread)
-            )
-        };
-        let unread: Vec<Place> = places
-            .iter()
-            .filter(|place| is_unread(place))
-            .cloned()
-            .collect();
-        let mut read = self.reads().entities(&unread).await?;
-        session.graph(|changes| {
-            for place in &unread {
-                changes.settle(place, read.remove(place));
-            }
-            let mut found = BTreeMap::new();
-            for place in places {
-                changes.watch(place);
-                let known = match changes.known(place) {
-                    changes::Known::Present(stored) => Some(*stored),
-                    _ => changes.leaving(place).cloned(),
-                };
-                found.extend(known.map(|stored| (place.clone(), stored)));
-            }
-            found
-        })
-    }
-
-    /// The outgoing edges of a subject; in a transaction, with those that it has changed.
-    async fn outgoing(&self, subject: &Place, predicate: Option<&str>) -> Result<Vec<Edge>> {
-        let Some(tx) = self.tx else {
-            return self.reads().outgoing(subject, predicate, None).await;
-        };
-        let work = Work {
-            tx,
-            scope: &self.scope,
-        };
-        work.load(subject).await?;
-        let stored = self.reads().outgoing(subject, predicate, None).await?;
-        tx.session().graph(|changes| {
-            changes.watch_list(subject);
-            changes.outgoing(subject, predicate, stored)
-        })?
     }
 }

@@ -21,8 +21,16 @@ mod model;
 mod no_time;
 #[path = "graph/properties.rs"]
 mod properties;
+#[path = "graph/races.rs"]
+mod races;
+#[path = "graph/repair.rs"]
+mod repair;
+#[path = "graph/shared_lists.rs"]
+mod shared_lists;
 #[path = "graph/slow.rs"]
 mod slow;
+#[path = "graph/steps.rs"]
+mod steps;
 #[path = "graph/support.rs"]
 mod support;
 #[path = "graph/transactions.rs"]

@@ -247,6 +247,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         hostile::ROLE => hostile::run_child(args),
         role if role.starts_with(feed::ROLES) => feed::run_child(role, args),
         graph::ROLE => graph::run_child(args),
+        graph::HUB_ROLE => graph::run_hub(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

@@ -191,7 +191,7 @@ fn broken(error: Error) -> Failure {
 }
 
 /// Prints a line of output; `false` if nobody reads it any more.
-fn print(line: impl AsRef<[u8]>) -> bool {
+pub(super) fn print(line: impl AsRef<[u8]>) -> bool {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout
         .write_all(line.as_ref())
@@ -201,7 +201,7 @@ fn print(line: impl AsRef<[u8]>) -> bool {
 }
 
 /// Prints what a function writes as one line of JSON; `false` if nobody reads it any more.
-fn print_json(write: impl FnOnce(&mut Writer)) -> bool {
+pub(super) fn print_json(write: impl FnOnce(&mut Writer)) -> bool {
     let mut writer = Writer::with_capacity(256);
     write(&mut writer);
     print(writer.into_bytes())

@@ -3,6 +3,8 @@
 #[cfg(feature = "feed")]
 mod feed;
 #[cfg(feature = "feed")]
+mod graph;
+#[cfg(feature = "feed")]
 mod indexer;
 #[cfg(feature = "feed")]
 mod lambda;
@@ -36,6 +38,8 @@ enum Command {
     Indexer(indexer::IndexerCommand),
     #[cfg(feature = "feed")]
     Feed(feed::FeedCommand),
+    #[cfg(feature = "feed")]
+    Graph(graph::GraphCommand),
 }
 
 /// Runs the program with the arguments of this process.
@@ -50,6 +54,8 @@ pub fn main() -> ExitCode {
         Command::Indexer(indexer) => indexer.run(),
         #[cfg(feature = "feed")]
         Command::Feed(feed) => feed.run(),
+        #[cfg(feature = "feed")]
+        Command::Graph(graph) => graph.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

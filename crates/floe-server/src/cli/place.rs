@@ -1,4 +1,4 @@
-//! Where a table of events is: in a directory, behind a server, or in Amazon DynamoDB.
+//! Where tables are, of events or of others: in a directory, behind a server, or in Amazon DynamoDB.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,14 @@ pub(super) struct Place {
     )]
     pub(super) table: String,
 
+    #[command(flatten)]
+    store: Store,
+}
+
+/// Where a store is.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct Store {
     /// In this directory, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
     data: Option<PathBuf>,
@@ -65,19 +73,32 @@ pub(super) struct Found {
 impl Place {
     /// Opens the directory, or makes ready to ask the server.
     pub(super) async fn open(&self) -> Result<Found, Failure> {
-        let (db, local) = match &self.data {
-            Some(path) => {
-                let engine = Arc::new(open_directory(path)?);
-                (Db::with_engine(engine.clone()), Some(engine))
-            }
-            None => {
-                let connected = Db::connect(self.connect_options()).await;
-                (connected.map_err(Failure::broken)?, None)
-            }
-        };
+        let (db, local) = self.store.open().await?;
         let store = db.event_store(EventStoreOptions::new(self.table.as_str()));
         store.table().map_err(Failure::usage)?;
         Ok(Found { store, local })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.store.fmt(f)
+    }
+}
+
+impl Store {
+    /// Opens the directory, or makes ready to ask the server. Gives the engine too, if it is ours to close.
+    pub(super) async fn open(&self) -> Result<(Db, Option<Arc<LocalEngine>>), Failure> {
+        match &self.data {
+            Some(path) => {
+                let engine = Arc::new(open_directory(path)?);
+                Ok((Db::with_engine(engine.clone()), Some(engine)))
+            }
+            None => {
+                let connected = Db::connect(self.connect_options()).await;
+                Ok((connected.map_err(Failure::broken)?, None))
+            }
+        }
     }
 
     fn connect_options(&self) -> ConnectOptions {
@@ -109,7 +130,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.data, &self.endpoint, &self.region) {
             (Some(path), ..) => write!(f, "data: {}", path.display()),
@@ -141,18 +162,22 @@ impl Found {
 
     /// A table as it stands, if there is one of this name.
     pub(super) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, Failure> {
-        let engine = self.store.db().engine();
-        match engine.describe_table(table.to_owned()).await {
-            Ok(table) => Ok(Some(table)),
-            Err(StoreError::ResourceNotFound(_)) => Ok(None),
-            Err(error) => Err(Failure::broken(error)),
-        }
+        describe(self.store.db(), table).await
     }
 
     /// Closes what was opened.
     pub(super) fn close(&self) -> Result<(), Failure> {
         let local = self.local.as_ref();
         local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
+    }
+}
+
+/// A table as it stands, if there is one of this name.
+pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>, Failure> {
+    match db.engine().describe_table(table.to_owned()).await {
+        Ok(table) => Ok(Some(table)),
+        Err(StoreError::ResourceNotFound(_)) => Ok(None),
+        Err(error) => Err(Failure::broken(error)),
     }
 }
 

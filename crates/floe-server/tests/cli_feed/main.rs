@@ -1,4 +1,5 @@
-//! The commands of the feed, started as a user starts them: on a directory, behind a server, and in AWS Lambda.
+//! The commands of the feed and of the graph, started as a user starts them: on a directory, behind a server, and in AWS
+//! Lambda.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,6 +9,7 @@
 #![cfg(all(unix, feature = "feed"))]
 
 mod feed;
+mod graph;
 mod indexer;
 mod lambda;
 mod world;

@@ -32,6 +32,7 @@ impl Engine for FaultEngine {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = self.inner.capabilities();
         capabilities.loses_answers = true;
+        capabilities.consistent_indexes = false;
         capabilities
     }
 

@@ -7,7 +7,7 @@ use floe_store::expr::KeyCondition;
 use floe_store::op::Query;
 
 use super::Graph;
-use super::key::{check_part, type_key};
+use super::key::{check_part, check_scope, type_key};
 use super::node::{FromNode, Node};
 use super::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
 use crate::error::Result;
@@ -65,7 +65,7 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
     /// [`InvalidCursor`](crate::ErrorKind::InvalidCursor), [`InvalidField`](crate::ErrorKind::InvalidField) when an entity
     /// is of another form.
     pub async fn page(&self) -> Result<Page<E>> {
-        check_part("scope", &self.graph.scope)?;
+        check_scope(&self.graph.scope)?;
         check_part("type", &self.type_name)?;
         let schema = self.graph.db.graph_schema();
         let name = type_key(&self.graph.scope, &self.type_name);

@@ -4,15 +4,14 @@
 //! Reading goes through here, so a body sees its own changes. `compile.rs` makes the writes of the commit of it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use floe_store::Timestamp;
 
 use super::compile::GraphPart;
 use super::key::{EntityKey, Place};
 use super::node::Node;
-use super::schema::GraphSchema;
 use super::stored::{Edge, Stored};
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What was read and changed in the graph.
@@ -21,6 +20,8 @@ pub(crate) struct Changes {
     pub(super) nodes: BTreeMap<Place, NodeState>,
     /// By subject and key of the edge.
     pub(super) edges: BTreeMap<(Place, String), EdgeChange>,
+    /// Whether entries are left for later, because there are too many of them.
+    pub(super) defers_entries: bool,
 }
 
 /// An entity that the body has touched.
@@ -52,6 +53,8 @@ pub(super) enum Write {
 pub(super) struct EdgeChange {
     pub(super) edge: Edge,
     pub(super) kind: EdgeChangeKind,
+    /// Whether what is stored of it refuses the deletion of its object.
+    was_holding: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,13 +170,23 @@ impl Changes {
     pub(super) fn put_edge(&mut self, subject: &Place, edge: Edge, is_there: bool) -> Result<()> {
         self.state(subject).is_list_changed = true;
         let key = (subject.clone(), edge.predicate_key()?);
-        let kind = match self.edges.get(&key).map(|change| change.kind) {
+        let before = self.edges.get(&key);
+        let kind = match before.map(|change| change.kind) {
             Some(EdgeChangeKind::Add) => EdgeChangeKind::Add,
             Some(_) => EdgeChangeKind::Rewrite,
             None if is_there => EdgeChangeKind::Rewrite,
             None => EdgeChangeKind::Add,
         };
-        self.edges.insert(key, EdgeChange { edge, kind });
+        let was_holding = match before {
+            Some(change) => change.was_holding,
+            None => is_there && edge.is_holding,
+        };
+        let change = EdgeChange {
+            edge,
+            kind,
+            was_holding,
+        };
+        self.edges.insert(key, change);
         Ok(())
     }
 
@@ -196,11 +209,33 @@ impl Changes {
             Some(EdgeChangeKind::Add) => {
                 self.edges.remove(&key);
             }
-            _ => {
-                self.edges.insert(key, EdgeChange { edge, kind });
+            before => {
+                let was_holding = match before {
+                    Some(_) => self
+                        .edges
+                        .get(&key)
+                        .is_some_and(|change| change.was_holding),
+                    None => edge.is_holding,
+                };
+                let change = EdgeChange {
+                    edge,
+                    kind,
+                    was_holding,
+                };
+                self.edges.insert(key, change);
             }
         }
         Ok(())
+    }
+
+    /// How many stored edges of a list the body removes.
+    pub(super) fn removed(&self, subject: &Place, predicate: &str) -> usize {
+        let own = self.edges.iter().filter(|((of, _), change)| {
+            of == subject
+                && change.edge.predicate == predicate
+                && change.kind == EdgeChangeKind::Remove
+        });
+        own.count()
     }
 
     /// The outgoing edges of a subject as the body sees them, given those that are stored.
@@ -260,19 +295,20 @@ impl Changes {
             .iter()
             .filter(|((of, _), change)| of.scope == scope && change.edge.object == *object);
         own.fold((0, 0), |(all, held), (_, change)| {
-            let by = match change.kind {
-                EdgeChangeKind::Add => 1,
-                EdgeChangeKind::Rewrite => 0,
-                EdgeChangeKind::Remove => -1,
+            let (by, is_holding) = match change.kind {
+                EdgeChangeKind::Add => (1, change.edge.is_holding),
+                EdgeChangeKind::Rewrite => (0, change.edge.is_holding),
+                EdgeChangeKind::Remove => (-1, false),
             };
-            (all + by, held + by * i64::from(change.edge.is_holding))
+            let holds = i64::from(is_holding) - i64::from(change.was_holding);
+            (all + by, held + holds)
         })
     }
 
     /// The part of the commit, if anything was touched.
-    pub(crate) fn part(&self, schema: &Arc<GraphSchema>, now: Timestamp) -> Option<GraphPart> {
+    pub(crate) fn part(&self, db: &Db, now: Timestamp) -> Option<GraphPart> {
         let is_empty = self.nodes.is_empty() && self.edges.is_empty();
-        (!is_empty).then(|| GraphPart::new(self, schema.clone(), now))
+        (!is_empty).then(|| GraphPart::new(self, db, now))
     }
 }
 
@@ -284,7 +320,8 @@ fn created(node: &Node) -> Stored {
         incoming: 0,
         held: 0,
         is_leaving: false,
-        is_busy: false,
+        busy: None,
+        is_behind: false,
         has_meta: true,
         entries: super::stored::Entries::new(),
     }

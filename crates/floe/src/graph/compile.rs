@@ -19,9 +19,10 @@ use super::key::{EntityKey, Place};
 use super::node::Node;
 use super::schema::GraphSchema;
 use super::stored::{
-    self, EDGES, Entries, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING, META, SUBJECT_KEY, Stored,
-    TYPE, UPDATED, VERSION, meta,
+    self, BEHIND, BEHIND_ID, EDGES, Entries, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING, META,
+    SUBJECT_KEY, Stored, TYPE, UPDATED, VERSION, meta,
 };
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::commit::Failure;
 use crate::tx::part::Part;
@@ -48,16 +49,20 @@ pub(super) enum Meaning {
     Exists(Place),
     /// The entity that was to be joined is not there.
     Missing(Place),
+    /// The entity to which an edge led that is removed is not there.
+    Dangling(Place),
     /// Another entity has this key.
     Claimed { index: String, key: String },
 }
 
 impl GraphPart {
-    pub(super) fn new(changes: &Changes, schema: Arc<GraphSchema>, now: Timestamp) -> Self {
+    pub(super) fn new(changes: &Changes, db: &Db, now: Timestamp) -> Self {
+        let schema = db.graph_schema().clone();
         let planned = Compiler {
             schema: &schema,
             changes,
             now,
+            first_version: stored::first_version(db),
             planned: Vec::new(),
             claims: BTreeMap::new(),
         }
@@ -122,6 +127,7 @@ impl Meaning {
             )),
             Self::Exists(place) => Failure::Final(exists(place)),
             Self::Missing(place) => Failure::Final(missing(place)),
+            Self::Dangling(place) => Failure::Final(dangling(place)),
             Self::Claimed { index, key } => Failure::Final(claimed(index, key, item)),
         }
     }
@@ -131,6 +137,13 @@ pub(super) fn missing(place: &Place) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("the entity is not there: entity={place}"),
+    )
+}
+
+fn dangling(place: &Place) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("an edge leads to nothing, which Graph::repair mends: entity={place}"),
     )
 }
 
@@ -162,6 +175,8 @@ struct Compiler<'a> {
     schema: &'a GraphSchema,
     changes: &'a Changes,
     now: Timestamp,
+    /// Where the versions of new entities begin.
+    first_version: u64,
     planned: Vec<Planned>,
     /// By scope, index and key.
     claims: BTreeMap<(String, String, String), Claim>,
@@ -216,9 +231,11 @@ impl Compiler<'_> {
     ) -> Result<()> {
         let moment = self.schema.moments.next(self.now, None);
         let entries = self.index(place, None, Some(node))?;
-        let edges = u64::from(state.is_list_changed);
-        let item = stored::new_entity(place, node, &moment, &entries)
-            .with(META, stored::new_meta(edges, incoming, held));
+        let mut meta = stored::new_meta(self.first_version, incoming, held);
+        if self.changes.defers_entries {
+            meta.insert(BEHIND, true);
+        }
+        let item = stored::new_entity(place, node, &moment, &entries).with(META, Value::M(meta));
         check_size(place, item_size(&item))?;
         let mut put = PutItem::new(self.schema.entities(), item).return_old_on_failure();
         put.condition = Some(Condition::attribute_not_exists(Path::attribute(ID)));
@@ -252,6 +269,9 @@ impl Compiler<'_> {
         if entries != old.entries {
             let entries = stored::write_entries(&entries);
             update = update.set(Path::attribute(INDEX_ENTRIES), entries);
+        }
+        if self.changes.defers_entries {
+            update = update.set(meta(&BEHIND), true);
         }
         update = count(update, (incoming, held));
         let mut condition = is_version(old.version);
@@ -317,6 +337,7 @@ impl Compiler<'_> {
         let condition = conditions.into_iter().reduce(Condition::and);
         let meaning = match is_known {
             true => Meaning::Changed(place.clone()),
+            false if incoming < 0 => Meaning::Dangling(place.clone()),
             false => Meaning::Missing(place.clone()),
         };
         match (update.is_empty(), condition) {
@@ -389,13 +410,21 @@ impl Compiler<'_> {
     ) -> Result<Entries> {
         let table = self.schema.entries();
         let indexed = index_entries(self.schema, place, old, new)?;
+        let is_deferred = self.changes.defers_entries && new.is_some();
+        if is_deferred {
+            let intent = stored::intent(BEHIND_ID, place);
+            let put = PutItem::new(self.schema.entities(), intent);
+            self.plan(put, Meaning::Changed(place.clone()));
+        }
         for (index, key, attributes) in &indexed.puts {
             let entry = stored::entry(place, index, key, attributes);
             check_size(place, item_size(&entry))?;
-            let put = PutItem::new(table.as_str(), entry);
-            self.plan(put, Meaning::Changed(place.clone()));
+            if !is_deferred {
+                let put = PutItem::new(table.as_str(), entry);
+                self.plan(put, Meaning::Changed(place.clone()));
+            }
         }
-        for (index, key) in &indexed.deletes {
+        for (index, key) in indexed.deletes.iter().filter(|_| !is_deferred) {
             let delete = DeleteItem::new(table.as_str(), stored::entry_key(place, index, key));
             self.plan(delete, Meaning::Changed(place.clone()));
         }

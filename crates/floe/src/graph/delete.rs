@@ -71,6 +71,10 @@ async fn closure(work: &Work<'_>, root: Place) -> Result<BTreeMap<Place, Goes>> 
         let Some(stored) = work.load(&place).await? else {
             continue;
         };
+        // Which entries it has, only its entries tell.
+        if stored.is_behind {
+            return Err(too_wide(&place, max));
+        }
         let goes = Goes {
             outgoing: outgoing(work, &place, max).await?,
             incoming: incoming(work, &place, &stored, max).await?,
@@ -157,7 +161,11 @@ pub(super) async fn incoming_of(
 }
 
 /// Those of the edges that are in the table.
-async fn still_there(reads: &Reads<'_>, scope: &str, edges: Vec<Edge>) -> Result<Vec<Edge>> {
+pub(super) async fn still_there(
+    reads: &Reads<'_>,
+    scope: &str,
+    edges: Vec<Edge>,
+) -> Result<Vec<Edge>> {
     let table = reads.schema().relationships();
     let mut there = Vec::new();
     for some in edges.chunks(BATCH_GET_ITEMS_MAX) {

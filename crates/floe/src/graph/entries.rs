@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use floe_store::Item;
 
-use super::index::Emitted;
+use super::index::{Emitted, IndexDef};
 use super::key::{IndexKey, Place};
 use super::node::Node;
 use super::schema::GraphSchema;
@@ -29,31 +29,69 @@ pub(super) fn index_entries(
     new: Option<&Node>,
 ) -> Result<Indexed> {
     let mut indexed = Indexed::default();
-    let had = old.map(|old| &old.entries);
-    // Indexes that this program does not know belong to others; they go with the entity.
-    let unknown = had.into_iter().flatten().filter(|(name, _)| {
-        !schema
-            .indexes_of(place.key.type_name())
-            .any(|index| index.name == **name)
-    });
-    for (name, keys) in unknown {
-        match new {
-            Some(_) => {
-                indexed.entries.insert(name.clone(), keys.clone());
-            }
-            None => indexed
-                .deletes
-                .extend(keys.keys.iter().map(|key| (name.clone(), key.clone()))),
+    let of_type = place.key.type_name();
+    for (name, keys) in old.iter().flat_map(|old| &old.entries) {
+        let mut indexes = schema.indexes_of(of_type);
+        if !indexes.any(|index| index.name == *name) {
+            indexed.keep_or_drop(name, keys, old, new);
         }
     }
-    for index in schema.indexes_of(place.key.type_name()) {
-        let emitted = new.map_or_else(|| Ok(Emitted::new()), |node| index.emitted(node))?;
-        let had = had.and_then(|had| had.get(&index.name));
-        // What a newer program has indexed is not for this one to change.
-        if let (Some(_), Some(newer)) = (new, had.filter(|had| had.version > index.version)) {
-            indexed.entries.insert(index.name.clone(), newer.clone());
-            continue;
+    for index in schema.indexes_of(of_type) {
+        let had = old.and_then(|old| old.entries.get(&index.name));
+        match (new, had.filter(|had| had.version > index.version)) {
+            (Some(_), Some(newer)) => indexed.keep_or_drop(&index.name, newer, old, new),
+            _ => indexed.compare(index, had, old, new)?,
         }
+    }
+    Ok(indexed)
+}
+
+impl Indexed {
+    /// Entries of a function that this program does not have, or of a newer one than it has: they are not for it to
+    /// change. They go with the entity. If it changes, they may be wrong, which their version says from then on.
+    fn keep_or_drop(
+        &mut self,
+        name: &str,
+        keys: &IndexedKeys,
+        old: Option<&Stored>,
+        new: Option<&Node>,
+    ) {
+        let Some(new) = new else {
+            return self.drop_keys(name, keys.is_unique, keys.keys.iter());
+        };
+        let is_same = old.is_some_and(|old| old.node.attributes == new.attributes);
+        let kept = match is_same {
+            true => keys.clone(),
+            false => IndexedKeys {
+                version: 0,
+                ..keys.clone()
+            },
+        };
+        self.entries.insert(name.to_owned(), kept);
+    }
+
+    fn drop_keys<'k>(
+        &mut self,
+        name: &str,
+        is_claimed: bool,
+        keys: impl Iterator<Item = &'k String>,
+    ) {
+        for key in keys {
+            self.deletes.push((name.to_owned(), key.clone()));
+            if is_claimed {
+                self.released.push((name.to_owned(), key.clone()));
+            }
+        }
+    }
+
+    fn compare(
+        &mut self,
+        index: &IndexDef,
+        had: Option<&IndexedKeys>,
+        old: Option<&Stored>,
+        new: Option<&Node>,
+    ) -> Result<()> {
+        let emitted = new.map_or_else(|| Ok(Emitted::new()), |node| index.emitted(node))?;
         // What a function of this version has emitted before need not be written again.
         let before = match (old, had) {
             (Some(old), Some(had)) if had.version == index.version => {
@@ -61,29 +99,39 @@ pub(super) fn index_entries(
             }
             _ => Emitted::new(),
         };
-        let keys: BTreeSet<String> = emitted.keys().map(|key| key.as_str().to_owned()).collect();
+        let none = IndexedKeys::default();
+        let had = had.unwrap_or(&none);
         for (key, attributes) in &emitted {
             if before.get(key) != Some(attributes) {
                 let put = (index.name.clone(), key.clone(), attributes.clone());
-                indexed.puts.push(put);
+                self.puts.push(put);
             }
         }
-        let old_keys = had.map(|had| had.keys.clone()).unwrap_or_default();
-        let gone = old_keys.difference(&keys);
-        let gone: Vec<_> = gone.map(|key| (index.name.clone(), key.clone())).collect();
-        if index.is_unique {
-            let is_same = had.is_some_and(|had| had.version == index.version);
-            let came = keys
-                .iter()
-                .filter(|key| !is_same || !old_keys.contains(*key));
-            let came = came.map(|key| (index.name.clone(), key.clone()));
-            indexed.claimed.extend(came);
-            indexed.released.extend(gone.iter().cloned());
+        let keys: BTreeSet<String> = emitted.keys().map(|key| key.as_str().to_owned()).collect();
+        let gone = had.keys.difference(&keys);
+        self.drop_keys(&index.name, had.is_unique, gone);
+        let stays = had.keys.intersection(&keys);
+        match (had.is_unique, index.is_unique) {
+            (true, false) => {
+                let stays = stays.map(|key| (index.name.clone(), key.clone()));
+                self.released.extend(stays);
+            }
+            (_, true) => {
+                let is_claimed = |key: &&String| had.is_unique && had.keys.contains(*key);
+                let came = keys.iter().filter(|key| !is_claimed(key));
+                let came = came.map(|key| (index.name.clone(), key.clone()));
+                self.claimed.extend(came);
+            }
+            (false, false) => {}
         }
-        indexed.deletes.extend(gone);
-        let version = index.version;
-        let name = index.name.clone();
-        indexed.entries.insert(name, IndexedKeys { version, keys });
+        if new.is_some() {
+            let of_index = IndexedKeys {
+                version: index.version,
+                is_unique: index.is_unique,
+                keys,
+            };
+            self.entries.insert(index.name.clone(), of_index);
+        }
+        Ok(())
     }
-    Ok(indexed)
 }

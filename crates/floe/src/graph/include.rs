@@ -1,7 +1,8 @@
 //! An entity with what it is related to, several levels deep, in one call.
 //!
-//! A level takes one query for each entity and relation of it, sent side by side, and one batch for each 100 entities
-//! that they lead to; an entity that is met in several places of a level is read once.
+//! Edges of several subjects lie in several partitions, so a level takes one query for each of its entities and relations;
+//! they are sent side by side, some at a time. What they lead to is read in batches of 100 that the whole level shares. An
+//! entity that is met in several places of a level is read once, and its edges are asked for once.
 
 use std::collections::BTreeMap;
 
@@ -105,6 +106,9 @@ struct Met<'i> {
     edges: Vec<(&'i str, Edge, Option<usize>)>,
 }
 
+/// The edges of a subject, when they are there.
+type Answer<'a> = BoxFuture<'a, Result<Vec<Edge>>>;
+
 /// An edge that was found: who has it, and how it is followed.
 type Found<'i> = (usize, &'i Include, Vec<Edge>);
 
@@ -140,21 +144,31 @@ impl Graph<'_> {
         met: &[Met<'i>],
         level: std::ops::Range<usize>,
     ) -> Result<Vec<Found<'i>>> {
-        let mut queries: Vec<BoxFuture<'_, Result<Found<'i>>>> = Vec::new();
+        let mut asked: BTreeMap<(&EntityKey, &str), Vec<(usize, &'i Include)>> = BTreeMap::new();
         for at in level {
             let Some(Met { node, follows, .. }) = met.get(at) else {
                 continue;
             };
-            let subject = self.place(&node.key)?;
             for follow in *follows {
-                let subject = subject.clone();
-                queries.push(Box::pin(async move {
-                    let edges = self.outgoing(&subject, Some(&follow.predicate)).await?;
-                    Ok((at, follow, edges))
-                }));
+                let query = (&node.key, follow.predicate.as_str());
+                asked.entry(query).or_default().push((at, follow));
             }
         }
-        join_all(queries).await.into_iter().collect()
+        let queries = asked.keys().map(|(subject, predicate)| -> Answer<'_> {
+            Box::pin(async move { self.outgoing(&self.place(subject)?, Some(predicate)).await })
+        });
+        let answers = join_all(queries.collect()).await;
+        let mut found = Vec::new();
+        for (by, edges) in asked.into_values().zip(answers) {
+            let edges = edges?;
+            found.extend(
+                by.into_iter()
+                    .map(|(at, follow)| (at, follow, edges.clone())),
+            );
+        }
+        // In the order in which they were met.
+        found.sort_by_key(|(at, ..)| *at);
+        Ok(found)
     }
 
     /// Loads what edges lead to, and takes note of it.
@@ -164,10 +178,10 @@ impl Graph<'_> {
             .map(|edge| self.place(&edge.object))
             .collect::<Result<_>>()?;
         let loaded = self.load_places(&places).await?;
-        let mut places = places.iter();
         for (at, follow, edges) in found {
-            for edge in edges {
-                let stored = places.next().and_then(|place| loaded.get(place));
+            let edges = self.confirmed(edges, &loaded, |edge| &edge.object);
+            for edge in edges.await? {
+                let stored = loaded.get(&self.place(&edge.object)?);
                 if stored.is_some_and(|stored: &Stored| stored.is_leaving) {
                     continue;
                 }

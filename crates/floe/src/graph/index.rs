@@ -13,7 +13,10 @@ use crate::error::Result;
 
 /// An index: a function from an entity to the keys under which it is found.
 ///
-/// An entity and its entries are written in one transaction, so it can have some ninety keys in all its indexes.
+/// An entity and its entries are written in one transaction. Where it has more keys than fit, some ninety in all its indexes,
+/// the entity is written first and its entries follow in steps: until they are through, which
+/// [`resume`](super::Graph::resume) sees to after a crash, it is not found by all of them. Unique keys are always claimed
+/// with the entity, so more of these than fit are [`TooLarge`](crate::ErrorKind::TooLarge).
 ///
 /// ```
 /// use floe::Entity;
@@ -47,7 +50,8 @@ pub trait MapIndex: 'static {
     /// The name of the index.
     const NAME: &'static str;
 
-    /// The version of the function. Raise it when the function changes, and [rebuild](super::Graph::rebuild) the index.
+    /// The version of the function. Raise it when the function changes, and [rebuild](super::Graph::rebuild) the index, once
+    /// no program with the old one is running: what such a program changes has entries as of before.
     const VERSION: u64 = 1;
 
     /// Whether a key belongs to one entity at most, in its scope.

@@ -1,31 +1,31 @@
 //! Deletions that do not fit into one transaction: done in steps, each of which can be the last before a crash.
 //!
-//! First the entity is marked and an intent is noted, in one transaction. From then on it is gone for readers, and
-//! nothing can be linked to it. Then its edges go, some at a time, and the number of edges that lead to it with them;
-//! then its entries; at last, when that number is 0, the entity and the intent. Doing a step again does no harm, so
-//! whoever finds an intent can go on, also several at once.
+//! First the entity is marked and an intent is noted, in one transaction, in which its entries in the indexes go as well if
+//! they fit. From then on it is gone for readers, and nothing can be linked to it. Then its edges go, some at a time, and
+//! the number of edges that lead to it with them (`removal.rs`); at last, when that number is 0, the entity and the intent.
+//!
+//! Every step depends on the mark. So doing one again does no harm, whoever finds an intent can go on, also several at
+//! once, and who comes too late does nothing to an entity that was created anew under the same key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use floe_store::Number;
-use floe_store::Value;
-use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Update};
-use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem};
+use floe_store::expr::{Condition, Path, Update};
+use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
+use floe_store::{Item, Number, Value};
 
-use super::compile::{count, is_holder, is_number, is_version};
-use super::delete::{LAG_TRIES, incoming_of, lagging, restricted};
+use super::compile::{is_number, is_version};
+use super::delete::{incoming_of, restricted};
 use super::key::{EntityKey, Place};
 use super::read::Reads;
 use super::relation::OnDelete;
 use super::schema::GraphSchema;
-use super::steps::{Step, send};
+use super::steps::send;
 use super::stored::{
-    self, Edge, HELD_BY, ID, INCOMING, LEAVING, LEAVING_ID, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored,
-    VERSION, meta,
+    self, BEHIND_ID, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY,
+    Stored, VERSION, meta,
 };
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::tx::backoff::Backoff;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;
@@ -63,13 +63,15 @@ pub struct Progress {
 pub(super) type Listener<'a> = &'a (dyn Fn(&Progress) + Send + Sync);
 
 pub(super) struct Job<'a> {
-    db: &'a Db,
-    scope: &'a str,
+    pub(super) db: &'a Db,
+    pub(super) scope: &'a str,
     listener: Listener<'a>,
     queue: Vec<Place>,
+    /// All that were ever in the queue.
+    queued: BTreeSet<Place>,
     /// All that goes, if it had to be found out.
     goes: Option<BTreeSet<Place>>,
-    deleted: Deleted,
+    pub(super) deleted: Deleted,
 }
 
 impl<'a> Job<'a> {
@@ -79,6 +81,7 @@ impl<'a> Job<'a> {
             scope,
             listener,
             queue: Vec::new(),
+            queued: BTreeSet::new(),
             goes: None,
             deleted: Deleted {
                 entities: 0,
@@ -88,14 +91,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    const fn reads(&self) -> Reads<'a> {
+    pub(super) const fn reads(&self) -> Reads<'a> {
         Reads {
             db: self.db,
             tx: None,
         }
     }
 
-    fn schema(&self) -> &'a GraphSchema {
+    pub(super) fn schema(&self) -> &'a GraphSchema {
         self.db.graph_schema()
     }
 
@@ -105,8 +108,8 @@ impl<'a> Job<'a> {
     ///
     /// [`Restricted`](crate::ErrorKind::Restricted) when others refer to it; then nothing was done.
     pub(super) async fn delete(mut self, root: &Place) -> Result<Deleted> {
-        match self.mark(root, root).await? {
-            Mark::Done => self.queue.push(root.clone()),
+        match self.mark(root, None).await? {
+            Mark::Done => self.enqueue(root.clone()),
             Mark::Absent => {}
             Mark::Held(edge) => return Err(restricted(root, Some(&edge))),
         }
@@ -115,15 +118,18 @@ impl<'a> Job<'a> {
 
     /// Ends all deletions of the scope that were begun.
     pub(super) async fn resume(mut self) -> Result<Deleted> {
-        let prefix = Value::from(stored::own_prefix(self.scope));
-        let key =
-            KeyCondition::partition(ID, LEAVING_ID).and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(prefix));
-        let query = Query::new(self.schema().entities(), key).consistent();
+        let query = stored::intents_query(self.schema(), LEAVING_ID, self.scope);
         for item in self.reads().query(query, None).await? {
             let owner = stored::intent_owner(&item)?;
-            self.queue.push(Place::new(self.scope, owner)?);
+            self.enqueue(Place::new(self.scope, owner)?);
         }
         self.run().await
+    }
+
+    fn enqueue(&mut self, place: Place) {
+        if self.queued.insert(place.clone()) {
+            self.queue.push(place);
+        }
     }
 
     async fn run(mut self) -> Result<Deleted> {
@@ -133,8 +139,9 @@ impl<'a> Job<'a> {
         Ok(self.deleted)
     }
 
-    /// Marks an entity that goes with another, and notes the intent to delete it.
-    async fn mark(&mut self, place: &Place, root: &Place) -> Result<Mark> {
+    /// Marks an entity and notes the intent to delete it. If it goes with another, that one must be marked, and the edge
+    /// be there that joins them.
+    async fn mark(&mut self, place: &Place, with: Option<(&Place, &Edge)>) -> Result<Mark> {
         for _ in 0..MARKS_MAX {
             let Some(old) = self.reads().entity(place).await? else {
                 return Ok(Mark::Absent);
@@ -142,21 +149,21 @@ impl<'a> Job<'a> {
             if old.is_leaving {
                 return Ok(Mark::Done);
             }
-            if let Some(edge) = self.holding(place, &old, root).await? {
+            if let Some(edge) = self.holding(place, &old).await? {
                 return Ok(Mark::Held(Box::new(edge)));
             }
-            let number = |number: u64| Value::N(Number::from(number));
-            let update = Update::new()
-                .set(meta(&LEAVING), true)
-                .set(meta(&VERSION), number(old.version + 1));
-            let as_seen = is_number(&HELD_BY, old.held);
-            let key = stored::entity_key(place);
-            let mark = UpdateItem::new(self.schema().entities(), key, update)
-                .condition(is_version(old.version).and(as_seen));
-            let intent = PutItem::new(self.schema().entities(), stored::intent(place));
-            let writes = vec![mark.into(), intent.into()];
+            let mut writes = self.marking(place, &old);
+            if let Some((other, edge)) = with {
+                writes.push(self.marked(other));
+                writes.push(self.joined(edge)?);
+            }
             if send(self.db, writes).await?.is_applied() {
                 return Ok(Mark::Done);
+            }
+            if let Some((other, edge)) = with
+                && !(self.is_leaving(other).await? && self.is_there(edge).await?)
+            {
+                return Ok(Mark::Absent);
             }
         }
         Err(Error::new(
@@ -165,19 +172,56 @@ impl<'a> Job<'a> {
         ))
     }
 
+    /// The check that an edge is there.
+    fn joined(&self, edge: &Edge) -> Result<TransactWrite> {
+        let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
+        let (table, key) = (self.schema().relationships(), edge.key_item(self.scope)?);
+        Ok(ConditionCheck::new(table, key, is_there).into())
+    }
+
+    async fn is_there(&self, edge: &Edge) -> Result<bool> {
+        let (table, key) = (self.schema().relationships(), edge.key_item(self.scope)?);
+        Ok(self.reads().item(&table, &key).await?.is_some())
+    }
+
+    /// The writes that mark an entity: with them go its entries and claims, if they fit and are known.
+    fn marking(&self, place: &Place, old: &Stored) -> Vec<TransactWrite> {
+        let (entities, entries) = (self.schema().entities(), self.schema().entries());
+        let version = Value::N(Number::from(old.version + 1));
+        let mut update = Update::new()
+            .set(meta(&LEAVING), true)
+            .set(meta(&VERSION), version);
+        let mut writes: Vec<TransactWrite> = Vec::new();
+        for (index, key) in old.index_keys() {
+            let entry = stored::entry_key(place, index, key);
+            writes.push(DeleteItem::new(entries.as_str(), entry).into());
+        }
+        for (index, key) in old.claims() {
+            let claim = stored::claim_key(&place.scope, index, key);
+            writes.push(DeleteItem::new(entries.as_str(), claim).into());
+        }
+        match !old.is_behind && writes.len() + 4 <= self.items_max() {
+            true => {
+                let nothing = Value::M(Item::new());
+                update = update.set(Path::attribute(INDEX_ENTRIES), nothing);
+            }
+            false => writes.clear(),
+        }
+        let as_seen = is_version(old.version).and(is_number(&HELD_BY, old.held));
+        let mark = UpdateItem::new(entities.as_str(), stored::entity_key(place), update);
+        writes.push(mark.condition(as_seen).into());
+        writes.push(PutItem::new(entities, stored::intent(LEAVING_ID, place)).into());
+        writes
+    }
+
     /// An edge that refuses the deletion of an entity: one whose subject does not go as well.
-    async fn holding(
-        &mut self,
-        place: &Place,
-        stored: &Stored,
-        root: &Place,
-    ) -> Result<Option<Edge>> {
+    async fn holding(&mut self, place: &Place, stored: &Stored) -> Result<Option<Edge>> {
         if stored.held == 0 {
             return Ok(None);
         }
         let goes = match self.goes.take() {
             Some(goes) => goes,
-            None => self.closure(root).await?,
+            None => self.closure(place).await?,
         };
         let incoming = incoming_of(&self.reads(), place, stored.incoming).await?;
         let mut holding = incoming.into_iter().filter(|edge| edge.is_holding);
@@ -193,9 +237,11 @@ impl<'a> Job<'a> {
         Ok(edge)
     }
 
-    /// An entity and all that goes with it.
+    /// An entity, those that are marked, and all that goes with them.
     async fn closure(&self, root: &Place) -> Result<BTreeSet<Place>> {
-        let (mut goes, mut queue) = (BTreeSet::new(), vec![root.clone()]);
+        let mut queue: Vec<Place> = self.queued.iter().cloned().collect();
+        queue.push(root.clone());
+        let mut goes = BTreeSet::new();
         while let Some(place) = queue.pop() {
             let stored = self.reads().entity(&place).await?;
             let (Some(stored), true) = (stored, goes.insert(place.clone())) else {
@@ -216,13 +262,13 @@ impl<'a> Job<'a> {
     }
 
     /// Whether the object of an edge goes with its subject.
-    fn is_owned(&self, edge: &Edge) -> bool {
+    pub(super) fn is_owned(&self, edge: &Edge) -> bool {
         let (from, to) = (edge.subject.type_name(), edge.object.type_name());
         self.schema().owns(from, &edge.predicate, to)
     }
 
     /// Whether the subject of an edge goes with its object.
-    fn is_cascading(&self, edge: &Edge) -> bool {
+    pub(super) fn is_cascading(&self, edge: &Edge) -> bool {
         let (from, to) = (edge.subject.type_name(), edge.object.type_name());
         self.schema().on_delete(from, &edge.predicate, to) == OnDelete::Cascade
     }
@@ -230,21 +276,25 @@ impl<'a> Job<'a> {
     /// Removes all that belongs to a marked entity, and the entity.
     async fn finish(&mut self, place: &Place) -> Result<()> {
         loop {
-            self.remove_outgoing(place).await?;
-            let Some(stored) = self.remove_incoming(place).await? else {
-                // Somebody else was faster; the intent went with the entity.
-                return Ok(());
+            // Where there is nothing marked, somebody else was faster; the intent went with the entity.
+            let Some(()) = self.remove_outgoing(place).await? else {
+                return self.forget(place).await;
             };
-            self.remove_entries(place, &stored).await?;
+            let Some(stored) = self.remove_incoming(place).await? else {
+                return self.forget(place).await;
+            };
+            let Some(()) = self.remove_entries(place, &stored).await? else {
+                return self.forget(place).await;
+            };
             let is_empty = Condition::attribute_exists(meta(&LEAVING)).and(is_number(&INCOMING, 0));
             let entities = self.schema().entities();
             let entity =
                 DeleteItem::new(entities.as_str(), stored::entity_key(place)).condition(is_empty);
-            let intent = DeleteItem::new(entities, stored::intent_key(place));
-            if send(self.db, vec![entity.into(), intent.into()])
-                .await?
-                .is_applied()
-            {
+            let mut writes = vec![entity.into(), self.without_intent(LEAVING_ID, place)];
+            if stored.is_behind {
+                writes.push(self.without_intent(BEHIND_ID, place));
+            }
+            if send(self.db, writes).await?.is_applied() {
                 self.deleted.entities += 1;
                 self.tell(place, 0);
                 return Ok(());
@@ -252,7 +302,22 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn tell(&self, place: &Place, incoming_left: u64) {
+    fn without_intent(&self, of: &'static str, place: &Place) -> TransactWrite {
+        let key = stored::intent_key(of, place);
+        DeleteItem::new(self.schema().entities(), key).into()
+    }
+
+    /// Removes an intent of which nothing is left, on the condition that it is so.
+    async fn forget(&self, place: &Place) -> Result<()> {
+        let key = stored::entity_key(place);
+        let is_unmarked = Condition::attribute_not_exists(meta(&LEAVING));
+        let check = ConditionCheck::new(self.schema().entities(), key, is_unmarked);
+        let writes = vec![check.into(), self.without_intent(LEAVING_ID, place)];
+        // Refused, it is to be deleted again, by somebody else.
+        send(self.db, writes).await.map(drop)
+    }
+
+    pub(super) fn tell(&self, place: &Place, incoming_left: u64) {
         (self.listener)(&Progress {
             entity: place.key.clone(),
             entities: self.deleted.entities,
@@ -263,157 +328,22 @@ impl<'a> Job<'a> {
     }
 
     /// How many items one step may have.
-    fn items_max(&self) -> usize {
+    pub(super) fn items_max(&self) -> usize {
         self.db.engine().capabilities().transact_items_max
     }
 
-    async fn remove_outgoing(&mut self, place: &Place) -> Result<()> {
-        // Each edge may need its object's item as well.
-        let some = (self.items_max() / 2).max(1);
-        loop {
-            let edges = self.reads().outgoing(place, None, Some(some)).await?;
-            if edges.is_empty() {
-                return Ok(());
-            }
-            for edge in &edges {
-                if self.is_owned(edge) {
-                    self.follow(&edge.object, place).await?;
-                }
-            }
-            self.remove_edges(edges).await?;
-            self.tell(place, 0);
-        }
-    }
-
-    /// Removes the edges that lead to an entity, until it says that there are none. `None` if it is gone.
-    async fn remove_incoming(&mut self, place: &Place) -> Result<Option<Stored>> {
-        let some = self.items_max().saturating_sub(1).max(1);
-        let mut tries = 0;
-        loop {
-            let Some(stored) = self.reads().entity(place).await? else {
-                return Ok(None);
-            };
-            if stored.incoming == 0 {
-                return Ok(Some(stored));
-            }
-            let edges = self.reads().incoming(place, Some(some)).await?;
-            for edge in &edges {
-                if self.is_cascading(edge) {
-                    self.follow(&edge.subject, place).await?;
-                }
-            }
-            let removed = self.remove_edges(edges).await?;
-            self.tell(place, stored.incoming.saturating_sub(removed));
-            if removed > 0 {
-                tries = 0;
-                continue;
-            }
-            tries += 1;
-            if tries > LAG_TRIES {
-                return Err(lagging(place, stored.incoming, 0));
-            }
-            let pause = Backoff::resync().pause(tries, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
-        }
-    }
-
     /// Lets an entity go with another, unless others refer to it.
-    async fn follow(&mut self, key: &EntityKey, root: &Place) -> Result<()> {
+    pub(super) async fn follow(
+        &mut self,
+        key: &EntityKey,
+        other: &Place,
+        edge: &Edge,
+    ) -> Result<()> {
         let place = Place::new(self.scope, key.clone())?;
-        match self.mark(&place, root).await? {
-            Mark::Done if !self.queue.contains(&place) => self.queue.push(place),
+        match self.mark(&place, Some((other, edge))).await? {
+            Mark::Done => self.enqueue(place),
             Mark::Held(_) => self.deleted.kept.push(key.clone()),
-            Mark::Done | Mark::Absent => {}
-        }
-        Ok(())
-    }
-
-    /// Removes edges and counts them where they led to. Tells how many there were.
-    async fn remove_edges(&mut self, edges: Vec<Edge>) -> Result<u64> {
-        if edges.is_empty() {
-            return Ok(0);
-        }
-        let writes = self.removal(&edges)?;
-        let removed = match send(self.db, writes).await? {
-            Step::Applied => edges.len() as u64,
-            // Some are gone, or lead to nothing: one after the other then.
-            Step::Refused(_) => {
-                let mut removed = 0;
-                for edge in edges {
-                    removed += u64::from(self.remove_edge(edge).await?);
-                }
-                removed
-            }
-        };
-        self.deleted.edges += removed;
-        Ok(removed)
-    }
-
-    async fn remove_edge(&self, edge: Edge) -> Result<bool> {
-        let table = self.schema().relationships();
-        let object = Place::new(self.scope, edge.object.clone())?;
-        let edges = [edge];
-        loop {
-            let [edge] = &edges;
-            let key = edge.key_item(self.scope)?;
-            if self.reads().item(&table, &key).await?.is_none() {
-                return Ok(false);
-            }
-            let writes = match self.reads().entity(&object).await? {
-                Some(_) => self.removal(&edges)?,
-                None => vec![DeleteItem::new(table.as_str(), key).into()],
-            };
-            if send(self.db, writes).await?.is_applied() {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// The writes that remove edges, which are there and lead to something.
-    fn removal(&self, edges: &[Edge]) -> Result<Vec<TransactWrite>> {
-        let table = self.schema().relationships();
-        let mut writes: Vec<TransactWrite> = Vec::new();
-        let mut objects: BTreeMap<Place, (i64, i64)> = BTreeMap::new();
-        for edge in edges {
-            let object = Place::new(self.scope, edge.object.clone())?;
-            let counted = objects.entry(object).or_default();
-            counted.0 -= 1;
-            counted.1 -= i64::from(edge.is_holding);
-            let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-            let delete = DeleteItem::new(table.as_str(), edge.key_item(self.scope)?);
-            writes.push(delete.condition(is_there).into());
-        }
-        for (object, by) in objects {
-            let key = stored::entity_key(&object);
-            let update = count(Update::new(), by);
-            let is_there = Condition::attribute_exists(Path::attribute(ID));
-            let update = UpdateItem::new(self.schema().entities(), key, update);
-            writes.push(update.condition(is_there).into());
-        }
-        Ok(writes)
-    }
-
-    async fn remove_entries(&self, place: &Place, stored: &Stored) -> Result<()> {
-        let table = self.schema().entries();
-        let of_entity = stored.entries.iter();
-        let keys: Vec<(&String, &String)> = of_entity
-            .flat_map(|(index, indexed)| indexed.keys.iter().map(move |key| (index, key)))
-            .collect();
-        for some in keys.chunks(self.items_max()) {
-            let entries = some.iter().map(|(index, key)| {
-                let entry = stored::entry_key(place, index, key);
-                DeleteItem::new(table.as_str(), entry).into()
-            });
-            send(self.db, entries.collect()).await?;
-        }
-        for (index, key) in keys {
-            let is_unique = self.schema().index_named(index);
-            if is_unique.is_ok_and(|index| index.is_unique) {
-                let claim = stored::claim_key(&place.scope, index, key);
-                let claim = DeleteItem::new(table.as_str(), claim).condition(is_holder(&place.key));
-                // Refused, it is gone already.
-                send(self.db, vec![claim.into()]).await?;
-            }
+            Mark::Absent => {}
         }
         Ok(())
     }

@@ -8,38 +8,36 @@ use floe_store::BoxFuture;
 /// How many requests are on their way at once.
 const REQUESTS_MAX: usize = 16;
 
-/// The answers of all, in their order, some at a time.
+/// The answers of all, in their order. So many are waited for at once; when one is there, the next is begun.
 pub(super) async fn join_all<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut answers = Vec::with_capacity(futures.len());
-    let mut futures = futures.into_iter();
-    loop {
-        let mut some: Vec<_> = futures
-            .by_ref()
-            .take(REQUESTS_MAX)
-            .map(|future| (future, None))
-            .collect();
-        if some.is_empty() {
-            return answers;
+    let mut answers: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    let mut waiting = futures.into_iter().enumerate();
+    let mut begun: Vec<(usize, BoxFuture<'_, T>)> = Vec::new();
+    poll_fn(|context| {
+        loop {
+            let free = REQUESTS_MAX - begun.len();
+            begun.extend(waiting.by_ref().take(free));
+            let before = begun.len();
+            begun.retain_mut(|(at, future)| match future.as_mut().poll(context) {
+                Poll::Ready(ready) => {
+                    if let Some(answer) = answers.get_mut(*at) {
+                        *answer = Some(ready);
+                    }
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if begun.is_empty() && waiting.len() == 0 {
+                return Poll::Ready(());
+            }
+            // Those that have come make room for others, which have to be polled, too.
+            if begun.len() == before || waiting.len() == 0 {
+                return Poll::Pending;
+            }
         }
-        poll_fn(|context| {
-            let mut is_done = true;
-            for (future, answer) in &mut some {
-                if answer.is_some() {
-                    continue;
-                }
-                match future.as_mut().poll(context) {
-                    Poll::Ready(ready) => *answer = Some(ready),
-                    Poll::Pending => is_done = false,
-                }
-            }
-            match is_done {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
-        answers.extend(some.into_iter().filter_map(|(_, answer)| answer));
-    }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

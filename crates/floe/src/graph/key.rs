@@ -8,6 +8,7 @@ use std::fmt;
 
 use floe_store::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use floe_store::{Number, Timestamp, Value};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ use crate::model::attribute::Invalid;
 pub(crate) const DELIMITER: char = ':';
 /// What stands before a delimiter that is part of a part.
 const ESCAPE: char = '\\';
+/// How long a scope may be, as it is written: so that what the graph itself keeps of a scope has room in a key beside it.
+pub(crate) const SCOPE_BYTES_MAX: usize = 900;
 /// How many digits the index of an edge has in a key, so that the order of the texts is that of the numbers.
 pub(crate) const INDEX_DIGITS: usize = 16;
 
@@ -164,13 +167,9 @@ impl Place {
             scope: scope.to_owned(),
             key,
         };
-        for (part, text) in [
-            ("scope", &place.scope),
-            ("type", &place.key.type_name),
-            ("id", &place.key.id),
-        ] {
-            check_part(part, text)?;
-        }
+        check_scope(&place.scope)?;
+        check_part("type", &place.key.type_name)?;
+        check_part("id", &place.key.id)?;
         check_length("_id", &place.key.id, PARTITION_KEY_BYTES_MAX)?;
         check_length("_scope_type_key", &place.type_key(), SORT_KEY_BYTES_MAX)?;
         check_length("_subject_key", &place.text(), PARTITION_KEY_BYTES_MAX)?;
@@ -248,6 +247,24 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     }
     parts.push(part);
     parts
+}
+
+/// The sort key of what the graph itself keeps of a scope: the parts, or where they are too long for a key, what stands for
+/// them. No entity has such a one: no type is empty.
+pub(crate) fn own_key<'p>(scope: &'p str, parts: impl IntoIterator<Item = &'p str>) -> String {
+    let text = join([scope, ""].into_iter().chain(parts));
+    if text.len() <= SORT_KEY_BYTES_MAX {
+        return text;
+    }
+    let digest = Sha256::digest(text.as_bytes());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    join([scope, "", &digest])
+}
+
+/// Refuses a scope that is empty or too long.
+pub(crate) fn check_scope(scope: &str) -> Result<()> {
+    check_part("scope", scope)?;
+    check_length("scope", &join([scope]), SCOPE_BYTES_MAX)
 }
 
 /// Refuses an empty part of a key.

@@ -100,7 +100,8 @@ where
             .map(drop)
     }
 
-    /// Makes the list this one. Edges that stay in their order are not written.
+    /// Makes the list this one. Edges that stay in their order are not written. What does not fit into one commit is done in
+    /// steps: readers see what is new come and what is gone go, and all that stays meanwhile.
     ///
     /// # Errors
     ///
@@ -137,7 +138,8 @@ where
         Ok(done.edges)
     }
 
-    /// Brings the objects of the list into this order.
+    /// Brings the objects of the list into this order. What does not fit into one commit is done in steps: readers see all
+    /// objects, some of them at their old places.
     ///
     /// # Errors
     ///
@@ -183,17 +185,20 @@ where
 
     /// The edges, in their order, without what they lead to.
     ///
-    /// They are what is stored. Of an entity whose [deletion](Graph::delete) takes many steps, edges are seen here until
-    /// they are removed; [`objects`](Self::objects) leaves them out.
+    /// One query; and where there are edges, another that tells whether what they join is being
+    /// [deleted](Graph::delete) in steps, so that they are left out. In a transaction, an edge that goes because its object
+    /// is deleted does not count as a change of the list.
     ///
     /// # Errors
     ///
     /// [`Store`](ErrorKind::Store) when the store cannot answer.
     pub async fn keys(&self) -> Result<Vec<Edge>> {
         let subject = self.subject()?;
-        self.graph
+        let edges = self
+            .graph
             .outgoing(&subject, self.predicate.as_deref())
-            .await
+            .await?;
+        self.graph.without_leaving(edges).await
     }
 
     /// The edges with what they lead to, in their order: one query, and one batch for each 100 objects.
@@ -257,19 +262,20 @@ where
         if found.get(subject).is_none_or(|subject| subject.is_leaving) {
             return Ok(Vec::new());
         }
-        related(edges, &places, &found)
+        let edges = self.graph.confirmed(edges, &found, |edge| &edge.object);
+        related(&subject.scope, edges.await?, &found)
     }
 }
 
-/// Joins edges with the entities that were found at these places.
-pub(super) fn related<O: FromNode, A: DeserializeOwned>(
+/// Joins edges with the entities that were found.
+fn related<O: FromNode, A: DeserializeOwned>(
+    scope: &str,
     edges: Vec<Edge>,
-    places: &[Place],
     found: &BTreeMap<Place, Stored>,
 ) -> Result<Vec<Related<O, A>>> {
     let mut rows = Vec::with_capacity(edges.len());
-    for (edge, place) in edges.into_iter().zip(places) {
-        let stored = found.get(place);
+    for edge in edges {
+        let stored = found.get(&Place::new(scope, edge.object.clone())?);
         if stored.is_some_and(|stored| stored.is_leaving) {
             continue;
         }

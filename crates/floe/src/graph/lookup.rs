@@ -9,7 +9,7 @@ use floe_store::{Item, Value};
 
 use super::Graph;
 use super::index::IndexDef;
-use super::key::{EntityKey, IndexKey, Place, ToIndexKey, join};
+use super::key::{EntityKey, IndexKey, Place, ToIndexKey, check_scope, join};
 use super::node::FromNode;
 use super::rebuild;
 use super::stored::{
@@ -201,6 +201,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         after: Option<&str>,
     ) -> Result<Page<IndexEntry>> {
         let index = self.index.as_ref().map_err(Clone::clone)?;
+        check_scope(&self.graph.scope)?;
         let reads = self.graph.reads();
         match rebuild::check_ready(&reads, &self.graph.scope, index).await {
             Err(error) if error.kind() == ErrorKind::IndexNotReady && self.scans => {

@@ -7,6 +7,7 @@ use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{BatchGetItem, GetItem, Page, Query, Scan};
 use floe_store::{BoxFuture, Error as StoreError, Item, Value};
 
+use super::join::join_all;
 use super::key::{Place, predicate_prefix};
 use super::schema::GraphSchema;
 use super::stored::{
@@ -71,22 +72,18 @@ impl<'a> Reads<'a> {
         item.as_ref().map(Stored::of_item).transpose()
     }
 
-    /// Any number of entities, in batches, each asked for once.
+    /// Any number of entities, in batches that are sent side by side, each asked for once.
     pub(super) async fn entities(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
         let wanted: BTreeSet<&Place> = places.iter().collect();
         let wanted: Vec<&Place> = wanted.into_iter().collect();
         let mut found = BTreeMap::new();
-        for some in wanted.chunks(BATCH_GET_ITEMS_MAX) {
-            let keys: Vec<Item> = some.iter().map(|place| entity_key(place)).collect();
-            let items = match keys.as_slice() {
-                // One item needs no batch.
-                [key] => self
-                    .item(&self.schema().entities(), key)
-                    .await?
-                    .into_iter()
-                    .collect(),
-                _ => self.batch(&self.schema().entities(), keys).await?,
-            };
+        let batches = wanted.chunks(BATCH_GET_ITEMS_MAX);
+        let answers = batches
+            .clone()
+            .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> { Box::pin(self.some(some)) });
+        let answers = join_all(answers.collect()).await;
+        for (some, items) in batches.zip(answers) {
+            let items = items?;
             let by_key: BTreeMap<(&str, String), &Place> = some
                 .iter()
                 .map(|place| ((place.key.id(), place.type_key()), *place))
@@ -101,6 +98,17 @@ impl<'a> Reads<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// The items of up to 100 entities.
+    async fn some(&self, places: &[&Place]) -> Result<Vec<Item>> {
+        let table = self.schema().entities();
+        let keys: Vec<Item> = places.iter().map(|place| entity_key(place)).collect();
+        match keys.as_slice() {
+            // One item needs no batch.
+            [key] => Ok(self.item(&table, key).await?.into_iter().collect()),
+            _ => self.batch(&table, keys).await,
+        }
     }
 
     /// The items of up to 100 keys. What the engine leaves out is asked for again.
@@ -183,6 +191,12 @@ pub(super) fn outgoing_query(
         key = key.and(PREDICATE_KEY, KeyOp::BeginsWith(prefix));
     }
     Query::new(schema.relationships(), key)
+}
+
+/// The query of the entries of an entity in all indexes, as they are.
+pub(super) fn entries_query(schema: &GraphSchema, place: &Place) -> Query {
+    let key = KeyCondition::partition(SUBJECT_KEY, place.text());
+    Query::new(schema.entries(), key).consistent()
 }
 
 /// The query of the edges that lead to an object.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use floe_store::{Item, Value};
 use serde::Serialize;
 
+use super::changes::Known;
+use super::compile::missing;
 use super::key::{EntityKey, Place, check_part};
 use super::node::{ToKey, check_names};
 use super::order::arrange;
@@ -78,7 +80,7 @@ pub(super) async fn change(
 ) -> Result<Done> {
     check_part("predicate", predicate)?;
     let place = work.place(subject)?;
-    if work.require(&place).await?.is_busy {
+    if work.require(&place).await?.busy.is_some() {
         return Err(work.tx.retry(busy(&place)));
     }
     let is_append = matches!(change, ListChange::Append(_));
@@ -91,6 +93,10 @@ pub(super) async fn change(
             changes.remove_edge(work.scope, edge, true)?;
         }
         for (edge, is_there) in difference.put {
+            let object = work.place(&edge.object)?;
+            if let (false, Known::Absent) = (is_there, changes.known(&object)) {
+                return Err(missing(&object));
+            }
             changes.put_edge(&place, edge, is_there)?;
         }
         Ok::<_, Error>(Done {
@@ -170,14 +176,14 @@ pub(super) fn difference(old: &[Edge], new: &[Edge]) -> Result<ListDifference> {
     Ok(difference)
 }
 
-fn busy(place: &Place) -> Error {
+pub(super) fn busy(place: &Place) -> Error {
     Error::new(
         ErrorKind::TransactionFailed,
         format!("a change of its edges is under way; Graph::resume ends it: entity={place}"),
     )
 }
 
-/// The edges of the list as the transaction sees them; for an append, the last is enough.
+/// The edges of the list as the transaction sees them; for an append, the last that stays is enough.
 async fn stored_edges(
     work: &Work<'_>,
     subject: &Place,
@@ -192,7 +198,8 @@ async fn stored_edges(
             let schema = work.tx.db().graph_schema();
             let query = read::outgoing_query(schema, subject, Some(predicate));
             let query = query.consistent().backward();
-            read::edges(&work.reads().query(query, Some(1)).await?)?
+            let removed = session.graph(|changes| changes.removed(subject, predicate))?;
+            read::edges(&work.reads().query(query, Some(1 + removed)).await?)?
         }
         (false, false) => {
             work.reads()

@@ -2,22 +2,30 @@
 //!
 //! Each index has a state in each scope: the version of the function that made it, and whether it is complete. An index
 //! of a type of which there is nothing yet is complete from the start. Otherwise it is rebuilt: page by page, each entity
-//! in a transaction of its own, while others go on writing. What they write has its entries already.
+//! in a transaction of its own, while others go on writing. What they write has its entries already, if they have the
+//! function: so a rebuild belongs after the last program without it has stopped.
+//!
+//! Entities are found by their type where the store's indexes are never behind; elsewhere all of the table is read, as it
+//! is, so that none is missed that the index does not show yet.
 
 use floe_store::expr::{Condition, KeyCondition, Path, Update};
-use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem, WriteItem};
-use floe_store::{Error as StoreError, Item, Name, Number, Value};
+use floe_store::op::{
+    DeleteItem, Page, PutItem, Query, Scan, TransactWrite, UpdateItem, WriteItem,
+};
+use floe_store::{Item, Name, Number, Value};
 
 use super::compile::{Meaning, claimed, is_holder, is_version};
-use super::entries::index_entries;
+use super::entries::{Indexed, index_entries};
 use super::index::IndexDef;
 use super::key::{Place, type_key};
-use super::read::{Reads, failed};
+use super::read::Reads;
+use super::schema::GraphSchema;
 use super::steps::{Step, send};
 use super::stored::{
-    self, ID, INDEX_ENTRIES, SCOPE, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, VERSION, index_state_key,
-    meta,
+    self, BEHIND, BEHIND_ID, ID, INDEX_ENTRIES, SCOPE, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored,
+    VERSION, index_state_key, meta,
 };
+use super::wide_entries;
 use crate::error::{Error, ErrorKind, Result};
 
 const STATE_VERSION: Name = Name::new_static("_version");
@@ -199,11 +207,8 @@ pub(super) async fn rebuild(
         entities: state.done,
         changed: 0,
     };
-    // Who is updated meanwhile moves to the end, and is met again there.
-    let mut query = of_type(reads, scope, &index.type_name);
-    query.start_key = state.cursor.take();
     loop {
-        let page = reads.page(&query).await?;
+        let page = page_of_type(reads, scope, &index.type_name, state.cursor.take()).await?;
         for item in &page.items {
             let stored = Stored::of_item(item)?;
             progress.entities += 1;
@@ -211,15 +216,36 @@ pub(super) async fn rebuild(
         }
         listener(&progress);
         state.done = progress.entities;
-        state.cursor.clone_from(&page.last_key);
         state.is_ready = page.last_key.is_none();
+        state.cursor = page.last_key;
         save(reads, scope, index, &state).await?;
         if state.is_ready {
             reads.schema().note_ready(scope, index);
             return Ok(progress);
         }
-        query.start_key = page.last_key;
     }
+}
+
+/// A page of the entities of a type, none of which is missed.
+async fn page_of_type(
+    reads: &Reads<'_>,
+    scope: &str,
+    type_name: &str,
+    cursor: Option<Item>,
+) -> Result<Page> {
+    if reads.db.engine().capabilities().consistent_indexes {
+        // Who is updated meanwhile moves to the end, and is met again there.
+        let mut query = of_type(reads, scope, type_name);
+        query.start_key = cursor;
+        return reads.page(&query).await;
+    }
+    let type_key = Value::from(type_key(scope, type_name));
+    let is_of_type = Condition::eq(Path::attribute(SCOPE_TYPE_KEY), type_key);
+    let mut scan = Scan::new(reads.schema().entities())
+        .consistent()
+        .filter(is_of_type);
+    scan.start_key = cursor;
+    reads.scan(&scan).await
 }
 
 /// The state of a rebuild that begins, or goes on where it was interrupted.
@@ -240,20 +266,31 @@ async fn begun(reads: &Reads<'_>, scope: &str, index: &IndexDef) -> Result<State
 
 /// Brings the entries of an entity up to date, given as it was seen. Tells whether there was something to do.
 async fn reindex(reads: &Reads<'_>, scope: &str, index: &IndexDef, seen: &Stored) -> Result<bool> {
-    let is_current = seen.entries.get(&index.name);
-    if is_current.is_some_and(|entries| entries.version >= index.version) {
+    let place = Place::new(scope, seen.node.key.clone())?;
+    let indexed = seen.entries.get(&index.name);
+    if indexed.is_some_and(|indexed| indexed.version >= index.version) {
+        if seen.is_behind {
+            wide_entries::end(reads, &place).await?;
+        }
         return Ok(false);
     }
-    let place = Place::new(scope, seen.node.key.clone())?;
     for _ in 0..TRIES_MAX {
         let Some(old) = reads.entity(&place).await? else {
             return Ok(false);
         };
-        let Some(writes) = reindexing(reads, &place, &old)? else {
+        let Some(Reindexing {
+            writes,
+            is_deferred,
+        }) = reindexing(reads, &place, &old)?
+        else {
             return Ok(false);
         };
         let actions = writes.iter().map(|(write, _)| write.clone()).collect();
         let reasons = match send(reads.db, actions).await? {
+            Step::Applied if is_deferred => {
+                wide_entries::end(reads, &place).await?;
+                return Ok(true);
+            }
             Step::Applied => return Ok(true),
             Step::Refused(reasons) => reasons,
         };
@@ -269,12 +306,15 @@ async fn reindex(reads: &Reads<'_>, scope: &str, index: &IndexDef, seen: &Stored
     ))
 }
 
+/// What brings the entries of an entity up to date.
+struct Reindexing {
+    writes: Vec<(TransactWrite, Meaning)>,
+    /// Whether the entries follow in steps.
+    is_deferred: bool,
+}
+
 /// The writes that bring the entries of an entity up to date; `None` if they are.
-pub(super) fn reindexing(
-    reads: &Reads<'_>,
-    place: &Place,
-    old: &Stored,
-) -> Result<Option<Vec<(TransactWrite, Meaning)>>> {
+fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<Reindexing>> {
     if old.is_leaving {
         return Ok(None);
     }
@@ -285,46 +325,80 @@ pub(super) fn reindexing(
     if indexed.entries == old.entries && indexed.puts.is_empty() {
         return Ok(None);
     }
-    let entries = schema.entries();
-    let update = Update::new()
+    let max = reads.db.engine().capabilities().transact_items_max;
+    let claims = indexed.released.len() + indexed.claimed.len();
+    let items = 1 + indexed.puts.len() + indexed.deletes.len() + claims;
+    let is_deferred = old.is_behind || items > max;
+    let mut update = Update::new()
         .set(
             Path::attribute(INDEX_ENTRIES),
             stored::write_entries(&indexed.entries),
         )
         .set(meta(&VERSION), Value::N(Number::from(old.version + 1)));
+    let entries = match is_deferred {
+        true => {
+            update = update.set(meta(&BEHIND), true);
+            let intent = stored::intent(BEHIND_ID, place);
+            vec![PutItem::new(schema.entities(), intent).into()]
+        }
+        false => entry_writes(schema, place, &indexed),
+    };
     let entity = UpdateItem::new(schema.entities(), stored::entity_key(place), update)
         .condition(is_version(old.version));
     let changed = || Meaning::Changed(place.clone());
     let mut writes = vec![(entity.into(), changed())];
-    for (name, key, attributes) in &indexed.puts {
+    writes.extend(entries.into_iter().map(|write| (write, changed())));
+    writes.extend(claim_writes(schema, place, indexed));
+    check_width(place, writes.len(), max)?;
+    Ok(Some(Reindexing {
+        writes,
+        is_deferred,
+    }))
+}
+
+fn entry_writes(schema: &GraphSchema, place: &Place, indexed: &Indexed) -> Vec<TransactWrite> {
+    let table = schema.entries();
+    let puts = indexed.puts.iter().map(|(name, key, attributes)| {
         let entry = stored::entry(place, name, key, attributes);
-        writes.push((PutItem::new(entries.as_str(), entry).into(), changed()));
-    }
-    for (name, key) in &indexed.deletes {
+        PutItem::new(table.as_str(), entry).into()
+    });
+    let deletes = indexed.deletes.iter().map(|(name, key)| {
         let entry = stored::entry_key(place, name, key);
-        writes.push((DeleteItem::new(entries.as_str(), entry).into(), changed()));
-    }
-    for (name, key) in &indexed.released {
-        let claim = stored::claim_key(&place.scope, name, key);
-        writes.push((DeleteItem::new(entries.as_str(), claim).into(), changed()));
+        DeleteItem::new(table.as_str(), entry).into()
+    });
+    puts.chain(deletes).collect()
+}
+
+fn claim_writes(
+    schema: &GraphSchema,
+    place: &Place,
+    indexed: Indexed,
+) -> Vec<(TransactWrite, Meaning)> {
+    let table = schema.entries();
+    let mut writes = Vec::new();
+    for (name, key) in indexed.released {
+        let claim = stored::claim_key(&place.scope, &name, &key);
+        let delete = DeleteItem::new(table.as_str(), claim);
+        writes.push((delete.into(), Meaning::Changed(place.clone())));
     }
     for (name, key) in indexed.claimed {
         let free = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-        let claim = PutItem::new(entries.as_str(), stored::claim(place, &name, &key))
+        let claim = PutItem::new(table.as_str(), stored::claim(place, &name, &key))
             .condition(free.or(is_holder(&place.key)))
             .return_old_on_failure();
         writes.push((claim.into(), Meaning::Claimed { index: name, key }));
     }
-    check_width(reads, place, writes.len())?;
-    Ok(Some(writes))
+    writes
 }
 
-fn check_width(reads: &Reads<'_>, place: &Place, items: usize) -> Result<()> {
-    let max = reads.db.engine().capabilities().transact_items_max;
+fn check_width(place: &Place, items: usize, max: usize) -> Result<()> {
     match items > max {
-        true => Err(failed(StoreError::validation(format!(
-            "the entity has more entries than fit into one transaction: entity={place} items={items} max={max}"
-        )))),
+        true => Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "the entity has more unique keys than fit into one transaction: entity={place} items={items} max={max}"
+            ),
+        )),
         false => Ok(()),
     }
 }

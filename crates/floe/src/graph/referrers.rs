@@ -48,12 +48,17 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
         self
     }
 
-    /// The edges, without what they lead from.
+    /// The edges, without what they lead from. As for [`List::keys`](super::List::keys), those of what is being deleted are
+    /// left out.
     ///
     /// # Errors
     ///
     /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
     pub async fn keys(&self) -> Result<Vec<Edge>> {
+        self.graph.without_leaving(self.stored().await?).await
+    }
+
+    async fn stored(&self) -> Result<Vec<Edge>> {
         let object = self.graph.place(&self.object)?;
         let query = self.query(&object);
         read::edges(&self.graph.reads().query(query, None).await?)
@@ -65,7 +70,7 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
     ///
     /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
     pub async fn subjects(&self) -> Result<Vec<Referrer<Node>>> {
-        self.loaded(self.keys().await?).await
+        self.loaded(self.stored().await?).await
     }
 
     /// As [`subjects`](Self::subjects), of one relation and as values of their type.
@@ -75,7 +80,7 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
     /// As for [`subjects`](Self::subjects).
     pub async fn of<R: Relation>(self) -> Result<Vec<Referrer<R::Subject>>> {
         let by = self.by(R::PREDICATE);
-        by.loaded(by.keys().await?).await
+        by.loaded(by.stored().await?).await
     }
 
     /// A page of edges with what they lead from, behind a cursor if there is one.
@@ -125,9 +130,10 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
         if found.get(&object).is_some_and(|object| object.is_leaving) {
             return Ok(Vec::new());
         }
-        let mut rows = Vec::with_capacity(edges.len());
-        for (edge, place) in edges.into_iter().zip(&places) {
-            let stored = found.get(place);
+        let edges = self.graph.confirmed(edges, &found, |edge| &edge.subject);
+        let mut rows = Vec::new();
+        for edge in edges.await? {
+            let stored = found.get(&self.graph.place(&edge.subject)?);
             if stored.is_some_and(|stored| stored.is_leaving) {
                 continue;
             }

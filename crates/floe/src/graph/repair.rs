@@ -5,13 +5,13 @@ use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Item, Number, Value};
 
 use super::Graph;
-use super::check::{Difference, Report};
 use super::compile::is_version;
-use super::key::{EntityKey, join};
+use super::difference::{Difference, InSteps, Report};
+use super::key::{EntityKey, Place, join};
 use super::steps::send;
 use super::stored::{
-    self, EDGES, Edge, HELD_BY, ID, INCOMING, INDEX_ENTRIES, META, SCOPE_TYPE_KEY, SUBJECT_KEY,
-    UNIQUE_KEY, VERSION, meta,
+    self, BEHIND_ID, BUSY, EDGES, Edge, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING_ID, META,
+    SUBJECT_KEY, UNIQUE_KEY, VERSION, meta,
 };
 use crate::error::Result;
 
@@ -100,15 +100,25 @@ impl Graph<'_> {
                 let claim = stored::claim_key(&self.scope, index, key);
                 vec![DeleteItem::new(schema.entries(), claim).into()]
             }
-            Difference::MissingIntent(entity) => {
-                vec![PutItem::new(entities, stored::intent(&self.place(entity)?)).into()]
+            Difference::MissingIntent { what, entity } => {
+                let place = self.place(entity)?;
+                let of = match what {
+                    InSteps::Deletion => LEAVING_ID,
+                    InSteps::Entries => BEHIND_ID,
+                    InSteps::List => return self.free(&place).await,
+                };
+                vec![PutItem::new(entities, stored::intent(of, &place)).into()]
             }
-            Difference::ExtraIntent(entity) => {
-                let key = stored::intent_key(&self.place(entity)?);
-                vec![DeleteItem::new(entities, key.pick(&[ID, SCOPE_TYPE_KEY])).into()]
+            Difference::ExtraIntent {
+                what: InSteps::Deletion,
+                entity,
+            } => {
+                let key = stored::intent_key(LEAVING_ID, &self.place(entity)?);
+                vec![DeleteItem::new(entities, key).into()]
             }
             Difference::MissingMeta(entity) => {
-                let update = Update::new().set(Path::attribute(META), stored::new_meta(0, 0, 0));
+                let meta = stored::new_meta(stored::first_version(&self.db), 0, 0);
+                let update = Update::new().set(Path::attribute(META), Value::M(meta));
                 let key = stored::entity_key(&self.place(entity)?);
                 let is_there = Condition::attribute_exists(Path::attribute(ID));
                 let has_none = Condition::attribute_not_exists(Path::attribute(META));
@@ -117,14 +127,27 @@ impl Graph<'_> {
             }
             Difference::DoubleClaim { .. }
             | Difference::Unreadable { .. }
-            | Difference::Unfinished(_)
-            | Difference::UnfinishedList(_) => return Ok(()),
+            | Difference::Damaged { .. }
+            | Difference::Unfinished { .. }
+            // Where nothing is marked, what is resumed removes the note.
+            | Difference::ExtraIntent { .. } => return Ok(()),
         };
         if !writes.is_empty() {
             // Refused, somebody else has changed it; the next check tells.
             send(&self.db, writes).await?;
         }
         Ok(())
+    }
+
+    /// Lets others change the lists of an entity again.
+    async fn free(&self, place: &Place) -> Result<()> {
+        let update = Update::new().remove(meta(&BUSY));
+        let is_busy = Condition::attribute_exists(meta(&BUSY));
+        let table = self.db.graph_schema().entities();
+        let update = UpdateItem::new(table, stored::entity_key(place), update);
+        send(&self.db, vec![update.condition(is_busy).into()])
+            .await
+            .map(drop)
     }
 
     /// Removes an edge; its subject, if there is one, has another list then.

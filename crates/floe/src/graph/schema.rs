@@ -111,6 +111,11 @@ impl GraphSchema {
         indexes.filter(move |index| index.type_name == type_name)
     }
 
+    /// The index of this type and name.
+    pub(crate) fn index_of(&self, type_name: &str, name: &str) -> Option<&IndexDef> {
+        self.indexes_of(type_name).find(|index| index.name == name)
+    }
+
     pub(crate) fn index_named(&self, name: &str) -> Result<&IndexDef> {
         let found = self.indexes.iter().find(|index| index.name == name);
         found.ok_or_else(|| {

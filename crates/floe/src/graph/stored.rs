@@ -7,20 +7,30 @@
 //! | entry of an index | `_subject_key`, `_unique_key`, `_scope_index_name`, `_index_key`, `_index_name`, the parts, attributes |
 //! | claim of a unique key | `_subject_key` = `scope::index:key`, `_unique_key`, the parts of the holder's key |
 //! | intent of a deletion | `_id` = `_leaving`, `_scope_type_key` = `scope::type:id`, the parts of the entity's key |
-//! | intent to change a list | `_id` = `_lists`, `_scope_type_key` = `scope::type:id:predicate`, `_wanted` |
+//! | intent to change a list | `_id` = `_lists`, `_scope_type_key` = `scope::type:id:predicate`, `_intent`, `_wanted` |
+//! | intent to write entries | `_id` = `_behind`, `_scope_type_key` = `scope::type:id`, the parts of the entity's key |
 //! | state of an index | `_id` = `_indexes`, `_scope_type_key` = `scope::index`, `_version`, `_is_ready`, `_cursor`, `_done` |
+//!
+//! `_index_entries` of an entity holds, by index, `v`, the version of the function; `k`, the keys; and `u` if the index is
+//! unique, so that whoever deletes the entity knows which claims go with it.
 //!
 //! `_meta` of an entity holds `v`, which counts the changes of its attributes; `e`, which counts those of its outgoing
 //! edges; `in`, the number of edges that lead to it; `held`, how many of these refuse its deletion; once its deletion has
-//! begun, `leaving`; and while a list of its edges is changed in steps, `busy`.
+//! begun, `leaving`; while a list of its edges is changed in steps, `busy`; and while its entries are, `behind`. `v` and `e`
+//! begin at random, so that an entity that is created again is not taken for the one that was deleted.
+
+mod intent;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::expr::Path;
 use floe_store::{Item, Name, Number, Value};
 
-use super::key::{EntityKey, IndexKey, Place, join, predicate_key, split};
+pub(crate) use intent::*;
+
+use super::key::{EntityKey, IndexKey, Place, join, own_key, predicate_key, split};
 use super::node::Node;
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) const ID: Name = Name::new_static("_id");
@@ -35,7 +45,7 @@ pub(crate) const SUBJECT_KEY: Name = Name::new_static("_subject_key");
 pub(crate) const PREDICATE_KEY: Name = Name::new_static("_predicate_key");
 pub(crate) const OBJECT_KEY: Name = Name::new_static("_object_key");
 pub(crate) const INDEX: Name = Name::new_static("_index");
-const SUBJECT_SCOPE: Name = Name::new_static("_subject_scope");
+pub(crate) const SUBJECT_SCOPE: Name = Name::new_static("_subject_scope");
 const SUBJECT_TYPE: Name = Name::new_static("_subject_type");
 const SUBJECT_ID: Name = Name::new_static("_subject_id");
 const PREDICATE: Name = Name::new_static("_predicate");
@@ -47,9 +57,6 @@ pub(crate) const UNIQUE_KEY: Name = Name::new_static("_unique_key");
 pub(crate) const SCOPE_INDEX_NAME: Name = Name::new_static("_scope_index_name");
 pub(crate) const INDEX_KEY: Name = Name::new_static("_index_key");
 pub(crate) const INDEX_NAME: Name = Name::new_static("_index_name");
-const ENTITY_TYPE: Name = Name::new_static("_entity_type");
-const ENTITY_ID: Name = Name::new_static("_entity_id");
-const WANTED: Name = Name::new_static("_wanted");
 
 /// `v` of `_meta`: counts the changes of the attributes.
 pub(crate) const VERSION: Name = Name::new_static("v");
@@ -62,13 +69,11 @@ pub(crate) const HELD_BY: Name = Name::new_static("held");
 /// `leaving` of `_meta`: the deletion has begun.
 pub(crate) const LEAVING: Name = Name::new_static("leaving");
 
-/// `busy` of `_meta`: a list of its edges is being changed in steps.
+/// `busy` of `_meta`: a list of its edges is being changed in steps; it names the intent.
 pub(crate) const BUSY: Name = Name::new_static("busy");
+/// `behind` of `_meta`: its entries in the indexes are being brought up to date in steps.
+pub(crate) const BEHIND: Name = Name::new_static("behind");
 
-/// The partition in which intents to change lists are.
-pub(crate) const LISTS_ID: &str = "_lists";
-/// The partition in which intents of deletions are.
-pub(crate) const LEAVING_ID: &str = "_leaving";
 /// The partition in which states of indexes are.
 pub(crate) const INDEXES_ID: &str = "_indexes";
 
@@ -83,7 +88,10 @@ pub(crate) type Entries = BTreeMap<String, IndexedKeys>;
 /// What an index holds for an entity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexedKeys {
+    /// Of the function; 0 if the entity was changed by a program that does not have it.
     pub(crate) version: u64,
+    /// Whether each key is claimed.
+    pub(crate) is_unique: bool,
     pub(crate) keys: BTreeSet<String>,
 }
 
@@ -96,8 +104,10 @@ pub(crate) struct Stored {
     pub(crate) incoming: u64,
     pub(crate) held: u64,
     pub(crate) is_leaving: bool,
-    /// Whether a list of its edges is being changed in steps.
-    pub(crate) is_busy: bool,
+    /// The intent by which a list of its edges is being changed in steps.
+    pub(crate) busy: Option<String>,
+    /// Whether its entries are being brought up to date in steps.
+    pub(crate) is_behind: bool,
     /// Whether it has `_meta`, which all have that the graph writes.
     pub(crate) has_meta: bool,
     pub(crate) entries: Entries,
@@ -130,10 +140,31 @@ impl Stored {
             incoming: number(&INCOMING),
             held: number(&HELD_BY),
             is_leaving: meta.is_some_and(|meta| meta.contains(&LEAVING)),
-            is_busy: meta.is_some_and(|meta| meta.contains(&BUSY)),
+            busy: meta
+                .and_then(|meta| meta.get(&BUSY))
+                .and_then(Value::as_s)
+                .map(str::to_owned),
+            is_behind: meta.is_some_and(|meta| meta.contains(&BEHIND)),
             has_meta: meta.is_some(),
             entries: read_entries(item),
         })
+    }
+}
+
+impl Stored {
+    /// The keys that the entity says to have in the indexes.
+    pub(crate) fn index_keys(&self) -> impl Iterator<Item = (&str, &str)> {
+        let entries = self.entries.iter();
+        entries.flat_map(|(index, indexed)| {
+            let keys = indexed.keys.iter();
+            keys.map(move |key| (index.as_str(), key.as_str()))
+        })
+    }
+
+    /// Those of them that it has claimed.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_unique = |index: &str| self.entries.get(index).is_some_and(|of| of.is_unique);
+        self.index_keys().filter(move |(index, _)| is_unique(index))
     }
 }
 
@@ -166,24 +197,32 @@ pub(crate) fn new_entity(place: &Place, node: &Node, moment: &str, entries: &Ent
     item
 }
 
+/// Where the versions of a new entity begin: at random, so that one that is deleted and created again has other versions,
+/// and who has read the first does not take the second for it.
+pub(crate) fn first_version(db: &Db) -> u64 {
+    db.env().next_u64() >> 24
+}
+
 /// `_meta` of a new entity.
-pub(crate) fn new_meta(edges: u64, incoming: i64, held: i64) -> Value {
-    Value::M(
-        Item::new()
-            .with(VERSION, 1)
-            .with(EDGES, Number::from(edges))
-            .with(INCOMING, incoming)
-            .with(HELD_BY, held),
-    )
+pub(crate) fn new_meta(first_version: u64, incoming: i64, held: i64) -> Item {
+    let version = Number::from(first_version);
+    Item::new()
+        .with(VERSION, version)
+        .with(EDGES, version)
+        .with(INCOMING, incoming)
+        .with(HELD_BY, held)
 }
 
 /// `_index_entries`.
 pub(crate) fn write_entries(entries: &Entries) -> Value {
     let entries = entries.iter().map(|(index, indexed)| {
         let keys = indexed.keys.iter().map(|key| Value::from(key.as_str()));
-        let entry = Item::new()
+        let mut entry = Item::new()
             .with("v", Number::from(indexed.version))
             .with("k", Value::L(keys.collect()));
+        if indexed.is_unique {
+            entry.insert("u", true);
+        }
         (index.as_str(), Value::M(entry))
     });
     Value::M(entries.collect())
@@ -199,6 +238,7 @@ fn read_entries(item: &Item) -> Entries {
         let version = entry.get("v").and_then(Value::as_n);
         let indexed = IndexedKeys {
             version: version.and_then(|number| number.to_u64()).unwrap_or(0),
+            is_unique: entry.get("u") == Some(&Value::Bool(true)),
             keys: keys.collect(),
         };
         Some((index.as_str().to_owned(), indexed))
@@ -346,87 +386,11 @@ pub(crate) fn entry_owner(item: &Item) -> Result<EntityKey> {
     Ok(EntityKey::new(text(item, &TYPE)?, text(item, &ID)?))
 }
 
-/// The key of the intent to delete an entity.
-pub(crate) fn intent_key(place: &Place) -> Item {
-    let key = join([
-        place.scope.as_str(),
-        "",
-        place.key.type_name(),
-        place.key.id(),
-    ]);
-    Item::new().with(ID, LEAVING_ID).with(SCOPE_TYPE_KEY, key)
-}
-
-/// The intent to delete an entity.
-pub(crate) fn intent(place: &Place) -> Item {
-    intent_key(place)
-        .with(SCOPE, place.scope.as_str())
-        .with(ENTITY_TYPE, place.key.type_name())
-        .with(ENTITY_ID, place.key.id())
-}
-
-/// The entity that is to be deleted.
-///
-/// # Errors
-///
-/// [`InvalidField`](ErrorKind::InvalidField) when the item is no intent.
-pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
-    Ok(EntityKey::new(
-        text(item, &ENTITY_TYPE)?,
-        text(item, &ENTITY_ID)?,
-    ))
-}
-
-/// The key of the intent to change a list.
-pub(crate) fn list_intent_key(subject: &Place, predicate: &str) -> Item {
-    let (of, id) = (subject.key.type_name(), subject.key.id());
-    let key = join([subject.scope.as_str(), "", of, id, predicate]);
-    Item::new().with(ID, LISTS_ID).with(SCOPE_TYPE_KEY, key)
-}
-
-/// The intent to make a list this one.
-///
-/// # Errors
-///
-/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
-pub(crate) fn list_intent(subject: &Place, predicate: &str, wanted: &[Edge]) -> Result<Item> {
-    let wanted = wanted.iter().map(|edge| edge.to_item(&subject.scope));
-    let wanted = wanted.map(|item| item.map(Value::M));
-    Ok(list_intent_key(subject, predicate)
-        .with(SCOPE, subject.scope.as_str())
-        .with(ENTITY_TYPE, subject.key.type_name())
-        .with(ENTITY_ID, subject.key.id())
-        .with(PREDICATE, predicate)
-        .with(WANTED, Value::L(wanted.collect::<Result<_>>()?)))
-}
-
-/// The list that an intent wants: subject, predicate and edges.
-///
-/// # Errors
-///
-/// [`InvalidField`](ErrorKind::InvalidField) when the item is no such intent.
-pub(crate) fn wanted_list(item: &Item) -> Result<(EntityKey, String, Vec<Edge>)> {
-    let wanted = item.get(&WANTED).and_then(Value::as_l);
-    let wanted = wanted.ok_or_else(|| damaged(item, &WANTED))?.iter();
-    let edges = wanted.filter_map(Value::as_m).map(Edge::of_item);
-    let predicate = text(item, &PREDICATE)?.to_owned();
-    Ok((
-        intent_owner(item)?,
-        predicate,
-        edges.collect::<Result<_>>()?,
-    ))
-}
-
-/// What the sort keys of the graph's own items of a scope begin with.
-pub(crate) fn own_prefix(scope: &str) -> String {
-    join([scope, "", ""])
-}
-
 /// The key of the state of an index.
 pub(crate) fn index_state_key(scope: &str, index: &str) -> Item {
     Item::new()
         .with(ID, INDEXES_ID)
-        .with(SCOPE_TYPE_KEY, join([scope, "", index]))
+        .with(SCOPE_TYPE_KEY, own_key(scope, [index]))
 }
 
 /// Whether an item of the table of entities is the graph's own.

@@ -1,26 +1,27 @@
 //! Changes of lists that do not fit into one transaction: done in steps, each of which can be the last before a crash.
 //!
-//! First the list as it is to be is noted, and its subject marked as busy, in one transaction: from then on nobody else
-//! changes edges of the subject. Then what differs is changed, some edges at a time, until nothing does; at last the note
-//! and the mark go. What to do follows from the note and from what is stored, so whoever finds a note can go on. Readers
-//! see the list on its way.
+//! First the list as it is to be is noted, and its subject marked as busy by this note, in one transaction: from then on
+//! nobody else changes edges of the subject. Then what differs is changed, some edges at a time, until nothing does; at
+//! last the note and the mark go. What to do follows from the note and from what is stored, and every step depends on the
+//! mark: so whoever finds a note can go on, also several at once, and who comes too late changes nothing.
+//!
+//! Readers see the list on its way: what is new comes and what is gone goes, some at a time. What stays is always there,
+//! since an edge that moves is removed and put in the same step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, SetOperand, Update};
+use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
-use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite, UpdateItem};
+use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
 use floe_store::{Number, Value};
 
 use super::Graph;
 use super::compile::{count, is_number, missing};
 use super::key::{EntityKey, Place};
-use super::rearrange::{ListChange, difference, target};
+use super::rearrange::{ListChange, busy, difference, target};
 use super::steps::send;
-use super::stored::{
-    self, BUSY, EDGES, Edge, ID, LEAVING, LISTS_ID, SCOPE_TYPE_KEY, SUBJECT_KEY, meta,
-};
+use super::stored::{self, BUSY, EDGES, Edge, ID, INTENT, LEAVING, LISTS_ID, SUBJECT_KEY, meta};
 use super::work::{Done, Op};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,6 +32,8 @@ const BEGINS_MAX: u32 = 50;
 struct WideList {
     subject: Place,
     predicate: String,
+    /// What tells its note from others of the same list.
+    intent: String,
     wanted: Vec<Edge>,
 }
 
@@ -50,33 +53,25 @@ impl Graph<'_> {
             return Ok(Done::default());
         };
         let subject = self.place(subject)?;
-        let before = self
-            .reads()
-            .outgoing(&subject, Some(predicate), None)
-            .await?;
-        let list = self.begin_list(&subject, predicate, change).await?;
-        let gone = difference(&before, &list.wanted)?.removed.len() as u64;
+        let (list, removed) = self.begin_list(&subject, predicate, change).await?;
         self.end_list(list).await?;
         Ok(Done {
-            edges: gone,
+            edges: removed,
             ..Done::default()
         })
     }
 
     /// Ends the changes of lists that were begun and not ended. Tells how many there were.
     pub(super) async fn resume_lists(&self) -> Result<u64> {
-        let prefix = Value::from(stored::own_prefix(&self.scope));
-        let key =
-            KeyCondition::partition(ID, LISTS_ID).and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(prefix));
-        let query = Query::new(self.db.graph_schema().entities(), key).consistent();
+        let query = stored::intents_query(self.db.graph_schema(), LISTS_ID, &self.scope);
         let mut ended = 0;
         for item in self.reads().query(query, None).await? {
-            let (subject, predicate, wanted) = stored::wanted_list(&item)?;
-            let subject = self.place(&subject)?;
+            let wanted = stored::wanted_list(&item)?;
             let list = WideList {
-                subject,
-                predicate,
-                wanted,
+                subject: self.place(&wanted.subject)?,
+                predicate: wanted.predicate,
+                intent: wanted.intent,
+                wanted: wanted.edges,
             };
             self.end_list(list).await?;
             ended += 1;
@@ -84,18 +79,22 @@ impl Graph<'_> {
         Ok(ended)
     }
 
+    /// Notes what a list is to be. Tells how many of its edges go.
     async fn begin_list(
         &self,
         subject: &Place,
         predicate: &str,
         change: &ListChange,
-    ) -> Result<WideList> {
+    ) -> Result<(WideList, u64)> {
         let schema = self.db.graph_schema();
+        let intent = self.db.env().ordered_uuid().to_string();
+        let mut failure = None;
         for tried in 0..BEGINS_MAX {
             let old = self.reads().entity(subject).await?;
             let old = old.filter(|old| !old.is_leaving);
             let old = old.ok_or_else(|| missing(subject))?;
-            if old.is_busy {
+            if old.busy.is_some() {
+                failure = Some(busy(subject));
                 self.pause(tried).await;
                 continue;
             }
@@ -105,32 +104,39 @@ impl Graph<'_> {
                 .await?;
             let wanted = target(schema, subject, predicate, &edges, change)?;
             self.check_objects(&edges, &wanted).await?;
-            let intent = stored::list_intent(subject, predicate, &wanted)?;
-            check_size(subject, item_size(&intent))?;
-            let is_new = Condition::attribute_not_exists(Path::attribute(ID));
-            let intent = PutItem::new(schema.entities(), intent).condition(is_new);
+            let removed = difference(&edges, &wanted)?.removed.len() as u64;
+            let note = stored::list_intent(subject, predicate, &intent, &wanted);
+            check_size(subject, item_size(&note))?;
+            // Where the subject is not busy, an older note is of no use to anybody.
+            let note = PutItem::new(schema.entities(), note);
             let number = |number: u64| Value::N(Number::from(number));
             let update = Update::new()
-                .set(meta(&BUSY), true)
+                .set(meta(&BUSY), intent.as_str())
                 .set(meta(&EDGES), number(old.edges + 1));
-            let as_seen = is_number(&EDGES, old.edges).and(is_alive());
+            let is_free = Condition::attribute_not_exists(meta(&BUSY));
+            let as_seen = is_number(&EDGES, old.edges).and(is_alive()).and(is_free);
             let key = stored::entity_key(subject);
             let mark = UpdateItem::new(schema.entities(), key, update).condition(as_seen);
-            if send(&self.db, vec![intent.into(), mark.into()])
+            if send(&self.db, vec![note.into(), mark.into()])
                 .await?
                 .is_applied()
             {
-                return Ok(WideList {
+                let list = WideList {
                     subject: subject.clone(),
                     predicate: predicate.to_owned(),
+                    intent,
                     wanted,
-                });
+                };
+                return Ok((list, removed));
             }
+            failure = None;
         }
-        Err(Error::new(
-            ErrorKind::TransactionFailed,
-            format!("others were always faster: entity={subject} attempts={BEGINS_MAX}"),
-        ))
+        Err(failure.unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::TransactionFailed,
+                format!("others were always faster: entity={subject} attempts={BEGINS_MAX}"),
+            )
+        }))
     }
 
     async fn pause(&self, tried: u32) {
@@ -157,35 +163,61 @@ impl Graph<'_> {
 
     /// Changes what differs, until nothing does.
     async fn end_list(&self, mut list: WideList) -> Result<()> {
-        // Each edge may need its object's item as well, and all of them the subject's.
-        let max = self.db.engine().capabilities().transact_items_max;
-        let some = (max.saturating_sub(1) / 2).max(1);
         loop {
-            let is_there = self.reads().entity(&list.subject).await?;
-            if is_there.is_none_or(|subject| subject.is_leaving) {
-                // Its edges go with it.
-                return self.forget_list(&list, false).await;
+            let subject = self.reads().entity(&list.subject).await?;
+            let is_own = |subject: &stored::Stored| {
+                !subject.is_leaving && subject.busy.as_ref() == Some(&list.intent)
+            };
+            if !subject.is_some_and(|subject| is_own(&subject)) {
+                // Somebody else has ended it, or the edges go with the subject.
+                return self.forget_list(&list).await;
             }
-            let subject = &list.subject;
             let edges = self
                 .reads()
-                .outgoing(subject, Some(&list.predicate), None)
+                .outgoing(&list.subject, Some(&list.predicate), None)
                 .await?;
-            let left = difference(&edges, &list.wanted)?;
-            let removed = left.removed.into_iter().map(|edge| (edge, Change::Remove));
-            let put = left.put.into_iter().map(|(edge, is_there)| match is_there {
-                true => (edge, Change::Rewrite),
-                false => (edge, Change::Add),
-            });
-            let changes: Vec<(Edge, Change)> = removed.chain(put).take(some).collect();
+            let changes = self.next_changes(&edges, &list.wanted)?;
             if changes.is_empty() {
-                return self.forget_list(&list, true).await;
+                if self.free_list(&list).await? {
+                    return Ok(());
+                }
+                continue;
             }
-            let writes = self.list_writes(&list.subject, &changes)?;
+            let writes = self.list_writes(&list, &changes)?;
             if !send(&self.db, writes).await?.is_applied() {
                 self.drop_missing(&mut list, &changes).await?;
             }
         }
+    }
+
+    /// What is changed next: as much as fits into a step. What concerns one object stays together if it fits.
+    fn next_changes(&self, edges: &[Edge], wanted: &[Edge]) -> Result<Vec<(Edge, Change)>> {
+        // Each edge may need its object's item as well, and all of them the subject's.
+        let max = self.db.engine().capabilities().transact_items_max;
+        let some = (max.saturating_sub(1) / 2).max(1);
+        let left = difference(edges, wanted)?;
+        let mut by_object: BTreeMap<EntityKey, Vec<(Edge, Change)>> = BTreeMap::new();
+        let removed = left.removed.into_iter().map(|edge| (edge, Change::Remove));
+        let put = left.put.into_iter().map(|(edge, is_there)| match is_there {
+            true => (edge, Change::Rewrite),
+            false => (edge, Change::Add),
+        });
+        for (edge, change) in removed.chain(put) {
+            let of_object = by_object.entry(edge.object.clone()).or_default();
+            of_object.push((edge, change));
+        }
+        // A list that grows does so from its front.
+        let mut groups: Vec<_> = by_object.into_values().collect();
+        groups.sort_by_key(|group| group.iter().map(|(edge, _)| edge.index).min());
+        let mut next = Vec::new();
+        for of_object in groups {
+            if !next.is_empty() && next.len() + of_object.len() > some {
+                break;
+            }
+            next.extend(of_object);
+        }
+        next.truncate(some);
+        Ok(next)
     }
 
     /// Leaves out what is to be linked and is gone meanwhile, and removes edges that lead to nothing, where there is
@@ -213,9 +245,10 @@ impl Graph<'_> {
 
     fn list_writes(
         &self,
-        subject: &Place,
+        list: &WideList,
         changes: &[(Edge, Change)],
     ) -> Result<Vec<TransactWrite>> {
+        let subject = &list.subject;
         let schema = self.db.graph_schema();
         let table = schema.relationships();
         let mut writes: Vec<TransactWrite> = Vec::new();
@@ -251,7 +284,7 @@ impl Graph<'_> {
         let had = SetOperand::if_not_exists(meta(&EDGES), Value::from(0));
         let update = count(Update::new(), own).set_sum(meta(&EDGES), had, one);
         let update = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
-        writes.push(update.condition(is_alive()).into());
+        writes.push(update.condition(list.is_busy()).into());
         for (object, by) in objects.into_iter().filter(|(_, by)| *by != (0, 0)) {
             let key = stored::entity_key(&self.place(object)?);
             let update = UpdateItem::new(schema.entities(), key, count(Update::new(), by));
@@ -264,24 +297,34 @@ impl Graph<'_> {
         Ok(writes)
     }
 
-    /// Removes the note, and the mark of a subject that is there.
-    async fn forget_list(&self, list: &WideList, has_subject: bool) -> Result<()> {
+    /// Removes the note and the mark. Tells whether they were there.
+    async fn free_list(&self, list: &WideList) -> Result<bool> {
         let entities = self.db.graph_schema().entities();
+        let update = Update::new().remove(meta(&BUSY));
+        let key = stored::entity_key(&list.subject);
+        let update = UpdateItem::new(entities.as_str(), key, update).condition(list.is_busy());
         let key = stored::list_intent_key(&list.subject, &list.predicate);
-        let mut writes: Vec<TransactWrite> = vec![DeleteItem::new(entities.as_str(), key).into()];
-        if has_subject {
-            let key = stored::entity_key(&list.subject);
-            let update = Update::new().remove(meta(&BUSY));
-            let update = UpdateItem::new(entities.as_str(), key, update);
-            let is_there = Condition::attribute_exists(Path::attribute(ID));
-            writes.push(update.condition(is_there).into());
-        }
-        if !send(&self.db, writes).await?.is_applied() {
-            // The subject is gone since.
-            let key = stored::list_intent_key(&list.subject, &list.predicate);
-            send(&self.db, vec![DeleteItem::new(entities, key).into()]).await?;
-        }
-        Ok(())
+        let note = DeleteItem::new(entities, key);
+        let freed = send(&self.db, vec![update.into(), note.into()]).await?;
+        Ok(freed.is_applied())
+    }
+
+    /// Removes a note that nothing depends on any more.
+    async fn forget_list(&self, list: &WideList) -> Result<()> {
+        let key = stored::list_intent_key(&list.subject, &list.predicate);
+        let intent = Value::from(list.intent.as_str());
+        let is_own = Condition::eq(Path::attribute(INTENT), intent);
+        let note = DeleteItem::new(self.db.graph_schema().entities(), key).condition(is_own);
+        // Refused, it is gone already.
+        send(&self.db, vec![note.into()]).await.map(drop)
+    }
+}
+
+impl WideList {
+    /// That its subject is there, and busy with it.
+    fn is_busy(&self) -> Condition {
+        let intent = Value::from(self.intent.as_str());
+        is_alive().and(Condition::eq(meta(&BUSY), intent))
     }
 }
 

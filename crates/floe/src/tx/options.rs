@@ -177,7 +177,7 @@ impl<'db> TxOptions<'db> {
         }
         let messages = tx.session().take_messages();
         let now = self.db.engine().now();
-        let parts = tx.session().take_parts(self.db.graph_schema(), now);
+        let parts = tx.session().take_parts(self.db, now);
         if self.read_only {
             lock::refuse_writes(&plans).map_err(Failure::Final)?;
             outbox::refuse(&messages).map_err(Failure::Final)?;

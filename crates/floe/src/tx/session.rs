@@ -4,7 +4,7 @@
 //! transaction and hands in its report when it is dropped, so that at the end of the body all is here.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::{Item, Name, Timestamp, Value};
 use tokio::sync::Notify;
@@ -13,9 +13,9 @@ use super::merge::merge;
 use super::part::Part;
 use super::streams::StreamEntry;
 use crate::changes::outbox::OutboxMessage;
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::sync::{self, Position};
-use crate::graph::GraphSchema;
 use crate::graph::changes::Changes;
 use crate::model::field::Change;
 use crate::model::key::EncodedKey;
@@ -333,16 +333,12 @@ impl Session {
 
     /// Takes out what other patterns than models have done: streams of which it is known where they stood, in the order
     /// in which they were loaded, and the graph.
-    pub(crate) fn take_parts(
-        &self,
-        schema: &Arc<GraphSchema>,
-        now: Timestamp,
-    ) -> Vec<Box<dyn Part>> {
+    pub(crate) fn take_parts(&self, db: &Db, now: Timestamp) -> Vec<Box<dyn Part>> {
         let mut state = self.lock();
         let streams = std::mem::take(&mut state.streams).into_iter();
         let loaded = streams.flatten().filter(|stream| stream.is_loaded);
         let mut parts: Vec<Box<dyn Part>> = loaded.map(|stream| Box::new(stream) as _).collect();
-        let graph = std::mem::take(&mut state.graph).part(schema, now);
+        let graph = std::mem::take(&mut state.graph).part(db, now);
         parts.extend(graph.map(|graph| Box::new(graph) as _));
         parts
     }

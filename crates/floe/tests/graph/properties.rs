@@ -15,7 +15,7 @@ use super::model::{Answer, Model, PREDICATES, Thing, schema};
 use super::no_time::NoTime;
 use super::slow::{Slow, interrupt};
 
-fn faults(seed: u64) -> Faults {
+pub(crate) fn faults(seed: u64) -> Faults {
     Faults::seeded(seed)
         .throttle(0.02)
         .conflict(0.02)

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use floe::graph::{Emit, Graph, GraphSchema, MapIndex, OnDelete, Relation};
+use floe::graph::{Emit, EntityKey, Graph, GraphSchema, MapIndex, Node, OnDelete, Relation, ToKey};
 use floe::{Db, Entity};
 use floe_local::LocalEngine;
 use floe_store::{Capabilities, Engine};
+use floe_testkit::fault::{FaultEngine, Faults, Lag};
 use floe_testkit::record::RecordingEngine;
 
 #[derive(Clone, Debug, PartialEq, Entity)]
@@ -36,6 +37,14 @@ pub(crate) fn author(id: &str) -> Author {
         id: id.to_owned(),
         name: id.to_uppercase(),
         email: None,
+    }
+}
+
+/// An author with an address that nobody else may have.
+pub(crate) fn with_email(id: &str) -> Author {
+    Author {
+        email: Some("ann@x".to_owned()),
+        ..author(id)
     }
 }
 
@@ -184,12 +193,31 @@ impl World {
         Self { db, graph, engine }
     }
 
+    /// A world whose indexes are behind by so many operations, and which has the limits of DynamoDB.
+    pub(crate) async fn lagging(seed: u64, operations: u64) -> Self {
+        let faults = Faults::seeded(seed).index_lag(1.0, Lag::Operations(operations));
+        let local = Arc::new(LocalEngine::memory().unwrap());
+        let engine = Arc::new(FaultEngine::new(local, faults));
+        Self::on(engine, Capabilities::dynamodb()).await
+    }
+
     /// The names of the requests since the last time, in their order.
     pub(crate) fn requests(&self) -> Vec<String> {
         let requests = self.engine.take().into_iter();
         requests
             .map(|request| request.split(' ').next().unwrap().to_owned())
             .collect()
+    }
+
+    /// So many pages, which are created.
+    pub(crate) async fn pages(&self, count: usize) -> Vec<EntityKey> {
+        let keys = (0..count).map(|number| EntityKey::new("page", number.to_string()));
+        let keys: Vec<EntityKey> = keys.collect();
+        for key in &keys {
+            let page = Node::new("page", key.id());
+            self.graph.create(&page).await.unwrap();
+        }
+        keys
     }
 
     /// The three tables agree.
@@ -203,4 +231,25 @@ impl World {
 pub(crate) fn ids<'a>(keys: impl IntoIterator<Item = &'a floe::graph::Edge>) -> Vec<String> {
     let keys = keys.into_iter();
     keys.map(|edge| edge.object.id().to_owned()).collect()
+}
+
+/// Creates articles.
+pub(crate) async fn create(world: &World, ids: &[&str]) {
+    for id in ids {
+        world.graph.create(&article(id)).await.unwrap();
+    }
+}
+
+/// Links one to another.
+pub(crate) async fn link<R: Relation>(world: &World, from: &impl ToKey, to: &impl ToKey) {
+    world.graph.related::<R>(from).link(to).await.unwrap();
+}
+
+/// So many shelves, which are created and hold an article.
+pub(crate) async fn held_by(world: &World, id: &str, shelves: usize) {
+    for number in 0..shelves {
+        let subject = shelf(&number.to_string());
+        world.graph.create(&subject).await.unwrap();
+        link::<Holds>(world, &subject, &article(id)).await;
+    }
 }

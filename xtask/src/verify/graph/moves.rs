@@ -25,6 +25,8 @@ pub(super) enum Move {
     Count(u64),
     /// Links a thing to another.
     Link(u64, &'static str, u64),
+    /// Brings a list into another order.
+    Shuffle(u64),
     /// Links a thing to a hub.
     Gather(u64, u64),
     Delete(u64),
@@ -51,7 +53,8 @@ impl Move {
                 };
                 Self::Link(thing(), predicate, thing())
             }
-            13..19 => Self::Gather(thing(), number / HUB_MOVES),
+            13..18 => Self::Gather(thing(), number / HUB_MOVES),
+            18 => Self::Shuffle(thing()),
             _ => Self::Delete(thing()),
         }
     }
@@ -87,6 +90,12 @@ impl Move {
                 let list = graph.related_by(&("thing", *subject), *predicate);
                 let attributes = Json::from_iter([("number", number.to_string())]);
                 list.link_with(&("thing", *object), &attributes).await
+            }
+            Self::Shuffle(subject) => {
+                let list = graph.related_by(&("thing", *subject), "likes");
+                let edges = list.keys().await?;
+                let objects = edges.into_iter().rev().map(|edge| edge.object);
+                list.reorder(objects).await
             }
             Self::Gather(subject, hub) => {
                 let list = graph.related_by(&("thing", *subject), "likes");
@@ -162,6 +171,6 @@ mod tests {
             let name = name.split('(').next().unwrap().to_owned();
             *kinds.entry(name).or_insert(0) += 1;
         }
-        assert_eq!(kinds.len(), 7);
+        assert_eq!(kinds.len(), 8);
     }
 }

@@ -85,7 +85,7 @@ pub(in crate::verify) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     std::process::exit(0)
 }
 
-fn faults(seed: u64) -> Faults {
+pub(super) fn faults(seed: u64) -> Faults {
     Faults::seeded(seed)
         .throttle(0.01)
         .conflict(0.01)
@@ -125,7 +125,9 @@ async fn play(
                     | ErrorKind::AlreadyExists
                     | ErrorKind::TransactionFailed,
                     _,
-                ) => Record::Refused(number),
+                )
+                // The list had other objects by then.
+                | (ErrorKind::InvalidUse, Move::Shuffle(_)) => Record::Refused(number),
                 _ => Record::Broken(format!("{made:?}: {error}")),
             },
         };

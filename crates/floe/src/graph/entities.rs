@@ -1,0 +1,155 @@
+//! Entities: getting, creating and changing them.
+
+use floe_store::Item;
+
+use super::Graph;
+use super::key::{EntityKey, Place, ToId};
+use super::node::{Entity, Node, ToKey, ToNode};
+use super::work::Op;
+use crate::error::{Error, ErrorKind, Result};
+
+impl Graph<'_> {
+    /// Gets an entity, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) when the id is no part of a key, or what is stored is of another form,
+    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    pub async fn get<E: Entity>(&self, id: impl ToId) -> Result<Option<E>> {
+        let node = self.get_node(&EntityKey::new(E::TYPE, id)).await?;
+        node.map(|node| E::from_node(&node)).transpose()
+    }
+
+    /// Gets any number of entities, in batches; as many answers as ids, in their order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get).
+    pub async fn get_many<E: Entity, I: ToId>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+    ) -> Result<Vec<Option<E>>> {
+        let keys = ids.into_iter().map(|id| EntityKey::new(E::TYPE, id));
+        let nodes = self.get_nodes(keys).await?.into_iter();
+        nodes
+            .map(|node| node.map(|node| E::from_node(&node)).transpose())
+            .collect()
+    }
+
+    /// Gets an entity of any type.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get).
+    pub async fn get_node(&self, key: &impl ToKey) -> Result<Option<Node>> {
+        let place = self.place(&key.to_key())?;
+        Ok(self.load_place(&place).await?.map(|stored| stored.node))
+    }
+
+    /// Gets any number of entities of any types, in batches.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get).
+    pub async fn get_nodes<K: ToKey>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Node>>> {
+        let places = keys.into_iter().map(|key| self.place(&key.to_key()));
+        let places: Vec<Place> = places.collect::<Result<_>>()?;
+        let found = self.load_places(&places).await?;
+        let nodes = places.iter().map(|place| {
+            let stored = found.get(place).filter(|stored| !stored.is_leaving);
+            stored.map(|stored| stored.node.clone())
+        });
+        Ok(nodes.collect())
+    }
+
+    /// Creates an entity. One with more [entries](super::MapIndex) than fit into a transaction is there at once, and found
+    /// by all its keys when the call has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, [`Conflict`](ErrorKind::Conflict) when another has
+    /// a key of a unique index, [`InvalidField`](ErrorKind::InvalidField) when it cannot be stored,
+    /// [`TooLarge`](ErrorKind::TooLarge).
+    pub async fn create(&self, entity: &impl ToNode) -> Result<()> {
+        self.write(&Op::Create(entity.to_node()?)).await.map(drop)
+    }
+
+    /// Merges an entity into the one that is there: maps are merged, everything else is replaced, and what is not named
+    /// stays.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    pub async fn update(&self, entity: &impl ToNode) -> Result<()> {
+        self.write(&Op::Update(entity.to_node()?)).await.map(drop)
+    }
+
+    /// Merges an entity into the one that is there, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`create`](Self::create).
+    pub async fn upsert(&self, entity: &impl ToNode) -> Result<()> {
+        self.write(&Op::Upsert(entity.to_node()?)).await.map(drop)
+    }
+
+    /// Puts an entity in place of the one that is there, or creates it. Its edges stay.
+    ///
+    /// # Errors
+    ///
+    /// As for [`create`](Self::create).
+    pub async fn set(&self, entity: &impl ToNode) -> Result<()> {
+        self.write(&Op::Set(entity.to_node()?)).await.map(drop)
+    }
+
+    /// Changes an entity that is there. The function runs again if somebody else was faster. Attributes that the type does
+    /// not have stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    pub async fn modify<E: Entity>(
+        &self,
+        id: impl ToId,
+        change: impl Fn(&mut E) + Send + Sync,
+    ) -> Result<E> {
+        let modify = |node: Node| {
+            let mut entity = E::from_node(&node)?;
+            let before = entity.to_attributes()?;
+            change(&mut entity);
+            let after = entity.to_node()?;
+            // What the type does not know stays.
+            let unknown = node.attributes.iter();
+            let unknown = unknown.filter(|(name, _)| !before.contains(name));
+            let mut attributes: Item = unknown
+                .map(|(n, value)| (n.clone(), value.clone()))
+                .collect();
+            attributes.extend(after.attributes);
+            Ok(Node::of(after.key, attributes))
+        };
+        let op = Op::Modify(EntityKey::new(E::TYPE, id), &modify);
+        let node = self.write(&op).await?.node;
+        let node =
+            node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))?;
+        E::from_node(&node)
+    }
+
+    /// Changes an entity of any type that is there. The function runs again if somebody else was faster.
+    ///
+    /// # Errors
+    ///
+    /// As for [`modify`](Self::modify), and [`InvalidUse`](ErrorKind::InvalidUse) when the function changes the key.
+    pub async fn modify_node(
+        &self,
+        key: &impl ToKey,
+        change: impl Fn(Node) -> Node + Send + Sync,
+    ) -> Result<Node> {
+        let modify = |node: Node| Ok(change(node));
+        let op = Op::Modify(key.to_key(), &modify);
+        let node = self.write(&op).await?.node;
+        node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))
+    }
+}

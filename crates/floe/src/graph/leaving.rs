@@ -1,0 +1,66 @@
+//! Keeping from readers what is being deleted in steps: its edges are there until they are removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Graph;
+use super::delete::still_there;
+use super::key::{EntityKey, Place};
+use super::stored::{self, Edge, LEAVING_ID, Stored};
+use crate::error::Result;
+
+impl Graph<'_> {
+    /// Leaves out the edges of what is being deleted, from or to it: one more query, where there are edges at all. It comes
+    /// last, so it tells of all deletions that the edges may have been read in the middle of.
+    pub(super) async fn without_leaving(&self, mut edges: Vec<Edge>) -> Result<Vec<Edge>> {
+        if edges.is_empty() {
+            return Ok(edges);
+        }
+        let leaving = self.leaving(&edges).await?;
+        edges.retain(|edge| !leaving.contains(&edge.subject) && !leaving.contains(&edge.object));
+        Ok(edges)
+    }
+
+    /// What is being deleted, of all that these edges join.
+    async fn leaving(&self, edges: &[Edge]) -> Result<BTreeSet<EntityKey>> {
+        let reads = self.reads();
+        let query = stored::intents_query(self.db.graph_schema(), LEAVING_ID, &self.scope);
+        let page = reads.page(&query).await?;
+        if page.last_key.is_none() {
+            return page.items.iter().map(stored::intent_owner).collect();
+        }
+        // So much is being deleted that it takes less to look at what the edges join.
+        let ends = edges.iter().flat_map(|edge| [&edge.subject, &edge.object]);
+        let places: Vec<Place> = ends.map(|key| self.place(key)).collect::<Result<_>>()?;
+        let found = reads.entities(&places).await?.into_iter();
+        let leaving = found.filter(|(_, stored)| stored.is_leaving);
+        Ok(leaving.map(|(place, _)| place.key).collect())
+    }
+
+    /// Leaves out edges to what was not found, if they are gone by now: both went between two requests. What is left leads
+    /// to nothing.
+    pub(super) async fn confirmed(
+        &self,
+        mut edges: Vec<Edge>,
+        found: &BTreeMap<Place, Stored>,
+        end: impl Fn(&Edge) -> &EntityKey,
+    ) -> Result<Vec<Edge>> {
+        // A transaction sees edges that are not stored yet.
+        if self.tx.is_some() {
+            return Ok(edges);
+        }
+        let is_found = |edge: &Edge| {
+            let place = Place {
+                scope: self.scope.clone(),
+                key: end(edge).clone(),
+            };
+            found.contains_key(&place)
+        };
+        let doubtful: Vec<Edge> = edges.iter().filter(|e| !is_found(e)).cloned().collect();
+        if doubtful.is_empty() {
+            return Ok(edges);
+        }
+        let there = still_there(&self.reads(), &self.scope, doubtful).await?;
+        edges.retain(|edge| is_found(edge) || there.contains(edge));
+        Ok(edges)
+    }
+}

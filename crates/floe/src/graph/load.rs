@@ -1,0 +1,79 @@
+//! What reads load: entities and edges, and in a transaction, as it has changed them.
+
+use std::collections::BTreeMap;
+
+use super::Graph;
+use super::changes::Known;
+use super::key::Place;
+use super::stored::{Edge, Stored};
+use super::work::Work;
+use crate::error::Result;
+
+impl Graph<'_> {
+    /// One entity; `None` if it is not there or on its way out.
+    pub(super) async fn load_place(&self, place: &Place) -> Result<Option<Stored>> {
+        let Some(tx) = self.tx else {
+            let stored = self.reads().entity(place).await?;
+            return Ok(stored.filter(|stored| !stored.is_leaving));
+        };
+        let work = Work {
+            tx,
+            scope: &self.scope,
+        };
+        let stored = work.load(place).await?;
+        tx.session().graph(|changes| changes.watch(place))?;
+        Ok(stored)
+    }
+
+    /// Any number of entities, also those on their way out.
+    pub(super) async fn load_places(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
+        let Some(tx) = self.tx else {
+            return self.reads().entities(places).await;
+        };
+        let session = tx.session();
+        let is_unread =
+            |place: &Place| matches!(session.graph(|c| c.known(place)), Ok(Known::Unread));
+        let unread: Vec<Place> = places
+            .iter()
+            .filter(|place| is_unread(place))
+            .cloned()
+            .collect();
+        let mut read = self.reads().entities(&unread).await?;
+        session.graph(|changes| {
+            for place in &unread {
+                changes.settle(place, read.remove(place));
+            }
+            let mut found = BTreeMap::new();
+            for place in places {
+                changes.watch(place);
+                let known = match changes.known(place) {
+                    Known::Present(stored) => Some(*stored),
+                    _ => changes.leaving(place).cloned(),
+                };
+                found.extend(known.map(|stored| (place.clone(), stored)));
+            }
+            found
+        })
+    }
+
+    /// The outgoing edges of a subject; in a transaction, with those that it has changed.
+    pub(super) async fn outgoing(
+        &self,
+        subject: &Place,
+        predicate: Option<&str>,
+    ) -> Result<Vec<Edge>> {
+        let Some(tx) = self.tx else {
+            return self.reads().outgoing(subject, predicate, None).await;
+        };
+        let work = Work {
+            tx,
+            scope: &self.scope,
+        };
+        work.load(subject).await?;
+        let stored = self.reads().outgoing(subject, predicate, None).await?;
+        tx.session().graph(|changes| {
+            changes.watch_list(subject);
+            changes.outgoing(subject, predicate, stored)
+        })?
+    }
+}

@@ -1,0 +1,198 @@
+//! What a deletion in steps removes of a marked entity: edges, some at a time, with the numbers that count them where they
+//! lead to, and entries.
+//!
+//! Each step depends on the mark, and answers `None` where there is none any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use floe_store::expr::{Condition, Path, Update};
+use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite, UpdateItem};
+
+use super::compile::{count, is_holder};
+use super::delete::{LAG_TRIES, lagging, still_there};
+use super::jobs::Job;
+use super::key::Place;
+use super::read;
+use super::steps::send;
+use super::stored::{self, Edge, ID, LEAVING, SUBJECT_KEY, Stored, UNIQUE_KEY, meta};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tx::backoff::Backoff;
+
+/// How often the same edges are removed anew because somebody else has removed some of them.
+const REMOVALS_MAX: u32 = 50;
+
+impl Job<'_> {
+    pub(super) async fn remove_outgoing(&mut self, place: &Place) -> Result<Option<()>> {
+        // Each edge may need its object's item as well, and all of them the entity's.
+        let some = (self.items_max().saturating_sub(1) / 2).max(1);
+        loop {
+            let edges = self.reads().outgoing(place, None, Some(some)).await?;
+            if edges.is_empty() {
+                return Ok(Some(()));
+            }
+            for edge in &edges {
+                if self.is_owned(edge) {
+                    self.follow(&edge.object, place, edge).await?;
+                }
+            }
+            if self.remove_edges(place, edges).await?.is_none() {
+                return Ok(None);
+            }
+            self.tell(place, 0);
+        }
+    }
+
+    /// Removes the edges that lead to an entity, until it says that there are none. Tells the entity as it is then.
+    pub(super) async fn remove_incoming(&mut self, place: &Place) -> Result<Option<Stored>> {
+        let some = self.items_max().saturating_sub(1).max(1);
+        let mut tries = 0;
+        loop {
+            let stored = self.reads().entity(place).await?;
+            let Some(stored) = stored.filter(|stored| stored.is_leaving) else {
+                return Ok(None);
+            };
+            if stored.incoming == 0 {
+                return Ok(Some(stored));
+            }
+            let edges = self.reads().incoming(place, Some(some)).await?;
+            for edge in &edges {
+                if self.is_cascading(edge) {
+                    self.follow(&edge.subject, place, edge).await?;
+                }
+            }
+            let Some(removed) = self.remove_edges(place, edges).await? else {
+                return Ok(None);
+            };
+            self.tell(place, stored.incoming.saturating_sub(removed));
+            if removed > 0 {
+                tries = 0;
+                continue;
+            }
+            tries += 1;
+            if tries > LAG_TRIES {
+                return Err(lagging(place, stored.incoming, 0));
+            }
+            let pause = Backoff::resync().pause(tries, self.db.env().next_u64());
+            self.db.timer().sleep(pause).await;
+        }
+    }
+
+    pub(super) async fn is_leaving(&self, place: &Place) -> Result<bool> {
+        let stored = self.reads().entity(place).await?;
+        Ok(stored.is_some_and(|stored| stored.is_leaving))
+    }
+
+    /// Removes edges of a marked entity and counts them where they led to. Tells how many there were.
+    async fn remove_edges(&mut self, place: &Place, mut edges: Vec<Edge>) -> Result<Option<u64>> {
+        let mut gone = BTreeSet::new();
+        for _ in 0..REMOVALS_MAX {
+            if edges.is_empty() {
+                return Ok(Some(0));
+            }
+            let writes = self.removal(place, &edges, &gone)?;
+            if send(self.db, writes).await?.is_applied() {
+                let removed = edges.len() as u64;
+                self.deleted.edges += removed;
+                return Ok(Some(removed));
+            }
+            if !self.is_leaving(place).await? {
+                return Ok(None);
+            }
+            // Some are gone, or lead to nothing.
+            edges = still_there(&self.reads(), self.scope, edges).await?;
+            gone = self.missing_objects(&edges).await?;
+        }
+        Err(Error::new(
+            ErrorKind::TransactionFailed,
+            format!("others were always faster: entity={place} attempts={REMOVALS_MAX}"),
+        ))
+    }
+
+    /// What edges lead to that is not there.
+    async fn missing_objects(&self, edges: &[Edge]) -> Result<BTreeSet<Place>> {
+        let places = edges
+            .iter()
+            .map(|edge| Place::new(self.scope, edge.object.clone()));
+        let places: Vec<Place> = places.collect::<Result<_>>()?;
+        let found = self.reads().entities(&places).await?;
+        let missing = places
+            .into_iter()
+            .filter(|place| !found.contains_key(place));
+        Ok(missing.collect())
+    }
+
+    /// The writes that remove edges of a marked entity, which are there and lead to something, except to what is gone.
+    fn removal(
+        &self,
+        place: &Place,
+        edges: &[Edge],
+        gone: &BTreeSet<Place>,
+    ) -> Result<Vec<TransactWrite>> {
+        let (table, entities) = (self.schema().relationships(), self.schema().entities());
+        let mut writes: Vec<TransactWrite> = Vec::new();
+        let mut objects: BTreeMap<Place, (i64, i64)> = BTreeMap::new();
+        for edge in edges {
+            let object = Place::new(self.scope, edge.object.clone())?;
+            let counted = objects.entry(object).or_default();
+            counted.0 -= 1;
+            counted.1 -= i64::from(edge.is_holding);
+            let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
+            let delete = DeleteItem::new(table.as_str(), edge.key_item(self.scope)?);
+            writes.push(delete.condition(is_there).into());
+        }
+        if !objects.contains_key(place) {
+            writes.push(self.marked(place));
+        }
+        for (object, by) in objects {
+            let is_there = match object == *place {
+                true => is_marked(),
+                false => Condition::attribute_exists(Path::attribute(ID)),
+            };
+            if gone.contains(&object) {
+                continue;
+            }
+            let key = stored::entity_key(&object);
+            let update = UpdateItem::new(entities.as_str(), key, count(Update::new(), by));
+            writes.push(update.condition(is_there).into());
+        }
+        Ok(writes)
+    }
+
+    /// The check that an entity is marked.
+    pub(super) fn marked(&self, place: &Place) -> TransactWrite {
+        let key = stored::entity_key(place);
+        ConditionCheck::new(self.schema().entities(), key, is_marked()).into()
+    }
+
+    /// Removes what is left of the entries and claims of a marked entity.
+    pub(super) async fn remove_entries(
+        &self,
+        place: &Place,
+        stored: &Stored,
+    ) -> Result<Option<()>> {
+        let table = self.schema().entries();
+        for (index, key) in stored.claims() {
+            let claim = stored::claim_key(&place.scope, index, key);
+            let claim = DeleteItem::new(table.as_str(), claim).condition(is_holder(&place.key));
+            // Refused, it is gone already, or somebody else's.
+            send(self.db, vec![claim.into(), self.marked(place)]).await?;
+        }
+        let entries = read::entries_query(self.schema(), place);
+        let entries = self.reads().query(entries, None).await?;
+        for some in entries.chunks(self.items_max().saturating_sub(1).max(1)) {
+            let deletes = some.iter().map(|entry| {
+                let key = entry.pick(&[SUBJECT_KEY, UNIQUE_KEY]);
+                DeleteItem::new(table.as_str(), key).into()
+            });
+            let writes = std::iter::once(self.marked(place)).chain(deletes);
+            if !send(self.db, writes.collect()).await?.is_applied() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    }
+}
+
+fn is_marked() -> Condition {
+    Condition::attribute_exists(meta(&LEAVING))
+}
