@@ -141,6 +141,7 @@ pub mod graph;
 #[cfg(feature = "axum")]
 pub mod http;
 pub mod model;
+mod side_by_side;
 pub mod tx;
 
 pub use db::Db;
