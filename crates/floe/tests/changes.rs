@@ -14,6 +14,8 @@ mod parking;
 mod processes;
 #[path = "changes/routing.rs"]
 mod routing;
+#[path = "changes/sinks.rs"]
+mod sinks;
 #[path = "changes/support.rs"]
 mod support;
 #[path = "support/sim.rs"]

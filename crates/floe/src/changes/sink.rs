@@ -1,6 +1,7 @@
 //! Sinks: where changes are sent that no handler of the program is for.
 //!
-//! A sink takes the [envelope](super::Envelope) of each change that a pattern matches. By hand:
+//! A sink takes the [envelope](super::Envelope) of each change that a pattern matches: [`JsonLines`] to a file or to standard
+//! output, `Webhook` to a server (with the feature `webhook`), [`ToBus`] to an event bus. By hand:
 //!
 //! ```
 //! use floe::changes::{Envelope, Handled, Sink};
@@ -18,8 +19,17 @@
 //! }
 //! ```
 
+mod bus;
+mod lines;
+#[cfg(feature = "webhook")]
+mod webhook;
+
 use floe_store::BoxFuture;
 
+pub use self::bus::ToBus;
+pub use self::lines::JsonLines;
+#[cfg(feature = "webhook")]
+pub use self::webhook::Webhook;
 use super::envelope::Envelope;
 use super::handler::Handled;
 
