@@ -2,7 +2,7 @@
 //!
 //! Amazon EventBridge takes up to 10 entries and 256 KB with a request, and may refuse some of them. Changes that are sent at
 //! the same time share a request; what was refused is sent again, alone or with others, by whoever runs the router. The
-//! bus itself is behind [`EventBus`](floe_store::bus::EventBus): with the feature `aws`, `floe::db::EventBridge` is one.
+//! bus itself is behind [`EventBus`](floe_store::bus::EventBus): with the feature `eventbridge`, `floe::db::EventBridge` is one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ use crate::changes::handler::{Failure, Handled};
 /// #     }
 /// # }
 /// # let bus = SomeBus;
-/// // With the feature `aws`: let bus = floe::db::EventBridge::connect(options, "my-bus").await?;
+/// // With the feature `eventbridge`: let bus = floe::db::EventBridge::connect(options, "my-bus").await?;
 /// let router = Router::new().source("klayers").forward(Pattern::any(), ToBus::new(bus));
 /// ```
 #[derive(Debug)]
