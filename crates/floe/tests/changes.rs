@@ -12,6 +12,8 @@ mod consuming;
 mod parking;
 #[path = "changes/processes.rs"]
 mod processes;
+#[path = "changes/recorded.rs"]
+mod recorded;
 #[path = "changes/routing.rs"]
 mod routing;
 #[path = "changes/sinks.rs"]

@@ -116,13 +116,13 @@ pub struct Removed<T> {
 /// by hand.
 ///
 /// A handler may run for several items at once, so what it captures it must share: clone it before the `async move`
-/// block.
+/// block, and say what the closure takes.
 ///
 /// ```
 /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
-/// # use floe::changes::{Pattern, Router};
+/// use floe::changes::{Change, Pattern, Router};
 /// let count = Arc::new(AtomicU32::new(0));
-/// let router = Router::new().matching(Pattern::any(), move |_change| {
+/// let router = Router::new().matching(Pattern::any(), move |_: Change| {
 ///     let count = count.clone();
 ///     async move {
 ///         count.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,7 @@ pub struct Removed<T> {
     message = "this cannot handle changes",
     label = "not an async function of one argument that can run many times at once",
     note = "what a handler captures is cloned before its `async move` block: \
-            `move |change| {{ let db = db.clone(); async move {{ .. }} }}`"
+            `move |change: Change| {{ let db = db.clone(); async move {{ .. }} }}`"
 )]
 pub trait Handler<Arg>: Send + Sync + 'static {
     /// Calls it.
