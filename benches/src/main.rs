@@ -6,6 +6,7 @@
 //!
 //! | benchmark | what stands beside what | where |
 //! |---|---|---|
+//! | `changes` | changes that a router delivers, changes that the engine commits | [`changes`] |
 //! | `engine` | the embedded engine, the raw key-value store, another emulator | [`engine`] |
 //! | `events` | appends to streams, the same updates made by hand; a long stream, a short one | [`events`] |
 //! | `graph` | requests of an include and of a lookup; pages of a long list, of a short one | [`graph`] |
@@ -19,6 +20,7 @@
 )]
 
 mod args;
+mod changes;
 mod engine;
 mod events;
 mod graph;
@@ -44,7 +46,8 @@ struct Benchmark {
 /// What a benchmark does; true if every floor was reached.
 type Work = Box<dyn FnOnce() -> Fallible<bool>>;
 
-const BENCHMARKS: [&Benchmark; 5] = [
+const BENCHMARKS: [&Benchmark; 6] = [
+    &changes::BENCHMARK,
     &engine::BENCHMARK,
     &events::BENCHMARK,
     &graph::BENCHMARK,

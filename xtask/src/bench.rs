@@ -12,6 +12,7 @@ Runs a benchmark in release mode and prints ratios measured side by side in one 
 Usage: cargo xtask bench NAME [flags]
 
 Benchmarks:
+  changes  changes that a router delivers against those that the engine commits
   engine   the embedded engine against the raw key-value store and against dynoxide-rs
   events   appends to streams against the same made by hand, long streams against short ones, the tail of the feed
   graph    what includes, lookups, pages and the deletion of a node with many edges take
@@ -32,7 +33,7 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
             ExitCode::from(2)
         });
     };
-    if !["engine", "events", "graph", "models", "wire"].contains(&name.as_str()) {
+    if !["changes", "engine", "events", "graph", "models", "wire"].contains(&name.as_str()) {
         let message = format!("no such benchmark: {name}; see cargo xtask bench --help");
         return Err(Failure::Usage(message));
     }

@@ -160,12 +160,13 @@ fn sdk_and_wire_formats_stay_outside() {
         &["crates"],
         &["floe-aws/src/convert/"],
     );
-    // Exports, JSON fields, JSON Schema and the bodies of events are text by nature, and not the wire.
+    // Exports, JSON fields, JSON Schema, the bodies of events and the events of Lambda are text by nature, and not the wire.
     check_only_in(
         &["serde_json"],
         &["crates"],
         &[
             "floe-local/src/export",
+            "floe/src/changes/",
             "floe/src/model/",
             "floe/src/model.rs",
             "floe/src/events/support.rs",

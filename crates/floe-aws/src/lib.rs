@@ -36,6 +36,7 @@
 //! | `options` | where and as whom to connect |
 //! | `ops` | the operations: check, send, send again, put answers together |
 //! | `changes` | change streams |
+//! | `bus` | Amazon EventBridge as an event bus, with the feature `eventbridge` |
 //! | `retry` | what is sent again, after which pauses |
 //! | `names` | the prefix of table names |
 //! | `convert` | between Floe's words and the SDK's: the only place where types of the SDK appear |
@@ -45,6 +46,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "eventbridge")]
+mod bus;
 mod changes;
 mod convert;
 mod names;
@@ -52,6 +55,8 @@ mod ops;
 mod options;
 mod retry;
 
+#[cfg(feature = "eventbridge")]
+pub use bus::EventBridge;
 pub use options::ConnectOptions;
 
 use convert::Client;

@@ -23,6 +23,7 @@
 //! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
 //! | [`op`] | one file per operation: input, output, validation |
 //! | [`engine`] | the trait that stores implement |
+//! | [`bus`] | the trait that event buses implement |
 //! | [`error`] | errors shaped as DynamoDB's |
 //! | [`env`](mod@env) | the only door for time and randomness |
 //!
@@ -64,6 +65,7 @@
 //! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), JSON of the wire
 //! (`floe-server`). The crate depends on no runtime and no storage.
 
+pub mod bus;
 pub mod capacity;
 pub mod engine;
 pub mod env;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 #[cfg(feature = "aws")]
 pub use floe_aws::ConnectOptions;
+#[cfg(feature = "eventbridge")]
+pub use floe_aws::EventBridge;
 use floe_local::LocalEngine;
 pub use floe_store::env::Timer;
 use floe_store::{BoxFuture, Engine, Env};

@@ -116,7 +116,7 @@
 //! | [`cache`] | the read cache: eventual reads answered from memory |
 //! | [`events`] | streams of events: what happened, and the states that follow from it |
 //! | [`graph`] | entities, ordered relationships, and indexes made by functions |
-//! | [`changes`] | what a commit leaves behind for others to act on: the outbox |
+//! | [`changes`] | what a commit leaves behind for others to act on: the router of changes, the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 //!
@@ -127,7 +127,9 @@
 //! | `aws` | `Db::connect`: Amazon DynamoDB, or anything that speaks its protocol |
 //! | `aws-sso` | the same for profiles that sign in through IAM Identity Center |
 //! | `axum` | `floe::http`: a transaction for each request |
+//! | `eventbridge` | `db::EventBridge`: changes are put on a bus of Amazon EventBridge |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
+//! | `webhook` | `changes::sink::Webhook`: changes are posted to a server |
 //! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
 
 #![forbid(unsafe_code)]
@@ -141,6 +143,7 @@ pub mod graph;
 #[cfg(feature = "axum")]
 pub mod http;
 pub mod model;
+mod side_by_side;
 pub mod tx;
 
 pub use db::Db;

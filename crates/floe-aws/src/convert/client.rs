@@ -28,12 +28,7 @@ impl Client {
     /// A client with these settings. No request is sent for it to the store itself.
     pub(crate) async fn new(options: &ConnectOptions) -> Result<Self> {
         let names = Names::new(&options.table_prefix)?;
-        let config = load(options).await;
-        if config.region().is_none() {
-            return Err(Error::validation(
-                "no region is known: give one, or set AWS_REGION or the region of the profile",
-            ));
-        }
+        let config = load(options).await?;
         Ok(Self {
             tables: aws_sdk_dynamodb::Client::new(&config),
             streams: aws_sdk_dynamodbstreams::Client::new(&config),
@@ -98,8 +93,8 @@ impl Client {
     }
 }
 
-/// The configuration of both clients. Nothing is repeated by the SDK.
-async fn load(options: &ConnectOptions) -> aws_config::SdkConfig {
+/// The configuration of all clients. Nothing is repeated by the SDK.
+pub(super) async fn load(options: &ConnectOptions) -> Result<aws_config::SdkConfig> {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(options.connect_timeout)
         .operation_attempt_timeout(options.request_timeout)
@@ -124,7 +119,13 @@ async fn load(options: &ConnectOptions) -> aws_config::SdkConfig {
         let keys = Credentials::new(&keys.access_key, &keys.secret_key, token, None, "floe");
         loader = loader.credentials_provider(keys);
     }
-    loader.load().await
+    let config = loader.load().await;
+    match config.region() {
+        Some(_) => Ok(config),
+        None => Err(Error::validation(
+            "no region is known: give one, or set AWS_REGION or the region of the profile",
+        )),
+    }
 }
 
 /// What carries requests: encrypted, unless the endpoint is one that is not.

@@ -19,7 +19,7 @@ use super::value::item;
 use crate::names::Names;
 use crate::retry::Failure;
 
-/// An error that the store tells, of one of its two services.
+/// An error that the store tells, of one of its services.
 pub(super) trait Refusal: ProvideErrorMetadata + Sized {
     /// The parts of the error beyond code and message, if it has any.
     fn parts(self) -> Option<Result<Error>>;
@@ -36,6 +36,13 @@ impl Refusal for aws_sdk_dynamodb::Error {
 }
 
 impl Refusal for aws_sdk_dynamodbstreams::Error {
+    fn parts(self) -> Option<Result<Error>> {
+        None
+    }
+}
+
+#[cfg(feature = "eventbridge")]
+impl Refusal for aws_sdk_eventbridge::Error {
     fn parts(self) -> Option<Result<Error>> {
         None
     }

@@ -14,10 +14,13 @@
 //! | `page` | query and scan |
 //! | `table`, `description` | requests about tables, and what is said of them |
 //! | `stream` | change streams |
+//! | `bus` | entries of an event bus |
 //! | `capacity` | costs and sizes of item collections |
 //! | `error` | what went wrong, and whether it can have been applied |
 
 mod batch;
+#[cfg(feature = "eventbridge")]
+mod bus;
 mod capacity;
 mod client;
 mod description;
@@ -31,6 +34,8 @@ mod table;
 mod transact;
 mod value;
 
+#[cfg(feature = "eventbridge")]
+pub(crate) use bus::BusClient;
 pub(crate) use client::Client;
 
 use aws_sdk_dynamodb::error::BuildError;

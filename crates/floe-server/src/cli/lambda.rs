@@ -7,12 +7,13 @@ mod api;
 #[cfg(test)]
 mod tests;
 
+use floe::changes::Change;
+use floe::changes::lambda::read_changes;
 use floe::events::feed::Intake;
 
 use self::api::{Api, Invocation};
 use super::indexer::{IndexerCommand, explained};
 use super::{Failure, note};
-use crate::wire::change_event::read_change_event;
 use crate::wire::json::Writer;
 
 /// Where Lambda tells a runtime to ask for events.
@@ -86,7 +87,8 @@ async fn handle(
     event: &[u8],
     on_failure: OnFailure,
 ) -> Result<String, String> {
-    let records = read_change_event(event)?;
+    let changes = read_changes(event).map_err(|error| error.to_string())?;
+    let records: Vec<_> = changes.into_iter().map(Change::into_record).collect();
     let brought = intake.bring_up_to_failure(&records).await;
     let Some((place, error)) = brought.failure else {
         return Ok(answer(None));

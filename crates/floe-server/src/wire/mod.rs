@@ -4,8 +4,6 @@
 //! between. The file of each [operation](op) checks them in DynamoDB's order and makes an operation of `floe-store`
 //! of them; the engine does it, and its output is written as the answer, or its error as a [refusal].
 
-#[cfg(feature = "feed")]
-pub(crate) mod change_event;
 mod echo;
 mod expressions;
 mod java;

@@ -125,6 +125,6 @@ async fn what_cannot_be_read_fails_whatever_the_mapping_is() {
     let mut intake = store.intake(&IndexerOptions::new()).unwrap();
     for on_failure in [OnFailure::Fail, OnFailure::Report] {
         let message = handle(&mut intake, b"{", on_failure).await.unwrap_err();
-        assert_eq!(message, "the event is not JSON");
+        assert!(message.starts_with("the event is not JSON: "), "{message}");
     }
 }

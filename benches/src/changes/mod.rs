@@ -1,0 +1,224 @@
+//! The change router beside the engine that it reads from: changes delivered in a second, changes committed in a second.
+//!
+//! Writing and delivering take turns on the same directory, so that what disturbs the machine disturbs both. The handler
+//! keeps the count of every item, and so sees what comes twice, not at all, or in another order.
+
+mod plan;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use floe::changes::{Changed, Consumer, Failure, Handled, Inserted, Router, consumer};
+use floe::{Db, Model};
+use floe_store::op::PutItem;
+use floe_store::{Engine, Item};
+
+use crate::measure::{Rate, median, resident_mib};
+use crate::{Benchmark, Fallible};
+use plan::Plan;
+
+pub(crate) const BENCHMARK: Benchmark = Benchmark {
+    name: "changes",
+    help: plan::HELP,
+    prepare: |flags| {
+        let plan = Plan::take(flags)?;
+        Ok(Box::new(move || run(&plan)))
+    },
+};
+
+const WRITERS: u64 = 64;
+/// How many items each writer has.
+const ITEMS: u64 = 50;
+/// The least of the committed rate that must be delivered.
+const FLOOR_TIMES: f64 = 0.5;
+/// How much the resident memory may grow, once it has settled.
+const CEILING_MIB: u64 = 64;
+/// At how many points the memory is looked at.
+const POINTS: u64 = 10;
+
+#[derive(Model)]
+#[model(table = "counters", stream)]
+struct Counter {
+    #[model(key)]
+    id: String,
+    count: u64,
+    note: String,
+}
+
+fn run(plan: &Plan) -> Fallible<bool> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let folder = tempfile::tempdir()?;
+    let db = Db::open(folder.path())?;
+    runtime.block_on(play(&db, plan))
+}
+
+/// Writes and delivers in turns, until there are enough changes.
+async fn play(db: &Db, plan: &Plan) -> Fallible<bool> {
+    db.ensure_tables(&[Counter::SCHEMA]).await?;
+    db.ensure_tables(&consumer::SCHEMAS).await?;
+    let ledger = Ledger::default();
+    let consumer = Consumer::new(db, "bench", ledger.router());
+    let written = Arc::new(AtomicU64::new(0));
+    let (mut times, mut commits, mut deliveries) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut delivered, mut points) = (0, Vec::new());
+    while delivered < plan.records {
+        let committed = write(db, &written, plan.round).await?;
+        let start = Instant::now();
+        let ran = consumer.run_until_caught_up().await?;
+        let rate = Rate {
+            operations: ran.handled,
+            elapsed: start.elapsed(),
+        };
+        if ran.handled != committed.operations {
+            let (handled, written) = (ran.handled, committed.operations);
+            return Err(
+                format!("not every change came: handled={handled} written={written}").into(),
+            );
+        }
+        delivered += ran.handled;
+        times.push(rate.per_second() / committed.per_second());
+        commits.push(committed.per_second());
+        deliveries.push(rate.per_second());
+        while points.len() as u64 * plan.records < delivered * POINTS
+            && points.len() as u64 <= POINTS
+        {
+            points.push(resident_mib());
+            let (point, mib) = (points.len(), resident_mib());
+            println!("bench=changes case=memory point={point} delivered={delivered} rss_mib={mib}");
+        }
+    }
+    let settled = points
+        .get(2)
+        .or(points.first())
+        .copied()
+        .unwrap_or_default();
+    let grown = points
+        .last()
+        .copied()
+        .unwrap_or_default()
+        .saturating_sub(settled);
+    let times = median(times);
+    let is_flat = grown <= CEILING_MIB;
+    let ok = times >= FLOOR_TIMES && is_flat;
+    println!(
+        "bench=changes case=deliver records={delivered} writers={WRITERS} items={} committed_per_s={:.0} \
+         delivered_per_s={:.0} times={times:.2} floor_times={FLOOR_TIMES} grown_mib={grown} \
+         ceiling_mib={CEILING_MIB} ok={ok}",
+        WRITERS * ITEMS,
+        median(commits),
+        median(deliveries),
+    );
+    Ok(ok)
+}
+
+/// Lets all writers write for so long.
+async fn write(db: &Db, written: &Arc<AtomicU64>, length: Duration) -> Fallible<Rate> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let round = written.fetch_add(1, Ordering::Relaxed);
+    let start = Instant::now();
+    let tasks: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let (engine, is_over) = (db.engine().clone(), is_over.clone());
+            tokio::spawn(async move { put(&*engine, writer, round, &is_over).await })
+        })
+        .collect();
+    tokio::time::sleep(length).await;
+    is_over.store(true, Ordering::Relaxed);
+    let mut operations = 0;
+    for task in tasks {
+        operations += task.await??;
+    }
+    Ok(Rate {
+        operations,
+        elapsed: start.elapsed(),
+    })
+}
+
+/// Puts the items of a writer, one after the other. The count of an item goes on from round to round.
+async fn put(
+    engine: &dyn Engine,
+    writer: u64,
+    round: u64,
+    is_over: &AtomicBool,
+) -> Result<u64, floe_store::Error> {
+    let note =
+        "a note of about one hundred bytes, as an item has some that nobody asks for. ".repeat(2);
+    let mut puts = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let item = Item::new()
+            .with("_id", format!("{writer}-{}", puts % ITEMS).as_str())
+            // Ascending within a round, and from round to round.
+            .with("count", round * 1_000_000_000 + puts / ITEMS)
+            .with("note", note.as_str());
+        engine
+            .write_item(PutItem::new("counters", item).into())
+            .await?;
+        puts += 1;
+    }
+    Ok(puts)
+}
+
+/// The last count of each item that was delivered.
+#[derive(Clone, Default)]
+struct Ledger(Arc<Mutex<HashMap<String, u64>>>);
+
+impl Ledger {
+    fn router(&self) -> Router {
+        let (inserted, changed) = (self.clone(), self.clone());
+        Router::new()
+            .on_inserted::<Counter>(move |a: Inserted<Counter>| {
+                let handled = inserted.note(a.value, None);
+                async move { handled }
+            })
+            .on_changed::<Counter>(move |a: Changed<Counter>| {
+                let handled = changed.note(a.new, Some(a.old.count));
+                async move { handled }
+            })
+    }
+
+    /// The change from one count to another comes right behind the one before.
+    fn note(&self, new: Counter, old: Option<u64>) -> Handled {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = counts.insert(new.id, new.count);
+        match last == old && !new.note.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::permanent(format!(
+                "out of order: last={last:?} old={old:?}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_does_not_follow_is_a_failure() {
+        let counter = |count| Counter {
+            id: "a".to_owned(),
+            count,
+            note: "n".to_owned(),
+        };
+        let ledger = Ledger::default();
+        assert!(ledger.note(counter(1), None).is_ok());
+        assert!(ledger.note(counter(2), Some(1)).is_ok());
+        assert!(ledger.note(counter(4), Some(3)).is_err());
+        assert!(ledger.note(counter(1), None).is_err());
+    }
+
+    #[tokio::test]
+    async fn every_change_is_delivered() {
+        let db = Db::memory().unwrap();
+        let plan = Plan {
+            records: 100,
+            round: Duration::from_millis(20),
+        };
+        play(&db, &plan).await.unwrap();
+    }
+}

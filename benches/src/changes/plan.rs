@@ -1,0 +1,49 @@
+//! What the benchmark of the change router is asked to do.
+
+use std::time::Duration;
+
+use crate::args::Args;
+
+pub(super) const HELP: &str = "\
+How many changes a router delivers in a second, beside how many the engine commits.
+
+Usage: cargo xtask bench changes [--quick] [--records N] [--round-ms N]
+
+Options
+  --quick              20,000 changes in short rounds: for a first look
+  --records N          how many changes are delivered in all (default 1,000,000)
+  --round-ms N         for how long writers write in a round (default 1,000)
+
+In each round 64 writers put items into a directory, every write synced before it is answered; then a consumer gives
+all changes of the round to a typed handler, with the image before and after, and stores how far it has come. The
+handler sees that the changes of each item come in their order and once: if not, the program fails.
+
+Each line is key=value. `times` is the ratio of the changes delivered in a second to those committed in a second, the
+median over the rounds, and `floor_times` the least that it may be. The resident memory is printed at ten points on the
+way; `ceiling_mib` is the most that it may grow from the third of them to the last. The program exits with 1 when one
+is missed, with 2 on a wrong argument.";
+
+/// What to run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) records: u64,
+    pub(super) round: Duration,
+}
+
+impl Plan {
+    /// The plan that the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them.
+    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
+        let (records, millis) = match flags.flag("--quick") {
+            true => (20_000, 100),
+            false => (1_000_000, 1_000),
+        };
+        Ok(Self {
+            records: flags.number("--records", 1)?.unwrap_or(records),
+            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Entries of an event bus.
+
+use aws_sdk_eventbridge::primitives::DateTime;
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
+use floe_store::Result;
+use floe_store::bus::BusEntry;
+
+use super::client::load;
+use super::error;
+use crate::names::Names;
+use crate::options::ConnectOptions;
+use crate::retry::Failure;
+
+/// Speaks with a bus: each call is one request and its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct BusClient {
+    client: aws_sdk_eventbridge::Client,
+    bus: String,
+}
+
+impl BusClient {
+    /// A client for the bus of this name.
+    pub(crate) async fn new(options: &ConnectOptions, bus: String) -> Result<Self> {
+        let client = aws_sdk_eventbridge::Client::new(&load(options).await?);
+        Ok(Self { client, bus })
+    }
+
+    /// Puts entries on the bus. Tells of each whether it was taken.
+    pub(crate) async fn put(
+        &self,
+        entries: &[BusEntry],
+    ) -> Result<Vec<Result<(), String>>, Failure> {
+        let entries = entries.iter().map(|entry| self.entry(entry)).collect();
+        let answer = self.client.put_events().set_entries(Some(entries)).send();
+        let answer = answer.await.map_err(|refusal| {
+            error::failure::<aws_sdk_eventbridge::Error, _>(refusal, &Names::default(), &[])
+        })?;
+        Ok(answer.entries().iter().map(outcome).collect())
+    }
+
+    fn entry(&self, entry: &BusEntry) -> PutEventsRequestEntry {
+        let millis = i64::try_from(entry.time.as_millis()).unwrap_or(i64::MAX);
+        PutEventsRequestEntry::builder()
+            .event_bus_name(&self.bus)
+            .source(&entry.source)
+            .detail_type(&entry.detail_type)
+            .detail(&entry.detail)
+            .set_resources(Some(entry.resources.clone()))
+            .time(DateTime::from_millis(millis))
+            .build()
+    }
+}
+
+fn outcome(entry: &PutEventsResultEntry) -> Result<(), String> {
+    match entry.error_code() {
+        None => Ok(()),
+        Some(code) => {
+            let message = entry.error_message().unwrap_or_default();
+            Err(format!("{message}: code={code}"))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Sessions expire, and a server is told of each: from a change of the store to an HTTP request.
+//!
+//! A session is an item with a time at which it expires. The sweeper of the store removes it then, and the change stream
+//! tells so. A router picks those changes out of all others and posts them to a webhook, which fails at first and is tried
+//! again. A handler in the program itself is told of those that users end on their own.
+//!
+//! `cargo run --bin router`
+
+#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use floe::changes::sink::Webhook;
+use floe::changes::{Cause, Consumer, Pattern, Removed, Router, consumer};
+use floe::model::Expiry;
+use floe::{Db, Model, Tx};
+use floe_examples::{Fallible, arguments, claim};
+use floe_local::{LocalEngine, Options};
+use floe_store::env::ManualClock;
+use floe_store::{Env, Timestamp};
+use tokio::net::TcpListener;
+
+const USAGE: &str = "\
+Usage: cargo run --bin router
+
+Tells a local HTTP server of each session that expires.";
+
+#[derive(Model)]
+#[model(table = "sessions", stream)]
+struct Session {
+    #[model(key)]
+    id: String,
+    user: String,
+    #[model(expires)]
+    ends: Expiry,
+}
+
+/// What the server was told.
+#[derive(Clone, Default)]
+struct Server {
+    posts: Arc<Mutex<Vec<String>>>,
+    requests: Arc<AtomicU32>,
+}
+
+#[tokio::main]
+async fn main() -> Fallible {
+    if arguments(USAGE, 0)?.is_none() {
+        return Ok(());
+    }
+    // The time is the program's own, so that nobody has to wait for an hour.
+    let clock = ManualClock::at(Timestamp::from_millis(1_767_225_600_000));
+    let options = Options::new()
+        .env(Env::manual(clock.clone(), 7))
+        .background(false);
+    let engine = Arc::new(LocalEngine::memory_with(options)?);
+    let db = Db::with_engine(engine.clone());
+    db.ensure_tables(&[Session::SCHEMA]).await?;
+    db.ensure_tables(&consumer::SCHEMAS).await?;
+
+    let server = Server::default();
+    let url = serve(server.clone()).await?;
+
+    // Expired sessions go to the server, ended ones to a handler.
+    let expired = Pattern::parse(
+        r#"{
+            "detail-type": ["REMOVE"],
+            "detail": { "record": { "userIdentity": { "principalId": ["dynamodb.amazonaws.com"] } } }
+        }"#,
+    )?;
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let seen = ended.clone();
+    let router = Router::new()
+        .source("sessions")
+        .forward(expired, Webhook::new(&url)?.secret("s3cret"))
+        .on_removed::<Session>(Cause::Deleted, move |removed: Removed<Session>| {
+            let seen = seen.clone();
+            async move {
+                println!("{} has logged out", removed.value.user);
+                seen.lock()
+                    .map_err(|_| floe::changes::Failure::new("poisoned"))?
+                    .push(removed.value.user);
+                Ok(())
+            }
+        });
+    let consumer = Consumer::new(&db, "farewell", router)
+        .backoff(Duration::from_millis(1), Duration::from_millis(10));
+
+    let ends = Expiry::from(Timestamp::from_millis(1_767_229_200_000));
+    db.transact(async |tx: &Tx| {
+        for (id, user) in [("s1", "ada"), ("s2", "bob"), ("s3", "eve")] {
+            let (id, user) = (id.to_owned(), user.to_owned());
+            tx.create(Session { id, user, ends })?;
+        }
+        Ok::<_, floe::Error>(())
+    })
+    .await?;
+    db.transact(async |tx: &Tx| tx.delete_key::<Session>("s2"))
+        .await?;
+    clock.advance(Duration::from_secs(2 * 3600));
+    while engine.run_background_once()? {}
+
+    let ran = consumer.run_until_caught_up().await?;
+    println!("{} changes, {} of them handled", ran.records, ran.handled);
+    let posts = server.posts.lock().map_err(|_| "poisoned")?.clone();
+    let ended = ended.lock().map_err(|_| "poisoned")?.clone();
+    claim(ran.records == 6, "three sessions came and went")?;
+    claim(ended == ["bob"], "one of them was ended by its user")?;
+    claim(
+        posts.len() == 2,
+        "the server was told of the other two, once each",
+    )?;
+    let requests = server.requests.load(Ordering::SeqCst);
+    claim(
+        requests == 3,
+        "the first request failed, and was made again",
+    )?;
+    let again = consumer.run_until_caught_up().await?;
+    claim(again.records == 0, "nothing comes twice")
+}
+
+/// A server that is not there at first, and then notes what it is told.
+async fn serve(server: Server) -> Fallible<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/expired", listener.local_addr()?);
+    let answer = async move |headers: HeaderMap, body: String| {
+        if server.requests.fetch_add(1, Ordering::SeqCst) == 0 {
+            return StatusCode::SERVICE_UNAVAILABLE;
+        }
+        let id = headers
+            .get("idempotency-key")
+            .and_then(|id| id.to_str().ok());
+        println!(
+            "POST {} {} bytes, signed: {}",
+            id.unwrap_or("?"),
+            body.len(),
+            headers.contains_key("x-floe-signature")
+        );
+        match server.posts.lock() {
+            Ok(mut posts) => posts.push(body),
+            Err(_) => return StatusCode::INTERNAL_SERVER_ERROR,
+        }
+        StatusCode::NO_CONTENT
+    };
+    let answer = move |headers: HeaderMap, body: String| {
+        let answer = answer.clone();
+        async move { answer(headers, body).await }
+    };
+    let app = axum::Router::new().route("/expired", post(answer));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    Ok(url)
+}
