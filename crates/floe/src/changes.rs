@@ -1,6 +1,38 @@
 //! Changes: what a commit leaves behind for others to act on.
 //!
-//! [`outbox`] has the messages that are written in the same commit as the items they tell of. What reads
-//! change streams and delivers them, the router, is not here yet.
+//! Every table can have a change stream, which tells of each item that was inserted, changed or removed. A [`Router`] gives
+//! these changes to handlers by type, by [pattern](Pattern), or by topic of the [outbox](outbox), and to [sinks](sink).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`router`] | which handlers a change goes to |
+//! | [`handler`] | what handlers are given, and how they fail |
+//! | [`deliver`] | giving changes to a router directly |
+//! | [`lambda`] | changes that AWS Lambda brings |
+//! | [`pattern`], [`envelope`] | which changes are meant, in the language of Amazon EventBridge's rules |
+//! | [`sink`] | where changes are sent that no handler of the program is for |
+//! | [`outbox`] | messages that are written in the same commit as what they tell of |
 
+pub mod change;
+pub mod deliver;
+pub mod envelope;
+pub mod handler;
+mod json;
+pub mod lambda;
 pub mod outbox;
+pub mod pattern;
+mod recent;
+pub mod router;
+pub mod sink;
+pub mod watched;
+mod work;
+
+pub use self::change::{Cause, Change, KeyNames};
+pub use self::deliver::{Delivery, Undelivered};
+pub use self::envelope::Envelope;
+pub use self::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};
+pub use self::outbox::{Message, Topics};
+pub use self::pattern::{Pattern, Rule};
+pub use self::router::Router;
+pub use self::sink::Sink;
+pub use self::watched::Watched;

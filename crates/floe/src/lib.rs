@@ -143,6 +143,7 @@ pub mod graph;
 pub mod http;
 pub mod model;
 pub mod registry;
+mod side_by_side;
 pub mod tx;
 
 pub use db::Db;

@@ -31,12 +31,34 @@
 //! pay for, however many messages, and no order to restore. The record counts as one of the items of the
 //! transaction, and its 400 KB hold all messages of the commit together.
 //!
-//! # How it is read
+//! # How it is delivered
 //!
-//! By the change stream of the table, which [`Db::ensure_tables`](crate::Db::ensure_tables) switches on:
-//! each record is inserted once and never changed, so each insertion in the stream is a commit. Delivery is
-//! at least once. Who must not act twice remembers the [id](OutboxRecord::id) of the record and the place of
-//! the message in it. A record stays in the table until whoever has delivered it removes it.
+//! By a [router](super::Router), which reads the change stream of the table. [`Db::ensure_tables`](crate::Db::ensure_tables)
+//! switches it on: each record is inserted once and never changed, so each insertion in the stream is a commit.
+//!
+//! - The messages of a commit go to the handlers of their topics one after the other, in the order in which they were
+//!   written. A message waits until all handlers of the one before are done.
+//! - Messages of different commits go side by side, in no order.
+//! - Delivery is at least once. A handler that fails is tried again, with the message it failed on; those before it do not
+//!   come again, unless the process dies meanwhile. Who must not act twice remembers the [id](Message::id).
+//! - When all messages of a record are delivered, the record is removed. If nobody handles the topic of one of them, it
+//!   stays; so it does with [`keep_outbox`](super::Router::keep_outbox).
+//! - A record whose handler fails too often is parked with the messages that are left, as every change is, and the record
+//!   stays as well.
+//!
+//! ```
+//! # use floe::changes::Router;
+//! # use floe::Error;
+//! let router = Router::new().outbox("player.*", async |message| {
+//!     let name: String = message.read()?;
+//!     println!("{}: {name}", message.topic);
+//!     Ok(())
+//! });
+//! ```
+
+mod message;
+
+pub use self::message::{Message, Topics};
 
 use floe_store::{Item, Timestamp, Value};
 use serde::Serialize;

@@ -39,7 +39,6 @@ pub mod log;
 pub mod partition;
 pub mod reader;
 pub mod settings;
-mod side_by_side;
 pub mod source;
 pub mod span;
 pub mod subscription;

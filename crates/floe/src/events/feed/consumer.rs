@@ -69,7 +69,6 @@
 //! ```
 
 mod backlog;
-mod crowd;
 mod deliver;
 mod exactly_once;
 mod group;
@@ -97,9 +96,9 @@ use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Lag, Reader, behind};
-use super::side_by_side;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
+use crate::side_by_side;
 use crate::tx::Tx;
 use crate::tx::backoff::Backoff;
 use crate::tx::body::TxBody;

@@ -47,9 +47,9 @@ pub use self::progress::{Progress, Stepped};
 use self::shards::{Round, Shards};
 use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
 use super::partition::Partitions;
-use super::side_by_side;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load};
+use crate::side_by_side;
 use crate::tx::backoff::Backoff;
 
 /// How an indexer works.

@@ -36,9 +36,9 @@ use super::limits::{POLL, STREAMS_AT_ONCE};
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{FeedBatch, Filter, Lag, Reader};
-use super::side_by_side;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Recorded, StreamName};
+use crate::side_by_side;
 
 impl EventStore {
     /// The feed of this store: the first partition, all streams, unless told otherwise.

@@ -10,7 +10,6 @@ use std::future::Future;
 use std::ops::Range;
 
 use super::backlog::Backlog;
-use super::crowd::{Crowd, Ticket};
 use super::progress::{Parked, Place, Progress};
 use super::{Consumed, Consumer, Handled, Notice, Orders, Patience, Ran};
 use crate::error::{Error, ErrorKind, Result};
@@ -21,6 +20,7 @@ use crate::events::feed::reader::{FeedBatch, Reader};
 use crate::events::feed::span::Span;
 use crate::events::feed::subscription::load_between;
 use crate::events::{Recorded, StreamName};
+use crate::side_by_side::crowd::{Crowd, Ticket};
 
 /// What has come to its end.
 enum Done {

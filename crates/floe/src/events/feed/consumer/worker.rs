@@ -9,7 +9,6 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 use tokio::sync::watch;
 
-use super::crowd::{Crowd, Ticket};
 use super::lease::{Beat, Members, ReaderGroup};
 use super::options::Notice;
 use super::{Consumer, ConsumerGroup, Orders, Patience, Ran, Worked, passes};
@@ -17,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::events::Stream;
 use crate::events::feed::limits::BEATS_PER_LEASE;
 use crate::events::feed::partition::{Partition, Partitions};
+use crate::side_by_side::crowd::{Crowd, Ticket};
 
 /// How often a worker tries to give its partitions back in the end. If it cannot, its lease runs out.
 const LEAVE_TRIES: u32 = 3;

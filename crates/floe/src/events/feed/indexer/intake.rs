@@ -35,10 +35,10 @@ use crate::events::feed::ingester::{Ingester, Taken};
 use crate::events::feed::limits::PARTITIONS_AT_ONCE;
 use crate::events::feed::log::TableLog;
 use crate::events::feed::partition::Partition;
-use crate::events::feed::side_by_side;
 use crate::events::feed::source::span_of_change;
 use crate::events::feed::span::Span;
 use crate::events::feed::subscription::load_between;
+use crate::side_by_side;
 
 /// Brings change records to the feed of a store.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ use super::position::{Place, Positions, sequence_key};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::limits::SHARDS_AT_ONCE;
-use crate::events::feed::side_by_side;
+use crate::side_by_side;
 
 /// The shards of a table's change streams, and how far each was read.
 #[derive(Debug)]

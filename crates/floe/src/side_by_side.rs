@@ -1,5 +1,7 @@
 //! Futures side by side, in one task: several at once, or one until another is done.
 
+pub(crate) mod crowd;
+
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -9,7 +11,7 @@ use floe_store::BoxFuture;
 /// Runs all futures, at most so many at once. Gives what they come to, in their order.
 ///
 /// They come in boxes: of closures that make them the compiler cannot tell that they are `Send` for every lifetime.
-pub(super) async fn all<T>(at_once_max: usize, futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+pub(crate) async fn all<T>(at_once_max: usize, futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut waiting = futures.into_iter().enumerate();
     let mut running: Vec<(usize, BoxFuture<'_, T>)> = Vec::new();
     let mut done: Vec<(usize, T)> = Vec::new();
@@ -40,7 +42,7 @@ pub(super) async fn all<T>(at_once_max: usize, futures: Vec<BoxFuture<'_, T>>) -
 }
 
 /// Runs a future, unless another is done first. It is dropped then.
-pub(super) async fn unless<F: Future>(
+pub(crate) async fn unless<F: Future>(
     mut stop: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
     future: F,
 ) -> Option<F::Output> {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use floe_store::BoxFuture;
 
 /// Futures that run beside each other. Those that are left when it is dropped are dropped, too.
-pub(super) struct Crowd<'a, T> {
+pub(crate) struct Crowd<'a, T> {
     running: Vec<Running<'a, T>>,
     next_ticket: u64,
     waiting: Arc<Waiting>,
@@ -18,7 +18,7 @@ pub(super) struct Crowd<'a, T> {
 
 /// Stands for one of the futures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 struct Running<'a, T> {
     ticket: Ticket,
@@ -52,7 +52,7 @@ impl Wake for Bell {
 }
 
 impl<'a, T> Crowd<'a, T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             running: Vec::new(),
             next_ticket: 0,
@@ -61,7 +61,7 @@ impl<'a, T> Crowd<'a, T> {
     }
 
     /// Lets a future run with the others.
-    pub(super) fn join(&mut self, future: BoxFuture<'a, T>) -> Ticket {
+    pub(crate) fn join(&mut self, future: BoxFuture<'a, T>) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         let bell = Arc::new(Bell {
@@ -77,14 +77,14 @@ impl<'a, T> Crowd<'a, T> {
     }
 
     /// Drops a future, if it has not come to its end.
-    pub(super) fn leave(&mut self, ticket: Ticket) {
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
         self.running.retain(|running| running.ticket != ticket);
     }
 
     /// Waits until one of them is done, and tells what it has come to. Waits forever if there is none.
     ///
     /// When the future is dropped, all of them stay.
-    pub(super) async fn next(&mut self) -> T {
+    pub(crate) async fn next(&mut self) -> T {
         poll_fn(|context| self.poll_next(context)).await
     }
 

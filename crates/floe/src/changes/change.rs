@@ -1,0 +1,210 @@
+//! A change of an item, as handlers, patterns and sinks see it.
+
+use std::sync::Arc;
+
+use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
+use floe_store::{Item, Timestamp, Value};
+
+use crate::model::schema::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
+
+/// A change of one item: what happened, to which item of which table, and the item before and after.
+///
+/// Cheap to clone: copies share the record.
+///
+/// ```
+/// use floe::changes::{Change, Cause};
+/// use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
+/// use floe_store::table::StreamView;
+/// use floe_store::{Item, Timestamp};
+///
+/// let keys = Item::new().with("pk", "lyr#eu.numpy").with("sk", "lyrVrsn#v3");
+/// let record = ChangeRecord {
+///     event_id: "e1".to_owned(),
+///     kind: ChangeKind::Remove,
+///     old_image: Some(keys.clone()),
+///     new_image: None,
+///     keys,
+///     sequence: "000000000000000000007".to_owned(),
+///     size_bytes: 0,
+///     view: StreamView::NewAndOldImages,
+///     created: Timestamp::from_millis(0),
+///     identity: Some(ServiceIdentity::Expiry),
+/// };
+/// let change = Change::new("klayers", record);
+/// assert_eq!(change.cause(), Some(Cause::Expired));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    table: Arc<str>,
+    record: Arc<ChangeRecord>,
+    key_names: Option<Arc<KeyNames>>,
+}
+
+/// Which attributes the key of a table has. A change record does not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyNames {
+    /// The attribute of the partition key.
+    pub partition: String,
+    /// The attribute of the sort key, where the table has one.
+    pub sort: Option<String>,
+}
+
+/// Why an item was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Its time had come: the sweeper has removed it.
+    Expired,
+    /// A user has deleted it.
+    Deleted,
+    /// Whatever the reason. A choice of handlers; no change has it.
+    Any,
+}
+
+impl Cause {
+    /// Whether a removal for this reason is meant.
+    pub(crate) fn means(self, cause: Self) -> bool {
+        self == Self::Any || self == cause
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Deleted => "deleted",
+            Self::Any => "removed",
+        }
+    }
+}
+
+impl Change {
+    /// The change that a record of this table's change stream tells of.
+    pub fn new(table: impl Into<Arc<str>>, record: ChangeRecord) -> Self {
+        Self {
+            table: table.into(),
+            record: Arc::new(record),
+            key_names: None,
+        }
+    }
+
+    /// The same change, of a table whose key has these attributes. Without them the usual names are looked for: `pk` and
+    /// `sk`, and those of models and streams of events.
+    #[must_use]
+    pub fn with_key_names(mut self, names: impl Into<Arc<KeyNames>>) -> Self {
+        self.key_names = Some(names.into());
+        self
+    }
+
+    /// The partition key, if it is known which attribute of the key that is.
+    pub fn partition_key(&self) -> Option<&Value> {
+        let keys = self.keys();
+        match &self.key_names {
+            Some(names) => keys.get(&names.partition),
+            None => key_of(keys, &PARTITION_NAMES, &SORT_NAMES),
+        }
+    }
+
+    /// The sort key, if the table has one and it is known which attribute of the key that is.
+    pub fn sort_key(&self) -> Option<&Value> {
+        let keys = self.keys();
+        match &self.key_names {
+            Some(names) => keys.get(names.sort.as_ref()?),
+            None if keys.len() < 2 => None,
+            None => key_of(keys, &SORT_NAMES, &PARTITION_NAMES),
+        }
+    }
+
+    /// The name of the table.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub(crate) fn table_name(&self) -> &Arc<str> {
+        &self.table
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> ChangeKind {
+        self.record.kind
+    }
+
+    /// Why the item was removed; `None` if it was not.
+    pub fn cause(&self) -> Option<Cause> {
+        let is_expiry = self.record.identity == Some(ServiceIdentity::Expiry);
+        (self.record.kind == ChangeKind::Remove).then_some(match is_expiry {
+            true => Cause::Expired,
+            false => Cause::Deleted,
+        })
+    }
+
+    /// The key of the item.
+    pub fn keys(&self) -> &Item {
+        &self.record.keys
+    }
+
+    /// The item before, if there was one and the stream holds it.
+    pub fn old_image(&self) -> Option<&Item> {
+        self.record.old_image.as_ref()
+    }
+
+    /// The item after, if there is one and the stream holds it.
+    pub fn new_image(&self) -> Option<&Item> {
+        self.record.new_image.as_ref()
+    }
+
+    /// What is known of the item as the change is about it: as it is now, or as it was when it was removed; its key
+    /// alone where the stream holds no more.
+    pub fn item(&self) -> &Item {
+        let image = match self.record.kind {
+            ChangeKind::Insert | ChangeKind::Modify => self.new_image().or(self.old_image()),
+            ChangeKind::Remove => self.old_image(),
+        };
+        image.unwrap_or_else(|| self.keys())
+    }
+
+    /// Its place in the order of changes of the table.
+    pub fn sequence(&self) -> &str {
+        &self.record.sequence
+    }
+
+    /// An id that no other change has, and that stays the same when the change is told again.
+    pub fn event_id(&self) -> &str {
+        &self.record.event_id
+    }
+
+    /// When it happened, to the second.
+    pub fn time(&self) -> Timestamp {
+        self.record.created
+    }
+
+    /// The record of the change stream.
+    pub fn record(&self) -> &ChangeRecord {
+        &self.record
+    }
+
+    /// The record of the change stream, for oneself.
+    pub fn into_record(self) -> ChangeRecord {
+        Arc::unwrap_or_clone(self.record)
+    }
+
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.record.size_bytes
+    }
+}
+
+/// The names that partition keys usually have.
+const PARTITION_NAMES: [&str; 4] = ["pk", "PK", PARTITION_ATTRIBUTE, "p"];
+/// The names that sort keys usually have.
+const SORT_NAMES: [&str; 4] = ["sk", "SK", SORT_ATTRIBUTE, "i"];
+
+/// The attribute of a key that has one of the wanted names, or beside which the other has one of the others.
+fn key_of<'k>(keys: &'k Item, wanted: &[&str], others: &[&str]) -> Option<&'k Value> {
+    let is_other = |name: &str| others.contains(&name);
+    let wanted = wanted.iter().find_map(|name| keys.get(name));
+    wanted.or_else(|| {
+        let mut left = keys.iter().filter(|(name, _)| !is_other(name));
+        match (left.next(), left.next()) {
+            (Some((_, value)), None) => Some(value),
+            _ => None,
+        }
+    })
+}

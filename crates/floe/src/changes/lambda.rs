@@ -1,0 +1,211 @@
+//! Changes that AWS Lambda brings: reading its events, and answering which of them are to be sent again.
+//!
+//! In Lambda somebody else reads the change stream, keeps the order of each shard, remembers how far it has come, and sends
+//! again what has failed. So all that is needed is a router and a [`Receiver`]. It reads what the API of DynamoDB Streams
+//! answers to GetRecords as well, which is the same JSON.
+//!
+//! ```
+//! use floe::changes::lambda::Receiver;
+//! use floe::changes::{Pattern, Router};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), floe::Error> {
+//! let router = Router::new().matching(Pattern::any().pk_type("lyr"), async |change| {
+//!     println!("{:?}", change.keys());
+//!     Ok(())
+//! });
+//! let receiver = Receiver::new(router);
+//! // For each event that Lambda sends:
+//! let event = br#"{"Records": []}"#;
+//! assert_eq!(receiver.handle(event).await?, r#"{"batchItemFailures":[]}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The mapping of the function must have `ReportBatchItemFailures`. Without it, Lambda takes the answer for success.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value as Json, json};
+
+use super::change::Change;
+use super::deliver::Delivery;
+use super::json;
+use super::recent::Recent;
+use super::router::Router;
+use super::work::Work;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How many changes a receiver remembers: Lambda sends at most 10,000 at once.
+const REMEMBERED: usize = 20_000;
+
+/// The changes of an event of AWS Lambda, or of an answer of DynamoDB Streams to GetRecords. The name of the table is that
+/// in `eventSourceARN`, and empty where there is none.
+///
+/// # Errors
+///
+/// [`InvalidUse`](ErrorKind::InvalidUse) when it is neither; the message tells which record, and why.
+pub fn read_changes(event: &[u8]) -> Result<Vec<Change>> {
+    let refused = |message: String| Error::new(ErrorKind::InvalidUse, message);
+    let event: Json = serde_json::from_slice(event)
+        .map_err(|error| refused(format!("the event is not JSON: {error}")))?;
+    let records = event.get("Records").and_then(Json::as_array);
+    let records = records.ok_or_else(|| {
+        let message = "the event tells of no changes: it has no Records";
+        refused(message.to_owned())
+    })?;
+    let changes = records.iter().zip(0_usize..).map(|(json, place)| {
+        read_change(json).map_err(|reason| {
+            let joint = if reason.contains(": ") { " " } else { ": " };
+            refused(format!(
+                "a record cannot be read, {reason}{joint}record={place}"
+            ))
+        })
+    });
+    changes.collect()
+}
+
+fn read_change(json: &Json) -> Result<Change, String> {
+    let source = json.get("eventSource").and_then(Json::as_str);
+    if source != Some("aws:dynamodb") {
+        let source = source.unwrap_or_default();
+        return Err(format!("it is none of DynamoDB: eventSource={source}"));
+    }
+    let arn = json.get("eventSourceARN").and_then(Json::as_str);
+    let table = arn.and_then(table_of).unwrap_or_default();
+    Ok(Change::new(table, json::read_record(json)?))
+}
+
+/// The table in the resource name of a stream: `arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>`.
+fn table_of(arn: &str) -> Option<&str> {
+    let (_, resource) = arn.split_once(":table/")?;
+    resource.split('/').next()
+}
+
+/// Gives the changes of events to a router, and tells which of them are to be sent again.
+///
+/// It remembers what is done for as long as the process lives. Lambda sends everything again from the first change on that
+/// has failed; the handlers that were done with a change are not called again then.
+#[derive(Debug)]
+pub struct Receiver {
+    router: Router,
+    db: Option<Db>,
+    table: Option<String>,
+    table_prefix: String,
+    memory: Mutex<Recent<Memory>>,
+}
+
+/// What is known of a change that has come before.
+#[derive(Clone, Debug)]
+enum Memory {
+    Done,
+    /// These handlers are not done with it.
+    Pending(Vec<String>),
+}
+
+impl Receiver {
+    /// A receiver for this router.
+    pub fn new(router: Router) -> Self {
+        Self {
+            router,
+            db: None,
+            table: None,
+            table_prefix: String::new(),
+            memory: Mutex::new(Recent::new(REMEMBERED)),
+        }
+    }
+
+    /// Removes the records of the outbox that are delivered from this database.
+    #[must_use]
+    pub fn db(mut self, db: &Db) -> Self {
+        self.db = Some(db.clone());
+        self
+    }
+
+    /// All changes are of this table, whatever the event says. What GetRecords answers does not say it.
+    #[must_use]
+    pub fn table(mut self, table: impl Into<String>) -> Self {
+        self.table = Some(table.into());
+        self
+    }
+
+    /// The names of tables begin so, and the router knows them without it.
+    #[must_use]
+    pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.table_prefix = prefix.into();
+        self
+    }
+
+    /// Gives the changes of an event to the router. Answers what Lambda expects: the sequence numbers of the changes that
+    /// are to be sent again.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the event cannot be read. Nothing was given to a handler then.
+    pub async fn handle(&self, event: &[u8]) -> Result<String> {
+        let delivery = self.receive(event).await?;
+        let failed = delivery.failures.iter();
+        let failed = failed.map(|failed| json!({ "itemIdentifier": failed.sequence }));
+        let failed: Vec<Json> = failed.collect();
+        Ok(json!({ "batchItemFailures": failed }).to_string())
+    }
+
+    /// Gives the changes of an event to the router, and tells what became of each.
+    ///
+    /// # Errors
+    ///
+    /// As for [`handle`](Self::handle).
+    pub async fn receive(&self, event: &[u8]) -> Result<Delivery> {
+        let changes = read_changes(event)?.into_iter();
+        let changes: Vec<Change> = changes.map(|change| self.placed(change)).collect();
+        let delivery = self
+            .router
+            .deliver_with(&changes, self.db.as_ref(), &|change| self.work(change))
+            .await;
+        self.remember(&changes, &delivery);
+        Ok(delivery)
+    }
+
+    /// The change under the name of its table that the router knows.
+    fn placed(&self, change: Change) -> Change {
+        let given = change.table();
+        let known = given.strip_prefix(&self.table_prefix).unwrap_or(given);
+        let table = self.table.as_deref().unwrap_or(known).to_owned();
+        match table == given {
+            true => change,
+            false => Change::new(table, change.into_record()),
+        }
+    }
+
+    fn work(&self, change: &Change) -> Option<Work> {
+        match self.memory().get(change.event_id()) {
+            Some(Memory::Done) if !change.event_id().is_empty() => None,
+            Some(Memory::Pending(pending)) => self.router.work_left(change, pending),
+            _ => self.router.work(change),
+        }
+    }
+
+    fn remember(&self, changes: &[Change], delivery: &Delivery) {
+        let mut memory = self.memory();
+        let mut failures = delivery.failures.iter().peekable();
+        for (place, change) in changes.iter().enumerate() {
+            let failed = failures.next_if(|failed| failed.place == place);
+            match failed {
+                None => _ = memory.note(change.event_id(), Memory::Done),
+                Some(failed) if failed.handlers.is_empty() => {}
+                Some(failed) => {
+                    let pending = Memory::Pending(failed.handlers.clone());
+                    memory.note(change.event_id(), pending);
+                }
+            }
+        }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Recent<Memory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Events are read as AWS documents them, and what is none is told.
+
+use floe_store::op::{ChangeKind, ServiceIdentity};
+use floe_store::table::StreamView;
+use floe_store::{Timestamp, Value};
+
+use super::*;
+
+/// As AWS documents it, and with what it documents elsewhere.
+const EVENT: &str = r#"{"Records":[
+    {"eventID":"1","eventName":"INSERT","eventVersion":"1.0","eventSource":"aws:dynamodb","awsRegion":"us-east-1",
+     "dynamodb":{"Keys":{"Id":{"N":"101"}},
+        "NewImage":{"Message":{"S":"New item!"},"Id":{"N":"101"},"L":{"L":[{"B":"AAE="},{"NULL":true}]},
+            "Exact":{"N":"12345678901234567890123456789012345678"},"Tags":{"SS":["b","a"]},"M":{"M":{"x":{"BOOL":true}}},
+            "Sizes":{"NS":["2","10"]},"Parts":{"BS":["AQ==","Ag=="]}},
+        "ApproximateCreationDateTime":1479499740,
+        "SequenceNumber":"111","SizeBytes":26,"StreamViewType":"NEW_AND_OLD_IMAGES"},
+     "eventSourceARN":"arn:aws:dynamodb:us-east-1:1:table/t/stream/2015-06-27T00:48:05.899"},
+    {"eventID":"2","eventName":"REMOVE","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"us-east-1",
+     "dynamodb":{"Keys":{"Id":{"N":"101"}},"OldImage":{"Id":{"N":"101"}},
+        "ApproximateCreationDateTime":1.47949974025E9,
+        "SequenceNumber":"4421584500000000017450439091","SizeBytes":38,"StreamViewType":"NEW_AND_OLD_IMAGES"},
+     "userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"}}]}"#;
+
+#[test]
+fn an_event_is_read() {
+    let changes = read_changes(EVENT.as_bytes()).unwrap();
+    let [made, expired] = &changes[..] else {
+        panic!("{changes:?}");
+    };
+    assert_eq!((made.kind(), made.sequence()), (ChangeKind::Insert, "111"));
+    assert_eq!((made.table(), expired.table()), ("t", ""));
+    assert_eq!(made.time(), Timestamp::from_millis(1_479_499_740_000));
+    let image = made.new_image().unwrap();
+    assert_eq!(image.get("Message").unwrap().as_s(), Some("New item!"));
+    let list = image.get("L").unwrap().as_l().unwrap();
+    assert_eq!(list, [Value::B(vec![0, 1]), Value::Null]);
+    let exact = image.get("Exact").unwrap().as_n().unwrap();
+    assert_eq!(exact.to_string(), "12345678901234567890123456789012345678");
+    assert_eq!(made.record().identity, None);
+    assert_eq!(made.record().view, StreamView::NewAndOldImages);
+    assert_eq!(expired.record().identity, Some(ServiceIdentity::Expiry));
+    assert_eq!(expired.kind(), ChangeKind::Remove);
+    assert_eq!(expired.time(), Timestamp::from_millis(1_479_499_740_250));
+    assert!(expired.new_image().is_none() && expired.old_image().is_some());
+    assert_eq!(read_changes(br#"{"Records":[]}"#).unwrap(), []);
+}
+
+/// What is written of a change is read as the same change.
+#[test]
+fn records_are_read_as_they_are_written() {
+    for change in read_changes(EVENT.as_bytes()).unwrap() {
+        let written = json::record(change.record());
+        assert_eq!(json::read_record(&written).as_ref(), Ok(change.record()));
+    }
+}
+
+#[test]
+fn what_is_no_event_is_told() {
+    let record = |text: &str| format!(r#"{{"Records":[{{"eventSource":"aws:dynamodb"{text}}}]}}"#);
+    let change = |text: &str| {
+        let tail = r#""SequenceNumber":"1","StreamViewType":"NEW_IMAGE""#;
+        record(&format!(
+            r#","eventName":"INSERT","dynamodb":{{{text}{tail}}}"#
+        ))
+    };
+    let image = |text: &str| change(&format!(r#""NewImage":{{"a":{text}}},"#));
+    for (body, expected) in [
+        (
+            String::new(),
+            "the event is not JSON: EOF while parsing a value at line 1 column 0",
+        ),
+        (
+            "[]".to_owned(),
+            "the event tells of no changes: it has no Records",
+        ),
+        (
+            "{}".to_owned(),
+            "the event tells of no changes: it has no Records",
+        ),
+        (
+            r#"{"Records":7}"#.to_owned(),
+            "the event tells of no changes: it has no Records",
+        ),
+        (
+            r#"{"Records":[{"eventSource":"aws:sqs"}]}"#.to_owned(),
+            "a record cannot be read, it is none of DynamoDB: eventSource=aws:sqs record=0",
+        ),
+        (
+            record(""),
+            "a record cannot be read, it has no change: record=0",
+        ),
+        (
+            record(r#","eventName":"MERGE","dynamodb":{}"#),
+            "a record cannot be read, nothing that happens to an item: eventName=MERGE record=0",
+        ),
+        (
+            record(r#","eventName":"INSERT","dynamodb":{}"#),
+            "a record cannot be read, it has no SequenceNumber: record=0",
+        ),
+        (
+            record(r#","eventName":"INSERT","dynamodb":{"SequenceNumber":"1"}"#),
+            "a record cannot be read, no view of a stream: StreamViewType= record=0",
+        ),
+        (
+            change(r#""ApproximateCreationDateTime":"x","#),
+            "a record cannot be read, a moment is no number: record=0",
+        ),
+        (
+            image("{}"),
+            "a record cannot be read, an attribute is an object of its type and its value: attribute=a record=0",
+        ),
+        (
+            image(r#"{"S":7}"#),
+            "a record cannot be read, the value is none of its type: type=S attribute=a record=0",
+        ),
+        (
+            image(r#"{"X":"7"}"#),
+            "a record cannot be read, no such type of value: type=X attribute=a record=0",
+        ),
+        (
+            image(r#"{"N":"ten"}"#),
+            "a record cannot be read, a number cannot be stored: value=ten attribute=a record=0",
+        ),
+        (
+            image(r#"{"SS":["a","a"]}"#),
+            "a record cannot be read, a set has elements, each once: attribute=a record=0",
+        ),
+        (
+            image(r#"{"B":"?"}"#),
+            "a record cannot be read, bytes are not Base64: attribute=a record=0",
+        ),
+    ] {
+        let error = read_changes(body.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    assert!(read_changes(&[0xff]).is_err());
+}
