@@ -63,7 +63,7 @@
 //! |---|---|---|---|
 //! | published | `latest` | | |
 //! | a later one is published | `deprecated` | after the retention, unless it is pinned or an alias leads to it | |
-//! | retired, or expired and [buried](Versions::bury) | | | the moment |
+//! | retired, or expired and [buried](tombstone) | | | the moment |
 //!
 //! One whose time has come is gone at once for every list, and reads as deleted, however long the store takes to remove
 //! it. What is gone stays in the history, and is never deployed again. Numbers are never given twice. If the latest
@@ -77,6 +77,7 @@
 //! | [`group`] | what has versions |
 //! | [`version`] | a version, as it is read |
 //! | [`history`], [`deployed`] | reading many of them |
+//! | [`tombstone`] | what is done when a version has expired |
 //! | [`tables`] | making the tables |
 //! | [`schema`] | the description that the derive makes, and the names of attributes |
 
@@ -93,7 +94,7 @@ mod stored;
 #[doc(hidden)]
 pub mod support;
 pub mod tables;
-mod tombstone;
+pub mod tombstone;
 pub mod version;
 mod work;
 
@@ -109,8 +110,10 @@ pub use history::History;
 pub use key::VERSION_MAX;
 pub use schema::RegistrySchema;
 pub use tables::{registry_infrastructure, registry_tables};
+pub use tombstone::Expired;
 pub use version::{Status, Version};
 
+use crate::changes::Watched;
 use crate::db::Db;
 use crate::error::Result;
 use crate::model::Attribute;
@@ -137,7 +140,7 @@ const FOLLOWED_MAX: u32 = 10;
     label = "not a registry",
     note = "add `#[derive(floe::Registry)]`"
 )]
-pub trait Registry: Sized + Send + Sync + 'static {
+pub trait Registry: Watched + Sync {
     /// What is known of the registry when the program is compiled.
     const SCHEMA: &'static RegistrySchema;
 
@@ -400,7 +403,8 @@ impl<'tx, R: Registry> Versions<'tx, R> {
     }
 
     /// Retires a version: it has no status any more, so it leaves the lists of what is deployed, and it has the moment of
-    /// its deletion. It stays in the history. Tells whether it was deployed; retiring twice changes nothing.
+    /// its deletion. It stays in the history. Tells whether it was deployed: to retire what is retired, or has expired,
+    /// changes nothing.
     ///
     /// If it was the latest, the newest before it that is still deployed is the latest again, and does not expire.
     ///

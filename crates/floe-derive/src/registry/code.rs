@@ -21,7 +21,7 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
     let writes = def.fields.iter().map(|field| write(def, field));
     let reads = def.fields.iter().map(|field| read(def, field));
     let capacity = def.fields.len() + 8;
-    let (indexes, groups) = (indexes(def), groups(def));
+    let (indexes, groups, watched) = (indexes(def), groups(def), watched(def));
     let together = def.keys.is_versioned.then(|| {
         quote! {
             #[automatically_derived]
@@ -55,10 +55,35 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
                 }
             }
 
+            #watched
             #together
             #indexes
             #groups
         };
+    }
+}
+
+/// How a router of changes recognises versions: pointers, aliases and tombstones are none.
+fn watched(def: &RegistryDef) -> TokenStream {
+    let (ident, krate, name) = (&def.ident, &def.words.krate, def.name());
+    let schema = quote!(<#ident as #krate::registry::Registry>::SCHEMA);
+    quote! {
+        #[automatically_derived]
+        impl #krate::changes::Watched for #ident {
+            const NAME: &'static str = #name;
+
+            fn table() -> &'static str {
+                #schema.table
+            }
+
+            fn recognises(item: &#krate::registry::support::Item) -> bool {
+                #krate::registry::support::is_version(#schema, item)
+            }
+
+            fn decode(item: &#krate::registry::support::Item) -> #krate::error::Result<Self> {
+                <Self as #krate::registry::Registry>::from_item(item)
+            }
+        }
     }
 }
 

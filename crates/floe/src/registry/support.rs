@@ -2,6 +2,8 @@
 
 pub use floe_store::{Item, Value};
 
+use super::key::version_of;
+use super::schema::RegistrySchema;
 use crate::error::{Error, Result};
 use crate::model::attribute::Invalid;
 
@@ -29,4 +31,9 @@ pub fn read_field<T>(
     read: impl FnOnce(Option<&Value>) -> Result<T, Invalid>,
 ) -> Result<T> {
     read(item.get(attribute)).map_err(|invalid| Error::invalid(registry, field, &invalid))
+}
+
+/// Whether an item is a version that is not gone.
+pub fn is_version(schema: &RegistrySchema, item: &Item) -> bool {
+    version_of(schema, item).is_some() && !item.contains(schema.deleted)
 }

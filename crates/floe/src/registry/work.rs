@@ -178,7 +178,8 @@ impl Work<'_> {
         let (pointer, item) = self.load_with_pointer(&place).await?;
         let item = item.ok_or_else(|| self.missing(number))?;
         let facts = self.facts(Some(&item))?;
-        if facts.deleted.is_some() {
+        // What has expired goes its own way: who waits for its expiry is still to be told.
+        if facts.gone(now).is_some() {
             self.watch(&place)?;
             return Ok(Done {
                 number,
@@ -188,11 +189,8 @@ impl Work<'_> {
         if let [_, ..] = facts.aliases.as_slice() {
             return Err(self.aliased(number, &facts));
         }
-        let deleted = facts.gone(now).unwrap_or(now);
-        self.put(
-            &place,
-            Some(stored::tombstone(group.schema, &item, deleted)),
-        )?;
+        let tombstone = stored::tombstone(group.schema, &item, now);
+        self.put(&place, Some(tombstone))?;
         let pointed = self.facts(pointer.as_ref())?;
         if pointed.number == Some(number) {
             self.step_back(&pointer_place, number, pointed.last).await?;

@@ -1,6 +1,6 @@
 //! The registry that the tests share: layers and builds, in one table.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe::registry::{Version, Versions};
@@ -100,19 +100,25 @@ impl World {
     }
 
     pub(crate) async fn with(capabilities: Capabilities) -> Self {
-        let test = TestEnv::seeded(1);
+        Self::of(1, Faults::seeded(7), capabilities).await
+    }
+
+    /// On an engine with these faults, which says that it can do this.
+    pub(crate) async fn of(seed: u64, faults: Faults, capabilities: Capabilities) -> Self {
+        let test = TestEnv::seeded(seed);
         let options = Options::new().env(test.env.clone()).background(false);
         let engine = Arc::new(LocalEngine::memory_with(options).unwrap());
-        let faults = Arc::new(FaultEngine::new(engine.clone(), Faults::seeded(7)));
+        let faults = Arc::new(FaultEngine::new(engine.clone(), faults));
         let recording = Arc::new(RecordingEngine::new(faults.clone()).claiming(capabilities));
         let meter = Arc::new(MeteredEngine::new(recording.clone()));
-        let env = Env::manual(test.clock.clone(), 2);
+        let env = Env::manual(test.clock.clone(), seed + 1);
         let db = Db::with_parts(meter.clone(), env, Arc::new(NoTime));
+        faults.pause();
         db.ensure_registries(&[Layer::SCHEMA, Build::SCHEMA])
             .await
             .unwrap();
-        recording.take();
-        Self {
+        faults.resume();
+        let world = Self {
             layers: db.registry(),
             builds: db.registry(),
             db,
@@ -121,7 +127,9 @@ impl World {
             recording,
             faults,
             engine,
-        }
+        };
+        world.forget();
+        world
     }
 
     /// Publishes so many versions of a layer.
@@ -180,4 +188,25 @@ impl World {
 /// The numbers of versions, in their order.
 pub(crate) fn numbers<R>(versions: &[Version<R>]) -> Vec<u64> {
     versions.iter().map(|version| version.number).collect()
+}
+
+/// What handlers were called for, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(pub Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    pub(crate) fn add(&self, note: impl Into<String>) {
+        self.0.lock().unwrap().push(note.into());
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// An engine that can do everything, on the other side of a network.
+pub(crate) fn lossy() -> Capabilities {
+    let mut capabilities = Capabilities::all();
+    capabilities.loses_answers = true;
+    capabilities
 }
