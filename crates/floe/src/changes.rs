@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`router`] | which handlers a change goes to |
 //! | [`handler`] | what handlers are given, and how they fail |
+//! | [`consumer`] | reading the change streams of tables, and remembering how far |
 //! | [`deliver`] | giving changes to a router directly |
 //! | [`lambda`] | changes that AWS Lambda brings |
 //! | [`pattern`], [`envelope`] | which changes are meant, in the language of Amazon EventBridge's rules |
@@ -14,20 +15,25 @@
 //! | [`outbox`] | messages that are written in the same commit as what they tell of |
 
 pub mod change;
+pub mod consumer;
 pub mod deliver;
 pub mod envelope;
 pub mod handler;
 mod json;
 pub mod lambda;
+mod limits;
 pub mod outbox;
 pub mod pattern;
 mod recent;
 pub mod router;
 pub mod sink;
+pub(crate) mod stream;
 pub mod watched;
 mod work;
 
 pub use self::change::{Cause, Change, KeyNames};
+pub use self::consumer::parked::{Parked, ParkedChanges, ParkedId};
+pub use self::consumer::{Consumer, Notice, Progress, Ran};
 pub use self::deliver::{Delivery, Undelivered};
 pub use self::envelope::Envelope;
 pub use self::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};

@@ -2,12 +2,19 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
 )]
 
+#[path = "changes/consuming.rs"]
+mod consuming;
+#[path = "changes/parking.rs"]
+mod parking;
+#[path = "changes/processes.rs"]
+mod processes;
 #[path = "changes/routing.rs"]
 mod routing;
 #[path = "changes/support.rs"]
 mod support;
+#[path = "support/sim.rs"]
+mod world;

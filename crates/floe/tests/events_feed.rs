@@ -12,6 +12,8 @@ mod lag;
 mod sim;
 #[path = "events_feed/views.rs"]
 mod views;
+#[path = "support/sim.rs"]
+mod world;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use floe_store::Value;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::change::Change;
 use super::json;
@@ -91,15 +91,16 @@ impl Envelope {
 
     fn event(&self, detail: Json) -> Json {
         let change = &self.change;
-        json!({
-            "version": "0",
-            "id": change.event_id(),
-            "source": self.source(),
-            "detail-type": change.kind().as_str(),
-            "time": time::to_text(change.time()).as_str(),
-            "resources": [change.table()],
-            "detail": detail,
-        })
+        let fields = [
+            ("version", Json::from("0")),
+            ("id", change.event_id().into()),
+            ("source", self.source().into()),
+            ("detail-type", change.kind().as_str().into()),
+            ("time", time::to_text(change.time()).as_str().into()),
+            ("resources", Json::from_iter([change.table()])),
+            ("detail", detail),
+        ];
+        Json::from_iter(fields)
     }
 }
 

@@ -247,6 +247,18 @@ impl Router {
         self.routes.iter().filter_map(|route| route.table).collect()
     }
 
+    /// The images that the handlers of a table's changes need.
+    pub(super) fn needs(&self, table: &str) -> Needs {
+        let routes = self
+            .routes
+            .iter()
+            .filter(|route| route.table == Some(table));
+        routes.fold(Needs::default(), |needs, route| Needs {
+            old: needs.old || route.needs.old,
+            new: needs.new || route.needs.new,
+        })
+    }
+
     fn typed<T: Watched, A: Send + 'static>(
         self,
         what: &str,

@@ -4,6 +4,7 @@
 //! lane: a message waits for the one before it, and the record is removed when all are done.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use floe_store::op::{ChangeKind, DeleteItem, WriteItem};
 
@@ -29,6 +30,8 @@ struct Lane {
     steps: VecDeque<Step>,
     /// Why it stands still.
     failure: Option<Failure>,
+    /// What it is called, if it can never be gone.
+    lost: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +42,8 @@ enum Step {
     Message(usize, usize),
     /// The record of the outbox is removed.
     Remove,
-    /// A handler that is not there any more.
-    Lost,
+    /// What cannot be done.
+    Never,
 }
 
 /// A handler that is not done with a change.
@@ -51,6 +54,7 @@ pub(super) struct Pending {
     pub(super) failure: Failure,
 }
 
+const OUTBOX: &str = "outbox";
 const REMOVE: &str = "outbox removal";
 
 impl Router {
@@ -85,23 +89,17 @@ impl Router {
         let mut lost: Vec<&String> = pending.iter().collect();
         for lane in &mut work.lanes {
             // Of a lane that was begun, the steps from the one that was left on.
-            let is_left = |step: &Step| {
-                let name = self.step_name(*step);
-                pending.contains(&name)
-            };
-            match lane.steps.iter().position(is_left) {
-                Some(place) => drop(lane.steps.drain(..place)),
-                None => lane.steps.clear(),
-            }
-            let names = lane.steps.iter().map(|step| self.step_name(*step));
+            let names = lane.steps.iter().map(|step| lane.name(self, *step));
             let names: Vec<String> = names.collect();
+            let left = names.iter().position(|name| pending.contains(name));
+            let begun = left.unwrap_or(lane.steps.len());
+            lane.steps.drain(..begun);
             lost.retain(|name| !names.contains(name));
         }
-        work.lanes
-            .retain(|lane| !lane.steps.is_empty() || lane.failure.is_some());
-        work.lanes.extend(lost.iter().map(|name| {
+        work.lanes.retain(|lane| !lane.steps.is_empty());
+        work.lanes.extend(lost.into_iter().map(|name| {
             let message = format!("the router has no such handler: handler={name:?}");
-            Lane::failed(Failure::permanent(message))
+            Lane::lost(name, Failure::permanent(message))
         }));
         (!work.lanes.is_empty()).then_some(work)
     }
@@ -114,10 +112,10 @@ impl Router {
     fn outbox_lane(&self, change: &Change, messages: &mut Vec<Message>) -> Option<Lane> {
         let record = match change.new_image().map(OutboxRecord::from_item) {
             Some(Ok(record)) => record,
-            Some(Err(error)) => return Some(Lane::failed(Failure::permanent(error))),
+            Some(Err(error)) => return Some(Lane::lost(OUTBOX, Failure::permanent(error))),
             None => {
                 let message = "the change stream of the outbox holds no new images";
-                return Some(Lane::failed(Failure::permanent(message)));
+                return Some(Lane::lost(OUTBOX, Failure::permanent(message)));
             }
         };
         *messages = Message::all_of(record);
@@ -137,10 +135,7 @@ impl Router {
         if has_all && !matches!(self.outbox, OutboxEnd::Kept) {
             steps.push_back(Step::Remove);
         }
-        (!steps.is_empty()).then(|| Lane {
-            steps,
-            failure: None,
-        })
+        (!steps.is_empty()).then(|| Lane::of(steps))
     }
 
     fn step_name(&self, step: Step) -> String {
@@ -149,7 +144,7 @@ impl Router {
             Step::Take(place) => route(place).to_owned(),
             Step::Message(place, number) => format!("{number}:{}", route(place)),
             Step::Remove => REMOVE.to_owned(),
-            Step::Lost => String::new(),
+            Step::Never => OUTBOX.to_owned(),
         }
     }
 }
@@ -164,15 +159,22 @@ impl Lane {
         Self {
             steps: steps.into(),
             failure: None,
+            lost: None,
         }
     }
 
-    /// A lane that cannot be gone.
-    fn failed(failure: Failure) -> Self {
+    /// A lane that can never be gone.
+    fn lost(name: &str, failure: Failure) -> Self {
         Self {
             failure: Some(failure),
-            ..Self::of([Step::Lost])
+            lost: Some(name.to_owned()),
+            ..Self::of([Step::Never])
         }
+    }
+
+    fn name(&self, router: &Router, step: Step) -> String {
+        let lost = self.lost.clone();
+        lost.unwrap_or_else(|| router.step_name(step))
     }
 
     fn is_stuck(&self) -> bool {
@@ -202,6 +204,11 @@ impl Work {
             }
         }
         self.lanes.retain(|lane| lane.failure.is_some());
+        self.is_done()
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_done(&self) -> bool {
         self.lanes.is_empty()
     }
 
@@ -211,7 +218,7 @@ impl Work {
     }
 
     /// How long handlers have asked to be left alone.
-    pub(super) fn pause(&self) -> Option<std::time::Duration> {
+    pub(super) fn pause(&self) -> Option<Duration> {
         let failures = self.lanes.iter().filter_map(|lane| lane.failure.as_ref());
         failures.filter_map(Failure::pause).max()
     }
@@ -223,7 +230,7 @@ impl Work {
             .filter_map(|lane| {
                 let step = *lane.steps.front()?;
                 Some(Pending {
-                    name: router.step_name(step),
+                    name: lane.name(router, step),
                     failure: lane
                         .failure
                         .clone()
@@ -262,6 +269,6 @@ async fn run(
             }
             _ => Ok(()),
         },
-        Step::Lost => Ok(()),
+        Step::Never => Ok(()),
     }
 }

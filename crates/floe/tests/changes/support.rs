@@ -1,9 +1,10 @@
 //! Models, changes and notes that the tests share.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floe::Model;
-use floe::changes::Change;
+use floe::changes::{Change, Changed, Consumer, Failure, Inserted, Router, consumer};
+use floe::{Db, Error, Model, Tx};
 use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use floe_store::table::StreamView;
 use floe_store::{Item, Timestamp};
@@ -80,4 +81,77 @@ pub(crate) fn players(records: impl IntoIterator<Item = ChangeRecord>) -> Vec<Ch
     records
         .map(|record| Change::new("players", record))
         .collect()
+}
+
+/// Makes the tables of players and of consumers.
+pub(crate) async fn prepare(db: &Db) {
+    db.ensure_tables(&[Player::SCHEMA]).await.unwrap();
+    db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
+}
+
+/// Raises the level of a player by one, who begins with 1.
+pub(crate) async fn play(db: &Db, name: &str) {
+    let body = async |tx: &Tx| {
+        let mut player = tx.get_or_create(player(name, 0)).await?;
+        player.level += 1;
+        Ok::<_, Error>(())
+    };
+    db.transact(body).await.unwrap();
+}
+
+/// The levels of each player that handlers were told of, in their order. Levels that come again are left out; a level that
+/// comes before the one below it is a fault.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels {
+    seen: Arc<Mutex<BTreeMap<String, i64>>>,
+    repeated: Arc<Mutex<u64>>,
+}
+
+impl Levels {
+    pub(crate) fn reached(&self, name: &str, level: i64) {
+        let mut seen = self.seen.lock().unwrap();
+        let last = seen.entry(name.to_owned()).or_default();
+        assert!(level <= *last + 1, "{name}: {level} after {last}");
+        match level == *last + 1 {
+            true => *last = level,
+            false => *self.repeated.lock().unwrap() += 1,
+        }
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<String, i64> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn repeated(&self) -> u64 {
+        *self.repeated.lock().unwrap()
+    }
+}
+
+/// A router that notes the levels of players, after whatever this does.
+pub(crate) fn noting<F>(
+    levels: &Levels,
+    before: impl Fn(String, i64) -> F + Clone + Send + Sync + 'static,
+) -> Router
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let note = {
+        let levels = levels.clone();
+        move |name: String, level: i64| {
+            let (levels, before) = (levels.clone(), before(name.clone(), level));
+            async move {
+                before.await?;
+                levels.reached(&name, level);
+                Ok(())
+            }
+        }
+    };
+    let inserted = note.clone();
+    Router::new()
+        .on_inserted::<Player>(move |a: Inserted<Player>| inserted(a.value.name, a.value.level))
+        .on_changed::<Player>(move |a: Changed<Player>| note(a.new.name, a.new.level))
+}
+
+pub(crate) fn consumer(db: &Db, router: Router) -> Consumer {
+    Consumer::new(db, "levels", router)
 }

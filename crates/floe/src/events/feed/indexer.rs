@@ -29,7 +29,6 @@
 pub mod intake;
 mod position;
 mod progress;
-mod shards;
 #[cfg(test)]
 mod tests;
 
@@ -41,12 +40,13 @@ use floe_store::Error as StoreError;
 use floe_store::op::HoldChanges;
 
 pub use self::intake::Intake;
-use self::position::{IndexerPosition, Positions};
+use self::position::IndexerPosition;
 use self::progress::Watch;
 pub use self::progress::{Progress, Stepped};
-use self::shards::{Round, Shards};
 use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
 use super::partition::Partitions;
+pub(super) use crate::changes::stream::passes;
+use crate::changes::stream::{Positions, Round, Shards};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load};
 use crate::side_by_side;
@@ -366,7 +366,7 @@ impl Indexer {
             return Ok(());
         }
         let consumer = format!("floe-indexer-{}", self.options.name);
-        let holds = known.shards.holds(&consumer);
+        let holds = known.shards.holds(&consumer, &known.shards.positions());
         for hold in holds.iter().filter(|hold| !known.holds.contains(hold)) {
             match engine.hold_changes(hold.clone()).await {
                 // Somebody else under this name is further on. If nobody is, reading tells.
@@ -391,13 +391,3 @@ const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(100),
     max: Duration::from_secs(10),
 };
-
-/// Whether it may go better the next time.
-pub(super) fn passes(error: &Error) -> bool {
-    let kinds = [
-        ErrorKind::OutcomeUnknown,
-        ErrorKind::MaxResyncsExhausted,
-        ErrorKind::TransactionFailed,
-    ];
-    kinds.contains(&error.kind()) || error.store_error().is_some_and(StoreError::is_retryable)
-}

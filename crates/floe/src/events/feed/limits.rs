@@ -26,9 +26,6 @@ pub(crate) const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
 /// How many records an indexer brings to the epochs at once, at most.
 pub const BATCH_RECORDS_CAP: usize = 10_000;
 
-/// How many shards an indexer reads at once.
-pub(crate) const SHARDS_AT_ONCE: usize = 16;
-
 /// How many partitions an indexer writes to at once.
 pub(crate) const PARTITIONS_AT_ONCE: usize = 16;
 

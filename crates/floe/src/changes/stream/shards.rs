@@ -18,19 +18,22 @@ use std::collections::BTreeSet;
 use floe_store::limits::GET_RECORDS_MAX;
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetRecords, GetRecordsOutput, GetShardIterator, HoldChanges,
-    IteratorKind, ListStreams, StreamSummary,
+    IteratorKind, KeySchemaElement, ListStreams, StreamSummary,
 };
+use floe_store::table::StreamView;
 use floe_store::{BoxFuture, Engine, Error as StoreError};
 
 use super::position::{Place, Positions, sequence_key};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::feed::limits::SHARDS_AT_ONCE;
 use crate::side_by_side;
+
+/// How many shards are read at once.
+const SHARDS_AT_ONCE: usize = 16;
 
 /// The shards of a table's change streams, and how far each was read.
 #[derive(Debug)]
-pub(super) struct Shards {
+pub(crate) struct Shards {
     db: Db,
     table: String,
     /// Whether to go on where records are gone that were not read.
@@ -39,6 +42,9 @@ pub(super) struct Shards {
     shards: Vec<Shard>,
     /// Whether the last look has brought nothing.
     was_empty: bool,
+    /// Of the newest stream.
+    key_schema: Vec<KeySchemaElement>,
+    view: Option<StreamView>,
 }
 
 #[derive(Debug)]
@@ -56,29 +62,33 @@ struct Shard {
 
 /// What one look at all shards has brought.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(crate) struct Round {
     /// The records, those of an item in their order.
-    pub(super) records: Vec<ChangeRecord>,
+    pub(crate) records: Vec<ChangeRecord>,
     /// Whether a shard was read to its end: its children can be read now.
-    pub(super) has_ended: bool,
+    pub(crate) has_ended: bool,
 }
 
 impl Shards {
-    pub(super) fn new(db: Db, table: &str, accepts_trimmed: bool) -> Self {
+    pub(crate) fn new(db: Db, table: &str, accepts_trimmed: bool) -> Self {
         Self {
             db,
             table: table.to_owned(),
             accepts_trimmed,
             shards: Vec::new(),
             was_empty: false,
+            key_schema: Vec::new(),
+            view: None,
         }
     }
 
     /// Finds the shards that there are now. New ones are read from where they were left, as the positions say.
-    pub(super) async fn find(&mut self, known: &Positions) -> Result<()> {
+    pub(crate) async fn find(&mut self, known: &Positions) -> Result<()> {
         let mut found = Vec::new();
         for stream in self.streams().await? {
-            self.describe(&stream, known, &mut found).await?;
+            if let Some((key_schema, view)) = self.describe(&stream, known, &mut found).await? {
+                (self.key_schema, self.view) = (key_schema, Some(view));
+            }
         }
         if !self.accepts_trimmed {
             self.check_found(known, &found)?;
@@ -138,10 +148,7 @@ impl Shards {
             }
         }
         if streams.is_empty() {
-            let message = format!(
-                "the events table has no change stream: table={}",
-                self.table
-            );
+            let message = format!("the table has no change stream: table={}", self.table);
             return Err(Error::new(ErrorKind::Table, message));
         }
         streams.sort_by(|one, other| one.label.cmp(&other.label));
@@ -153,7 +160,7 @@ impl Shards {
         stream: &StreamSummary,
         known: &Positions,
         found: &mut Vec<Shard>,
-    ) -> Result<()> {
+    ) -> Result<Option<(Vec<KeySchemaElement>, StreamView)>> {
         let mut request = DescribeStream {
             stream_arn: stream.arn.clone(),
             ..DescribeStream::default()
@@ -164,7 +171,7 @@ impl Shards {
         loop {
             let page = match self.engine().describe_stream(request.clone()).await {
                 // It has just been forgotten.
-                Err(StoreError::ResourceNotFound(_)) => return Ok(()),
+                Err(StoreError::ResourceNotFound(_)) => return Ok(None),
                 page => page?,
             };
             found.extend(page.shards.into_iter().map(|shard| Shard {
@@ -180,13 +187,13 @@ impl Shards {
             }));
             request.start_after = page.last_shard_id;
             if request.start_after.is_none() {
-                return Ok(());
+                return Ok(Some((page.key_schema, page.view)));
             }
         }
     }
 
     /// Reads a page of each shard whose turn it is: about so many records in all, but at least one of each.
-    pub(super) async fn read(&mut self, records_max: usize) -> Result<Round> {
+    pub(crate) async fn read(&mut self, records_max: usize) -> Result<Round> {
         let open = self.shards.iter().filter(|shard| !shard.is_done());
         let stream_arn = open.clone().next().map(|shard| shard.stream_arn.clone());
         let open: BTreeSet<String> = open.map(|shard| shard.key.clone()).collect();
@@ -216,38 +223,45 @@ impl Shards {
     }
 
     /// How far each shard was read.
-    pub(super) fn positions(&self) -> Positions {
+    pub(crate) fn positions(&self) -> Positions {
         let read = self.shards.iter();
         let read = read.map(|shard| (shard.key.clone(), shard.place.clone()));
         Positions(read.collect())
     }
 
     /// Those of the positions whose shards are there no more.
-    pub(super) fn gone(&self, known: &Positions) -> BTreeSet<String> {
+    pub(crate) fn gone(&self, known: &Positions) -> BTreeSet<String> {
         let is_gone = |key: &&String| !self.shards.iter().any(|shard| shard.key == **key);
         known.0.keys().filter(is_gone).cloned().collect()
     }
 
-    /// What is to be held for the consumer of this name, so that nothing is trimmed that is not read.
-    pub(super) fn holds(&self, consumer: &str) -> Vec<HoldChanges> {
+    /// The key of the table, and the images that its newest stream holds.
+    pub(crate) fn shape(&self) -> (&[KeySchemaElement], Option<StreamView>) {
+        (&self.key_schema, self.view)
+    }
+
+    /// What is to be held for the consumer of this name, who is done up to these positions, so that nothing is trimmed
+    /// that it is not done with.
+    pub(crate) fn holds(&self, consumer: &str, done: &Positions) -> Vec<HoldChanges> {
         let streams: BTreeSet<&String> = self.shards.iter().map(|s| &s.stream_arn).collect();
         let hold = |stream_arn: &String| HoldChanges {
             consumer: consumer.to_owned(),
             stream_arn: stream_arn.clone(),
-            after_sequence: self.read_up_to(stream_arn),
+            after_sequence: self.done_up_to(stream_arn, done),
         };
         streams.into_iter().map(hold).collect()
     }
 
-    /// The last record of a stream up to which all was read; `None` if nothing more can come.
-    fn read_up_to(&self, stream_arn: &str) -> Option<String> {
-        let of_stream = |shard: &&Shard| shard.stream_arn == stream_arn && !shard.is_done();
-        let open = self.shards.iter().filter(of_stream);
-        let read = open.map(|shard| match &shard.place {
-            Place::After(sequence) => sequence.as_str(),
+    /// The last record of a stream up to which all is done; `None` if nothing more can come.
+    fn done_up_to(&self, stream_arn: &str, done: &Positions) -> Option<String> {
+        let of_stream = self.shards.iter().filter(|s| s.stream_arn == stream_arn);
+        let places = of_stream.map(|shard| done.0.get(&shard.key));
+        let open = places.filter(|place| *place != Some(&Place::End));
+        let done = open.map(|place| match place {
+            Some(Place::After(sequence)) => sequence.as_str(),
             _ => NOTHING_READ,
         });
-        read.min_by_key(|sequence| sequence_key(sequence))
+        done.min_by_key(|sequence| sequence_key(sequence))
             .map(str::to_owned)
     }
 

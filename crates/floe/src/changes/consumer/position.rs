@@ -1,0 +1,65 @@
+//! How far the changes of a table are done, under the term of the lease.
+
+use super::lease::Mine;
+use super::stored::ConsumerPosition;
+use crate::changes::stream::Positions;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Json;
+
+/// Makes the position one's own, and reads it. `None` if somebody has taken the lease since.
+pub(super) async fn claim(
+    db: &Db,
+    consumer: &str,
+    table: &str,
+    mine: &Mine,
+) -> Result<Option<Positions>> {
+    let shards = db
+        .transact(async |tx| {
+            let mut position = tx
+                .get_or_create(ConsumerPosition {
+                    consumer: consumer.to_owned(),
+                    table: table.to_owned(),
+                    term: mine.term,
+                    shards: Json::Object(serde_json::Map::new()),
+                })
+                .await?;
+            if *position.term > mine.term {
+                return Ok::<_, Error>(None);
+            }
+            position.term.set(mine.term)?;
+            Ok(Some(position.shards.clone()))
+        })
+        .await?;
+    let Some(shards) = shards else {
+        return Ok(None);
+    };
+    let positions = Positions::from_json(&shards).ok_or_else(|| {
+        let message = format!(
+            "the position of a consumer cannot be read: consumer={consumer} table={table} shards={shards}"
+        );
+        Error::new(ErrorKind::InvalidField, message)
+    })?;
+    Ok(Some(positions))
+}
+
+/// Stores how far everything is done. `false` if somebody has taken the lease since.
+pub(super) async fn store(
+    db: &Db,
+    consumer: &str,
+    table: &str,
+    mine: &Mine,
+    positions: &Positions,
+) -> Result<bool> {
+    let shards = positions.to_json();
+    db.transact(async |tx| {
+        let key = (consumer.to_owned(), table.to_owned());
+        let position = tx.get::<ConsumerPosition>(key).await?;
+        let Some(mut position) = position.filter(|position| *position.term == mine.term) else {
+            return Ok::<_, Error>(false);
+        };
+        position.shards.overwrite(shards.clone())?;
+        Ok(true)
+    })
+    .await
+}

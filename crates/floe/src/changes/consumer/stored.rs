@@ -1,0 +1,227 @@
+//! What consumers keep, in the table `floe_changes`: who delivers, how far it has come, and what is parked.
+//!
+//! | `_id` | `_sk` | what it is |
+//! |---|---|---|
+//! | the consumer | `lease` | who delivers: see [`ConsumerLease`] |
+//! | the consumer | `position` NUL table | how far a table's changes are done: see [`ConsumerPosition`] |
+//! | the consumer | `parked` NUL table NUL item NUL sequence | a change that is parked: see [`ParkedRecord`] |
+//! | the consumer | `parked_part` NUL table NUL item NUL sequence NUL number | what of it did not fit: [`ParkedPart`] |
+
+use floe_store::{Item, Timestamp};
+use sha2::{Digest, Sha256};
+
+use super::super::change::Change;
+use super::super::json;
+use super::super::limits::{ERROR_CHARS_MAX, PART_BYTES_MAX};
+use super::super::work::Pending;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Json, Schema};
+
+/// The schemas of what consumers keep, for [`Db::ensure_tables`](crate::Db::ensure_tables).
+pub const SCHEMAS: [&Schema; 4] = [
+    <ConsumerLease as crate::Model>::SCHEMA,
+    <ConsumerPosition as crate::Model>::SCHEMA,
+    <ParkedRecord as crate::Model>::SCHEMA,
+    <ParkedPart as crate::Model>::SCHEMA,
+];
+
+/// Who delivers for a consumer.
+#[derive(Clone, Debug, PartialEq, crate::Model)]
+#[model(crate = "crate", table = "floe_changes", sort_key = "lease")]
+pub struct ConsumerLease {
+    /// The name of the consumer.
+    #[model(key)]
+    pub consumer: String,
+    /// The process that delivers, if one does.
+    pub holder: Option<String>,
+    /// How often holders have said that they are alive.
+    pub beats: u64,
+    /// How often the lease was taken.
+    pub term: u64,
+    /// How often somebody has asked to look at what is parked.
+    pub asked: u64,
+}
+
+/// How far the changes of a table are done.
+#[derive(Clone, Debug, PartialEq, crate::Model)]
+#[model(crate = "crate", table = "floe_changes", sort_key = "position")]
+pub struct ConsumerPosition {
+    /// The name of the consumer.
+    #[model(key)]
+    pub consumer: String,
+    /// The table.
+    #[model(sort_key)]
+    pub table: String,
+    /// The term of the lease under which it was stored.
+    pub term: u64,
+    /// For each shard of its change streams (`<label of the stream>/<id of the shard>`): `{"begun": <first sequence number
+    /// or null>}`, `{"after": <sequence number>}`, or `{"end": true}`.
+    pub shards: Json,
+}
+
+/// A change that is parked.
+#[derive(Clone, Debug, PartialEq, crate::Model)]
+#[model(crate = "crate", table = "floe_changes", sort_key = "parked")]
+pub struct ParkedRecord {
+    /// The name of the consumer.
+    #[model(key)]
+    pub consumer: String,
+    /// The table.
+    #[model(sort_key)]
+    pub table: String,
+    /// The item: a digest of its key, which may be too long for this one.
+    #[model(sort_key)]
+    pub item: String,
+    /// The sequence number of the change, with zeros before it, so that the order of the text is that of changes.
+    #[model(sort_key)]
+    pub sequence: String,
+    /// The change as AWS Lambda is told of it, in JSON; as much of it as fits.
+    pub record: String,
+    /// How many items hold the rest.
+    pub parts: u32,
+    /// The handlers that are not done with it.
+    pub handlers: Vec<String>,
+    /// What the first of them said last.
+    pub error: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was parked, or tried last.
+    pub parked: Timestamp,
+    /// Whether somebody has asked to try it again. It stands on the first change of an item.
+    pub asked: bool,
+}
+
+/// A further part of the record of a change that is parked.
+#[derive(Clone, Debug, PartialEq, crate::Model)]
+#[model(crate = "crate", table = "floe_changes", sort_key = "parked_part")]
+pub struct ParkedPart {
+    /// The name of the consumer.
+    #[model(key)]
+    pub consumer: String,
+    /// The table.
+    #[model(sort_key)]
+    pub table: String,
+    /// The item.
+    #[model(sort_key)]
+    pub item: String,
+    /// The sequence number.
+    #[model(sort_key)]
+    pub sequence: String,
+    /// Its place among the parts, from 1 on.
+    #[model(sort_key)]
+    pub number: u32,
+    /// The text.
+    pub text: String,
+}
+
+/// The name of an item in the keys of what is parked.
+pub(super) fn item_name(keys: &Item) -> String {
+    let mut packed = Vec::new();
+    keys.pack_into(&mut packed);
+    let digest = Sha256::digest(&packed);
+    let half = digest.iter().take(16);
+    half.map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Sequence numbers of DynamoDB have up to 40 digits.
+const SEQUENCE_DIGITS: usize = 40;
+
+impl ParkedRecord {
+    /// What is stored of a change, and the parts that do not fit into one item.
+    pub(super) fn new(
+        consumer: &str,
+        change: &Change,
+        pending: &[Pending],
+        attempts: u32,
+        now: Timestamp,
+    ) -> (Self, Vec<ParkedPart>) {
+        let text = json::record(change.record()).to_string();
+        let mut chunks = chunks(&text, PART_BYTES_MAX).into_iter();
+        let error = pending.first().map(|pending| pending.failure.to_string());
+        let error = error.unwrap_or_default();
+        let mut record = Self {
+            consumer: consumer.to_owned(),
+            table: change.table().to_owned(),
+            item: item_name(change.keys()),
+            sequence: format!("{:0>SEQUENCE_DIGITS$}", change.sequence()),
+            record: chunks.next().unwrap_or_default().to_owned(),
+            parts: 0,
+            handlers: pending.iter().map(|pending| pending.name.clone()).collect(),
+            error: error.chars().take(ERROR_CHARS_MAX).collect(),
+            attempts,
+            parked: now,
+            asked: false,
+        };
+        let parts: Vec<ParkedPart> = (1..)
+            .zip(chunks)
+            .map(|(number, text)| record.part(number, text))
+            .collect();
+        record.parts = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        (record, parts)
+    }
+
+    fn part(&self, number: u32, text: &str) -> ParkedPart {
+        ParkedPart {
+            consumer: self.consumer.clone(),
+            table: self.table.clone(),
+            item: self.item.clone(),
+            sequence: self.sequence.clone(),
+            number,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The change, with the text of the parts behind that of the record.
+    pub(super) fn change(&self, parts: &str) -> Result<Change> {
+        let text = format!("{}{parts}", self.record);
+        let json = serde_json::from_str(&text).ok();
+        let read = json.as_ref().map(json::read_record);
+        let reason = match read {
+            Some(Ok(record)) => return Ok(Change::new(self.table.as_str(), record)),
+            Some(Err(reason)) => reason,
+            None => "it is not JSON".to_owned(),
+        };
+        let message = format!(
+            "a parked change cannot be read, {reason}: consumer={} table={} sequence={}",
+            self.consumer, self.table, self.sequence
+        );
+        Err(Error::new(ErrorKind::InvalidField, message))
+    }
+}
+
+/// The text in parts of at most so many bytes.
+fn chunks(text: &str, bytes_max: usize) -> Vec<&str> {
+    let (mut chunks, mut rest) = (Vec::new(), text);
+    while rest.len() > bytes_max {
+        // A character has at most four bytes.
+        let cut = (0..=bytes_max).rev().find(|at| rest.is_char_boundary(*at));
+        let (chunk, behind) = rest.split_at(cut.unwrap_or(rest.len()));
+        chunks.push(chunk);
+        rest = behind;
+    }
+    chunks.push(rest);
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!(chunks("", 3), [""]);
+        assert_eq!(chunks("abc", 3), ["abc"]);
+        assert_eq!(chunks("abcde", 3), ["abc", "de"]);
+        assert_eq!(chunks("aäöü", 4), ["aä", "öü"]);
+    }
+
+    #[test]
+    fn items_have_names_of_one_length_and_their_own() {
+        let keys = |id: &str| Item::new().with("id", id);
+        let name = item_name(&keys("a"));
+        assert_eq!(name.len(), 32);
+        assert_eq!(name, item_name(&keys("a")));
+        assert_ne!(name, item_name(&keys("b")));
+        assert_ne!(name, item_name(&Item::new().with("id", 7)));
+    }
+}
