@@ -4,9 +4,10 @@
 
 use std::process::{Command, Output};
 
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     env!("CARGO_BIN_EXE_guestbook"),
     env!("CARGO_BIN_EXE_inventory"),
+    env!("CARGO_BIN_EXE_layers"),
     env!("CARGO_BIN_EXE_orders"),
     env!("CARGO_BIN_EXE_ski_resort"),
     env!("CARGO_BIN_EXE_tour"),

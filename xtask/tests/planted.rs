@@ -137,6 +137,14 @@ fn feed_finds_what_is_planted() {
 }
 
 #[test]
+fn expiry_finds_what_is_planted() {
+    check(
+        "expiry --seed 1 --versions 300 --kills 4 --groups 20",
+        &["early-tombstone", "early-checkpoint"],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -172,6 +180,7 @@ fn every_check_explains_itself() {
         "clients",
         "hostile",
         "feed",
+        "expiry",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);
