@@ -198,10 +198,9 @@ async fn let_a_month_pass(world: &World) -> Fallible {
     world.clock.advance(31 * DAY);
     while world.engine.run_background_once()? {}
     consumer.run_until_caught_up().await?;
-    let deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);
+    let deleted = std::mem::take(&mut *deleted.lock().unwrap_or_else(PoisonError::into_inner));
     let expected = [layer("eu-west-1", "numpy", 1).arn];
-    claim(*deleted == expected, "the handler was told once")?;
-    drop(deleted);
+    claim(deleted == expected, "the handler was told once")?;
     let layers = world.db.registry::<Layer>();
     let history = layers.history(("eu-west-1", "numpy")).collect().await?;
     for version in &history {

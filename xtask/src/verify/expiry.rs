@@ -46,8 +46,10 @@ pub(super) const CHECK: Check = Check {
     prepare,
 };
 
-/// A process that says nothing for so long has nothing more to do, by its own word or for good.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// A process that says nothing for so long while there is something to do is killed as well.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// The same where a bug is planted: what that loses is never told.
+const SILENCE_MAX_PLANTED: Duration = Duration::from_secs(5);
 /// When everything was handled, a process is killed after so many milliseconds at most.
 const QUIET_MS_MAX: u64 = 400;
 /// How often the check runs with a planted bug until it shows.
@@ -111,8 +113,7 @@ fn run_once(plan: Plan) -> Result<Verdict, Failure> {
             let handled = run.handled.len();
             format!("cycle={cycle} of={} handled={handled}", plan.kills)
         });
-        // What is not told now is not told any more: the audit says what it is.
-        if is_silent {
+        if is_silent && plan.planted.is_some() {
             break;
         }
     }
@@ -163,6 +164,7 @@ impl Run {
         while left > 0 {
             let patience = match is_all(self) {
                 true => Duration::from_millis(random.below(QUIET_MS_MAX)),
+                false if plan.planted.is_some() => SILENCE_MAX_PLANTED,
                 false => SILENCE_MAX,
             };
             match child.hear(Instant::now() + patience) {
