@@ -510,28 +510,24 @@ impl<'tx, R: Registry> Versions<'tx, R> {
             .transpose()
     }
 
-    async fn run(&self, group: &GroupPlace, op: &Op) -> Result<Done> {
-        let work = |tx| Work {
+    const fn work<'a>(&self, tx: &'a Tx, group: &'a GroupPlace) -> Work<'a> {
+        Work {
             tx,
             group,
             retention: self.retention,
-        };
+        }
+    }
+
+    async fn run(&self, group: &GroupPlace, op: &Op) -> Result<Done> {
         if let Some(tx) = self.tx {
-            return work(tx).apply(op).await;
+            return self.work(tx, group).apply(op).await;
         }
         let options = self.db.tx().retries(RETRIES).label("registry");
         let options = options
             .initial_backoff_ms(PAUSE_MS_INITIAL)
             .max_backoff_ms(PAUSE_MS_MAX);
         options
-            .run(async |tx: &Tx| {
-                let work = Work {
-                    tx,
-                    group,
-                    retention: self.retention,
-                };
-                work.apply(op).await
-            })
+            .run(async |tx: &Tx| self.work(tx, group).apply(op).await)
             .await
     }
 }
