@@ -4,9 +4,10 @@
 
 use std::process::{Command, Output};
 
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     env!("CARGO_BIN_EXE_guestbook"),
     env!("CARGO_BIN_EXE_inventory"),
+    env!("CARGO_BIN_EXE_layers"),
     env!("CARGO_BIN_EXE_orders"),
     env!("CARGO_BIN_EXE_router"),
     env!("CARGO_BIN_EXE_ski_resort"),

@@ -147,6 +147,14 @@ fn graph_finds_what_is_planted() {
 }
 
 #[test]
+fn expiry_finds_what_is_planted() {
+    check(
+        "expiry --seed 1 --versions 300 --kills 4 --groups 20",
+        &["early-tombstone", "early-checkpoint"],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -183,6 +191,7 @@ fn every_check_explains_itself() {
         "hostile",
         "feed",
         "graph",
+        "expiry",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -1,4 +1,4 @@
-//! The derive macros of Floe's models, events and entities.
+//! The derive macros of Floe's models, events, entities and registries.
 //!
 //! `#[derive(Model)]` reads the struct and its `#[model(..)]` attributes into a checked description
 //! (`parse`) and writes code from that: the schema and the rules of the fields (`schema`, `rules`), the key
@@ -8,6 +8,7 @@
 //!
 //! `#[derive(Event)]` does the same for an enum of events and its `#[event(..)]` attributes, in `event`, and
 //! `#[derive(Entity)]` for an entity of the graph and its `#[entity(..)]` attributes, in `entity`.
+//! `#[derive(Registry)]` does it for a registry of versions and its `#[registry(..)]` attributes, in `registry`.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ mod key;
 mod model;
 mod parse;
 mod patch;
+mod registry;
 mod row;
 mod rules;
 mod schema;
@@ -141,6 +143,49 @@ pub fn derive_event(input: TokenStream) -> TokenStream {
 pub fn derive_entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     entity::expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a struct a registry: its values are published in numbered versions, group by group.
+///
+/// The texts of the two keys tell where everything stands: the fields that one of them names form the group, and the other
+/// has the number of the version. `pk = "lyr#{region}.{package}", sk = "lyrVrsn#v{version}"` sorts the versions of a group
+/// under it; `pk = "bld#v{version}", sk = "pckg#{package}"` has all groups of a version in one partition, and so all
+/// pointers to the latest. Names with signs of these texts in them are escaped, numbers are padded with zeros.
+///
+/// Fields of the group are text or numbers. Types of other fields implement `floe::Attribute`, or are marked
+/// `#[registry(serde)]`. For each index there is a constant: `Layer::BY_PACKAGE`.
+///
+/// # Attributes of the struct
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `table = ".."` | the table, which several registries can share |
+/// | `pk = ".."`, `sk = ".."` | the texts of the keys |
+/// | `latest = ".."` | what stands in place of the version's key in the pointer to the latest |
+/// | `status = ".."` | the attribute that tells whether a deployed version is `latest` or `deprecated`; without it versions have no status |
+/// | `expires = ".."` | the attribute that tells when a version goes, in epoch seconds |
+/// | `retention = ".."` | how long deprecated versions stay: `30d`, `12h`, `90m`, `45s` |
+/// | `index(name = "..", key = field)` | a sparse index of what is deployed, by a field of the group and the status |
+/// | `version = ".."` | the attribute of the number; without it, `version` |
+/// | `published = ".."` | the attribute of the moment of publication; without it, `published_date` |
+/// | `deleted = ".."` | the attribute of the moment of deletion; without it, `deleted_date` |
+/// | `legacy_keys` | numbers in keys are not padded, and a name at the end of a key is not escaped |
+/// | `crate = ".."` | the path of the `floe` crate, if it is not `::floe` |
+///
+/// # Attributes of fields
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `rename = ".."` | the name of the attribute; without it, the name of the field |
+/// | `default`, `default = ..` | what the field is where a stored version lacks the attribute |
+/// | `serde` | stored through serde |
+/// | `hash` | a `String` that is the hash of the content; without one, the hash is made of all fields outside of the group |
+#[proc_macro_derive(Registry, attributes(registry))]
+pub fn derive_registry(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    registry::expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

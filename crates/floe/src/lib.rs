@@ -116,6 +116,7 @@
 //! | [`cache`] | the read cache: eventual reads answered from memory |
 //! | [`events`] | streams of events: what happened, and the states that follow from it |
 //! | [`graph`] | entities, ordered relationships, and indexes made by functions |
+//! | [`registry`] | numbered versions with a pointer to the latest, lists of what is deployed, expiry |
 //! | [`changes`] | what a commit leaves behind for others to act on: the router of changes, the outbox |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
@@ -143,15 +144,17 @@ pub mod graph;
 #[cfg(feature = "axum")]
 pub mod http;
 pub mod model;
+pub mod registry;
 mod side_by_side;
 pub mod tx;
 
 pub use db::Db;
 pub use error::{Error, ErrorItem, ErrorKind, Result};
 pub use events::Event;
-pub use floe_derive::{Entity, Event, Model};
+pub use floe_derive::{Entity, Event, Model, Registry};
 pub use graph::Entity;
 pub use model::{Attribute, Field, Key, KeyField, Model};
+pub use registry::Registry;
 pub use tx::Tx;
 pub use tx::hooks::Outcome;
 

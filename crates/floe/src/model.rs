@@ -8,7 +8,7 @@ pub mod constraint;
 pub mod document;
 pub mod expiry;
 pub mod field;
-mod hex;
+pub(crate) mod hex;
 pub mod json_schema;
 pub mod key;
 pub mod patch;

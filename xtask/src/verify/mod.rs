@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `feed`, `graph` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `feed`, `graph`, `expiry` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -20,6 +20,7 @@ mod client;
 mod clients;
 mod contention;
 mod directory;
+mod expiry;
 mod feed;
 mod figures;
 mod graph;
@@ -50,7 +51,7 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 12] = [
+const CHECKS: [&Check; 13] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -63,6 +64,7 @@ const CHECKS: [&Check; 12] = [
     &hostile::CHECK,
     &feed::CHECK,
     &graph::CHECK,
+    &expiry::CHECK,
 ];
 
 /// A check.
@@ -248,6 +250,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         role if role.starts_with(feed::ROLES) => feed::run_child(role, args),
         graph::ROLE => graph::run_child(args),
         graph::HUB_ROLE => graph::run_hub(args),
+        expiry::ROLE => expiry::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

@@ -63,10 +63,12 @@ pub(super) enum Bug {
     EarlyPosition,
     /// A view stores its checkpoint apart from what it writes.
     SplitView,
+    /// A tombstone is written before the handler has acted.
+    EarlyTombstone,
 }
 
 impl Bug {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -85,6 +87,7 @@ impl Bug {
         Self::EarlyCheckpoint,
         Self::EarlyPosition,
         Self::SplitView,
+        Self::EarlyTombstone,
     ];
 
     /// The name on the command line.
@@ -108,6 +111,7 @@ impl Bug {
             Self::EarlyCheckpoint => "early-checkpoint",
             Self::EarlyPosition => "early-position",
             Self::SplitView => "split-view",
+            Self::EarlyTombstone => "early-tombstone",
         }
     }
 
@@ -132,6 +136,7 @@ impl Bug {
             Self::EarlyCheckpoint => "a consumer stores its checkpoint before events are handled",
             Self::EarlyPosition => "an indexer stores its position before epochs are written",
             Self::SplitView => "a view stores its checkpoint apart from what it writes",
+            Self::EarlyTombstone => "a tombstone is written before the handler has acted",
         }
     }
 }

@@ -17,6 +17,8 @@ mod terraform;
 
 use std::str::FromStr;
 
+use floe_store::TableDef;
+
 pub use definition::table_definitions;
 pub use ensure::{ENSURE_DEADLINE, TableChange};
 
@@ -67,7 +69,14 @@ impl FromStr for InfrastructureFormat {
 /// [`Table`](ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
 /// resource.
 pub fn infrastructure(schemas: &[&Schema], format: InfrastructureFormat) -> Result<String> {
-    let tables = table_definitions(schemas)?;
+    infrastructure_of_tables(table_definitions(schemas)?, format)
+}
+
+/// As [`infrastructure`], for tables that are not those of models.
+pub(crate) fn infrastructure_of_tables(
+    tables: Vec<TableDef>,
+    format: InfrastructureFormat,
+) -> Result<String> {
     match format {
         InfrastructureFormat::CloudFormation => cloudformation::template(tables),
         InfrastructureFormat::Terraform => terraform::resources(tables),

@@ -21,6 +21,7 @@ use crate::model::field::Change;
 use crate::model::key::EncodedKey;
 use crate::model::row::{FieldReport, Report};
 use crate::model::schema::Schema;
+use crate::registry::changes::Changes as RegistryChanges;
 
 /// Up to so many items, looking through all of them is faster than a map.
 const LOOK_THROUGH_MAX: usize = 8;
@@ -46,6 +47,8 @@ struct State {
     streams: Vec<Option<StreamEntry>>,
     /// What the body has read and changed in the graph.
     graph: Changes,
+    /// What the body has read and changed in registries.
+    registries: RegistryChanges,
     /// The body, or one of its reads, failed for a reason that may pass.
     retry: Option<Error>,
     /// Rows were used in a way that nobody can make sense of.
@@ -331,8 +334,17 @@ impl Session {
         Ok(change(&mut self.lock_open()?.graph))
     }
 
+    /// Looks at what was read and changed in registries, or adds to it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn registry<T>(&self, change: impl FnOnce(&mut RegistryChanges) -> T) -> Result<T> {
+        Ok(change(&mut self.lock_open()?.registries))
+    }
+
     /// Takes out what other patterns than models have done: streams of which it is known where they stood, in the order
-    /// in which they were loaded, and the graph.
+    /// in which they were loaded, the graph, and registries.
     pub(crate) fn take_parts(&self, db: &Db, now: Timestamp) -> Vec<Box<dyn Part>> {
         let mut state = self.lock();
         let streams = std::mem::take(&mut state.streams).into_iter();
@@ -340,6 +352,8 @@ impl Session {
         let mut parts: Vec<Box<dyn Part>> = loaded.map(|stream| Box::new(stream) as _).collect();
         let graph = std::mem::take(&mut state.graph).part(db, now);
         parts.extend(graph.map(|graph| Box::new(graph) as _));
+        let registries = std::mem::take(&mut state.registries).part();
+        parts.extend(registries.map(|registries| Box::new(registries) as _));
         parts
     }
 

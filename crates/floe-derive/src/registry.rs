@@ -1,0 +1,21 @@
+//! `#[derive(Registry)]`: from a struct to a registry of its versions.
+//!
+//! The struct and its `#[registry(..)]` attributes are read into a description (`parse`, with the texts of keys in
+//! `template`), which is checked (`checks`), and code is written from that (`code`). What the generated code does at run
+//! time is in `floe::registry`.
+
+mod checks;
+mod code;
+mod parse;
+mod template;
+
+use proc_macro2::TokenStream;
+use syn::{DeriveInput, Result};
+
+/// The code of a registry.
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    parse::RegistryDef::parse(input).map(|def| code::generate(&def))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,335 @@
+//! The code of a registry: its description, how values are stored and read, and what names its groups.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Ident, Index};
+
+use super::parse::{FieldDef, RegistryDef};
+use super::template::Part;
+use crate::shape::{Shape, generated_at};
+
+/// The code of the struct.
+pub(super) fn generate(def: &RegistryDef) -> TokenStream {
+    let (ident, krate) = (&def.ident, &def.words.krate);
+    let (schema, assertions) = (schema(def), assertions(def));
+    let names = def.group().into_iter().map(|field| {
+        let (name, ty) = (&field.ident, &field.ty);
+        quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#name))
+    });
+    let writes = def.fields.iter().map(|field| write(def, field));
+    let reads = def.fields.iter().map(|field| read(def, field));
+    let capacity = def.fields.len() + 8;
+    let (indexes, groups, watched) = (indexes(def), groups(def), watched(def));
+    let together = def.keys.is_versioned.then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #krate::registry::LatestTogether for #ident {}
+        }
+    });
+    quote! {
+        const _: () = {
+            #assertions
+
+            #[automatically_derived]
+            impl #krate::registry::Registry for #ident {
+                const SCHEMA: &'static #krate::registry::RegistrySchema = #schema;
+
+                fn group(&self) -> #krate::error::Result<#krate::registry::Group<Self>> {
+                    #krate::registry::Group::of(&[#(#names),*])
+                }
+
+                fn to_attributes(&self) -> #krate::error::Result<#krate::registry::support::Item> {
+                    let mut attributes = #krate::registry::support::Item::with_capacity(#capacity);
+                    #(#writes)*
+                    ::core::result::Result::Ok(attributes)
+                }
+
+                fn from_item(
+                    item: &#krate::registry::support::Item,
+                ) -> #krate::error::Result<Self> {
+                    ::core::result::Result::Ok(Self {
+                        #(#reads)*
+                    })
+                }
+            }
+
+            #watched
+            #together
+            #indexes
+            #groups
+        };
+    }
+}
+
+/// How a router of changes recognises versions: pointers, aliases and tombstones are none.
+fn watched(def: &RegistryDef) -> TokenStream {
+    let (ident, krate, name) = (&def.ident, &def.words.krate, def.name());
+    let schema = quote!(<#ident as #krate::registry::Registry>::SCHEMA);
+    quote! {
+        #[automatically_derived]
+        impl #krate::changes::Watched for #ident {
+            const NAME: &'static str = #name;
+
+            fn table() -> &'static str {
+                #schema.table
+            }
+
+            fn recognises(item: &#krate::registry::support::Item) -> bool {
+                #krate::registry::support::is_version(#schema, item)
+            }
+
+            fn decode(item: &#krate::registry::support::Item) -> #krate::error::Result<Self> {
+                <Self as #krate::registry::Registry>::from_item(item)
+            }
+        }
+    }
+}
+
+fn schema(def: &RegistryDef) -> TokenStream {
+    let (krate, words, keys) = (&def.words.krate, &def.words, &def.keys);
+    let (name, table) = (def.name(), words.table.clone().unwrap_or_default());
+    let layout = match keys.is_versioned {
+        true => quote!(Versioned),
+        false => quote!(Grouped),
+    };
+    let mut place = 0_usize;
+    let parts = keys.group.parts.iter().map(|part| match part {
+        Part::Text(text) => quote!(#krate::registry::schema::KeyPart::Text(#text)),
+        Part::Name(_) => {
+            place += 1;
+            let at = place - 1;
+            quote!(#krate::registry::schema::KeyPart::Name(#at))
+        }
+    });
+    let parts: Vec<_> = parts.collect();
+    let group = def.group().into_iter().map(|field| {
+        let (name, attribute, kind) = (
+            field.ident.unraw().to_string(),
+            &field.attribute,
+            kind(def, field),
+        );
+        quote!(#krate::registry::schema::GroupField { name: #name, attribute: #attribute, kind: #kind })
+    });
+    let indexes = words.indexes.iter().map(|index| {
+        let (name, group) = (&index.name, def.group());
+        let at = group.iter().position(|field| field.ident == index.key);
+        let at = at.unwrap_or_default();
+        quote!(#krate::registry::schema::StatusIndex { name: #name, field: #at })
+    });
+    let attributes = def.fields.iter().map(|field| &field.attribute);
+    let (escaped, version_prefix, latest) =
+        (keys.group.escaped(), &keys.version_prefix, &keys.latest);
+    let (version, published, deleted) = (&words.version, &words.published, &words.deleted);
+    let (status, expires) = (
+        option(words.status.as_ref()),
+        option(words.expires.as_ref()),
+    );
+    let (retention, legacy_keys) = (option(words.retention_secs.as_ref()), words.legacy_keys);
+    let hash = option(def.hash().map(|field| &field.attribute));
+    quote! {
+        &#krate::registry::RegistrySchema {
+            name: #name,
+            table: #table,
+            layout: #krate::registry::schema::Layout::#layout,
+            group_key: &[#(#parts),*],
+            escaped: #escaped,
+            group: &[#(#group),*],
+            version_prefix: #version_prefix,
+            latest: #latest,
+            legacy_keys: #legacy_keys,
+            attributes: &[#(#attributes),*],
+            version: #version,
+            published: #published,
+            status: #status,
+            expires: #expires,
+            deleted: #deleted,
+            retention_secs: #retention,
+            hash: #hash,
+            indexes: &[#(#indexes),*],
+        }
+    }
+}
+
+fn option(value: Option<&impl quote::ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn kind(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&def.words.krate, &field.ty);
+    quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::KIND)
+}
+
+/// What the names of types do not tell: a field of the group is text or a number.
+fn assertions(def: &RegistryDef) -> TokenStream {
+    let krate = &def.words.krate;
+    let checks = def.group().into_iter().map(|field| {
+        let (kind, span) = (kind(def, field), generated_at(field.ty.span()));
+        let message = format!(
+            "a field of the group is text or a number: field={}",
+            field.ident.unraw()
+        );
+        quote_spanned! {span=>
+            const _: () = ::core::assert!(
+                ::core::matches!(
+                    #kind,
+                    #krate::model::schema::FieldKind::Text | #krate::model::schema::FieldKind::Number
+                ),
+                #message
+            );
+        }
+    });
+    quote!(#(#checks)*)
+}
+
+fn write(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+    let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
+    let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
+    let value = match field.serde {
+        true => quote_spanned!(ty.span()=> #krate::model::document::to_value(&self.#ident)),
+        false => quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#ident)),
+    };
+    quote! {
+        #krate::registry::support::write_field(#registry, #name, #attribute, #value, &mut attributes)?;
+    }
+}
+
+fn read(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+    let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
+    let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
+    let decode = match field.serde {
+        true => quote_spanned!(ty.span()=> #krate::model::document::from_value::<#ty>),
+        false => quote_spanned!(ty.span()=> <#ty as #krate::Attribute>::from_value),
+    };
+    let decode = match &field.default {
+        None => decode,
+        Some(default) => {
+            let default = match default {
+                Some(default) => {
+                    let default = Shape::of(ty).value(ty, default);
+                    quote!(|| #default)
+                }
+                None => quote!(::core::default::Default::default),
+            };
+            quote!(|stored| #krate::model::support::or_default(stored, #decode, #default))
+        }
+    };
+    quote! {
+        #ident: #krate::registry::support::read_field(#registry, #name, #attribute, item, #decode)?,
+    }
+}
+
+/// A constant for each index: `BY_PACKAGE`.
+fn indexes(def: &RegistryDef) -> TokenStream {
+    let (krate, vis, ident) = (&def.words.krate, &def.vis, &def.ident);
+    let group = def.group();
+    let constants = def.words.indexes.iter().enumerate().map(|(at, index)| {
+        let ty = group.iter().find(|field| field.ident == index.key);
+        let ty = ty.map(|field| &field.ty);
+        let name = constant_name(&index.key);
+        let doc = format!(
+            " What is deployed, by `{}`: the index `{}`.",
+            index.key.unraw(),
+            index.name.value()
+        );
+        quote! {
+            #[doc = #doc]
+            #vis const #name: #krate::registry::RegistryIndex<#ident, #ty> =
+                #krate::registry::RegistryIndex::of(
+                    &<#ident as #krate::registry::Registry>::SCHEMA.indexes[#at],
+                );
+        }
+    });
+    quote! {
+        #[allow(dead_code, reason = "generated for every index, used by some")]
+        impl #ident {
+            #(#constants)*
+        }
+    }
+}
+
+fn constant_name(key: &Ident) -> Ident {
+    let name = key.unraw().to_string().to_uppercase();
+    format_ident!("BY_{name}", span = key.span())
+}
+
+/// What names a group: its names, or a value of it.
+fn groups(def: &RegistryDef) -> TokenStream {
+    let (krate, ident, group) = (&def.words.krate, &def.ident, def.group());
+    let of_value = into_group(
+        def,
+        &quote!(),
+        &quote!(&#ident),
+        &quote!(#krate::registry::Registry::group(self)),
+    );
+    let of_names = match group.as_slice() {
+        [only] => of_one(def, only),
+        several => of_several(def, several),
+    };
+    quote!(#of_value #of_names)
+}
+
+fn into_group(
+    def: &RegistryDef,
+    generics: &TokenStream,
+    source: &TokenStream,
+    body: &TokenStream,
+) -> TokenStream {
+    let (krate, ident) = (&def.words.krate, &def.ident);
+    quote! {
+        #[automatically_derived]
+        impl #generics #krate::registry::IntoGroup<#ident> for #source {
+            fn into_group(self) -> #krate::error::Result<#krate::registry::Group<#ident>> {
+                #body
+            }
+        }
+    }
+}
+
+fn of_one(def: &RegistryDef, only: &FieldDef) -> TokenStream {
+    let (krate, ty) = (&def.words.krate, &only.ty);
+    let mut sources = vec![(quote!(#ty), quote!(self))];
+    if Shape::of(ty) == Shape::Text {
+        let text = quote!(<#ty as ::core::convert::From<&str>>::from(self));
+        sources.push((quote!(&str), text.clone()));
+        sources.push((quote!(&#ty), text));
+    }
+    let impls = sources.iter().map(|(source, value)| {
+        let body = quote! {
+            let name: #ty = #value;
+            #krate::registry::Group::of(&[#krate::Attribute::to_value(&name)])
+        };
+        into_group(def, &quote!(), source, &body)
+    });
+    quote!(#(#impls)*)
+}
+
+/// A tuple takes any text for text, and exactly the type for everything else.
+fn of_several(def: &RegistryDef, group: &[&FieldDef]) -> TokenStream {
+    let krate = &def.words.krate;
+    let (mut generics, mut types, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, field) in group.iter().enumerate() {
+        let (ty, index) = (&field.ty, Index::from(at));
+        let value = if Shape::of(ty) == Shape::Text {
+            let parameter = format_ident!("__Text{at}");
+            generics.push(quote!(#parameter: ::core::convert::Into<#ty>));
+            types.push(quote!(#parameter));
+            quote!(::core::convert::Into::<#ty>::into(self.#index))
+        } else {
+            types.push(quote!(#ty));
+            quote!(self.#index)
+        };
+        names.push(quote!(#krate::Attribute::to_value(&#value)));
+    }
+    let body = quote!(#krate::registry::Group::of(&[#(#names),*]));
+    into_group(
+        def,
+        &quote!(<#(#generics),*>),
+        &quote!((#(#types,)*)),
+        &body,
+    )
+}

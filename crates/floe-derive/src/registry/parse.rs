@@ -1,0 +1,282 @@
+//! From the tokens of a struct to the checked description of its registry. All errors are told at once.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::{Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, Path, Result, Type};
+use syn::{Visibility, parse_quote};
+
+use super::checks;
+use super::template::Template;
+use crate::attributes::{Errors, Given, Vocabulary, for_each, nested, optional_expression, text};
+
+/// A struct whose values are published in versions.
+pub(super) struct RegistryDef {
+    pub(super) ident: Ident,
+    pub(super) vis: Visibility,
+    pub(super) words: Words,
+    pub(super) keys: Keys,
+    pub(super) fields: Vec<FieldDef>,
+}
+
+/// What is said of the struct.
+pub(super) struct Words {
+    pub(super) krate: Path,
+    pub(super) table: Option<String>,
+    pub(super) pk: Option<Template>,
+    pub(super) sk: Option<Template>,
+    pub(super) latest: Option<LitStr>,
+    pub(super) version: String,
+    pub(super) published: String,
+    pub(super) deleted: String,
+    pub(super) status: Option<String>,
+    pub(super) expires: Option<String>,
+    pub(super) retention_secs: Option<u64>,
+    pub(super) indexes: Vec<IndexDef>,
+    pub(super) legacy_keys: bool,
+    pub(super) given: Given,
+}
+
+/// The keys, told apart.
+pub(super) struct Keys {
+    pub(super) group: Template,
+    pub(super) version_prefix: String,
+    pub(super) latest: String,
+    /// Whether the partition key is the version.
+    pub(super) is_versioned: bool,
+}
+
+/// An index by status.
+pub(super) struct IndexDef {
+    pub(super) name: LitStr,
+    pub(super) key: Ident,
+}
+
+/// A field of the struct.
+pub(super) struct FieldDef {
+    pub(super) ident: Ident,
+    pub(super) ty: Type,
+    /// The name of the attribute.
+    pub(super) attribute: String,
+    pub(super) default: Option<Option<Expr>>,
+    pub(super) serde: bool,
+    pub(super) is_hash: bool,
+    pub(super) given: Given,
+}
+
+const STRUCT: Vocabulary = Vocabulary {
+    place: "a registry",
+    known: &[
+        "table",
+        "pk",
+        "sk",
+        "latest",
+        "version",
+        "published",
+        "deleted",
+        "status",
+        "expires",
+        "retention",
+        "index",
+        "legacy_keys",
+        "crate",
+    ],
+    repeated: &["index"],
+};
+
+const INDEX: Vocabulary = Vocabulary {
+    place: "an index",
+    known: &["name", "key"],
+    repeated: &[],
+};
+
+const FIELD: Vocabulary = Vocabulary {
+    place: "a field",
+    known: &["rename", "default", "serde", "hash"],
+    repeated: &[],
+};
+
+impl RegistryDef {
+    pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
+        if !input.generics.params.is_empty() {
+            let message =
+                "a registry cannot be generic: its versions have one form; write a struct for each";
+            return Err(Error::new_spanned(&input.generics, message));
+        }
+        let fields = named_fields(input)?;
+        let mut errors = Errors::default();
+        let mut words = Words::new();
+        errors.note(for_each("registry", &input.attrs, |meta| words.take(meta)));
+        let fields = fields.iter().filter_map(|field| {
+            let ident = field.ident.as_ref()?;
+            errors.note(FieldDef::parse(field, ident))
+        });
+        let fields: Vec<FieldDef> = fields.collect();
+        let words = errors.finish(words)?;
+        let keys = checks::keys(&input.ident, &words, &fields)?;
+        let def = Self {
+            ident: input.ident.clone(),
+            vis: input.vis.clone(),
+            words,
+            keys,
+            fields,
+        };
+        checks::registry(&def)?;
+        Ok(def)
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    /// The fields of the group, in the order of its key.
+    pub(super) fn group(&self) -> Vec<&FieldDef> {
+        let names = self.keys.group.names();
+        names
+            .filter_map(|name| field_named(&self.fields, name))
+            .collect()
+    }
+
+    pub(super) fn hash(&self) -> Option<&FieldDef> {
+        self.fields.iter().find(|field| field.is_hash)
+    }
+}
+
+/// The field of that name.
+pub(super) fn field_named<'f>(fields: &'f [FieldDef], name: &str) -> Option<&'f FieldDef> {
+    fields.iter().find(|field| field.ident.unraw() == name)
+}
+
+fn named_fields(
+    input: &DeriveInput,
+) -> Result<&syn::punctuated::Punctuated<Field, syn::Token![,]>> {
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => Ok(&fields.named),
+            _ => Err(Error::new_spanned(
+                &input.ident,
+                "a registry is a struct with named fields: they are its attributes",
+            )),
+        },
+        Data::Enum(data) => Err(not_a_struct(data.enum_token.span)),
+        Data::Union(data) => Err(not_a_struct(data.union_token.span)),
+    }
+}
+
+fn not_a_struct(span: Span) -> Error {
+    Error::new(span, "a registry is a struct with named fields")
+}
+
+impl Words {
+    fn new() -> Self {
+        Self {
+            krate: parse_quote!(::floe),
+            table: None,
+            pk: None,
+            sk: None,
+            latest: None,
+            version: "version".to_owned(),
+            published: "published_date".to_owned(),
+            deleted: "deleted_date".to_owned(),
+            status: None,
+            expires: None,
+            retention_secs: None,
+            indexes: Vec::new(),
+            legacy_keys: false,
+            given: Given::default(),
+        }
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let word = STRUCT.word(meta, &mut self.given)?;
+        match word.as_str() {
+            "table" => {
+                self.table = Some(crate::checks::resource_name("table", &text(meta)?)?);
+            }
+            "pk" => self.pk = Some(Template::parse(text(meta)?)?),
+            "sk" => self.sk = Some(Template::parse(text(meta)?)?),
+            "latest" => self.latest = Some(text(meta)?),
+            "version" => self.version = attribute(meta)?,
+            "published" => self.published = attribute(meta)?,
+            "deleted" => self.deleted = attribute(meta)?,
+            "status" => self.status = Some(attribute(meta)?),
+            "expires" => self.expires = Some(attribute(meta)?),
+            "retention" => self.retention_secs = Some(duration_secs(&text(meta)?)?),
+            "index" => self.indexes.push(IndexDef::parse(meta)?),
+            "legacy_keys" => self.legacy_keys = true,
+            _ => self.krate = text(meta)?.parse_with(Path::parse_mod_style)?,
+        }
+        Ok(())
+    }
+}
+
+fn attribute(meta: &ParseNestedMeta<'_>) -> Result<String> {
+    crate::checks::attribute_name(&text(meta)?)
+}
+
+/// The seconds of a duration as one writes it: `30d`.
+fn duration_secs(literal: &LitStr) -> Result<u64> {
+    let text = literal.value();
+    let split = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let unit = match unit {
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let number: Option<u64> = number.parse().ok();
+    let secs = number.zip(unit).and_then(|(n, unit)| n.checked_mul(unit));
+    secs.filter(|secs| *secs > 0).ok_or_else(|| {
+        let message = "a retention is a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
+        Error::new_spanned(literal, message)
+    })
+}
+
+impl IndexDef {
+    fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
+        const SHAPE: &str =
+            "an index has a name and a field of the group: `index(name = \"..\", key = field)`";
+        let (mut name, mut key, mut given) = (None, None, Given::default());
+        nested(meta, SHAPE, |meta| {
+            match INDEX.word(&meta, &mut given)?.as_str() {
+                "name" => {
+                    let literal = text(&meta)?;
+                    crate::checks::resource_name("index", &literal)?;
+                    name = Some(literal);
+                }
+                _ => key = Some(meta.value()?.call(Ident::parse_any)?),
+            }
+            Ok(())
+        })?;
+        match (name, key) {
+            (Some(name), Some(key)) => Ok(Self { name, key }),
+            _ => Err(Error::new_spanned(&meta.path, SHAPE)),
+        }
+    }
+}
+
+impl FieldDef {
+    fn parse(field: &Field, ident: &Ident) -> Result<Self> {
+        let mut def = Self {
+            ident: ident.clone(),
+            ty: field.ty.clone(),
+            attribute: ident.unraw().to_string(),
+            default: None,
+            serde: false,
+            is_hash: false,
+            given: Given::default(),
+        };
+        for_each("registry", &field.attrs, |meta| {
+            match FIELD.word(meta, &mut def.given)?.as_str() {
+                "rename" => def.attribute = attribute(meta)?,
+                "serde" => def.serde = true,
+                "hash" => def.is_hash = true,
+                _ => def.default = Some(optional_expression(meta)?),
+            }
+            Ok(())
+        })?;
+        Ok(def)
+    }
+}

@@ -1,0 +1,111 @@
+//! The texts of keys: `lyr#{region}.{package}`, with the names of fields in braces.
+
+use syn::{Error, LitStr, Result};
+
+/// A part of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(String),
+    /// What stands in braces.
+    Name(String),
+}
+
+/// The text of a key, and where it stands in the program.
+pub(super) struct Template {
+    pub(super) literal: LitStr,
+    pub(super) parts: Vec<Part>,
+}
+
+/// The word that stands for the number of a version.
+pub(super) const VERSION: &str = "version";
+
+impl Template {
+    pub(super) fn parse(literal: LitStr) -> Result<Self> {
+        let (text, mut parts) = (literal.value(), Vec::new());
+        let mut rest = text.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            push_text(&literal, before, &mut parts)?;
+            let Some((name, after)) = after.split_once('}') else {
+                return Err(Error::new_spanned(&literal, "a brace is open: `{field}`"));
+            };
+            if name.is_empty() || name.contains('{') {
+                let message = "the name of a field stands in braces: `{field}`";
+                return Err(Error::new_spanned(&literal, message));
+            }
+            parts.push(Part::Name(name.to_owned()));
+            rest = after;
+        }
+        push_text(&literal, rest, &mut parts)?;
+        Ok(Self { literal, parts })
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Name(name) => Some(name.as_str()),
+            Part::Text(_) => None,
+        })
+    }
+
+    pub(super) fn is_of_version(&self) -> bool {
+        self.names().any(|name| name == VERSION)
+    }
+
+    /// What stands before the number of a version.
+    pub(super) fn version_prefix(&self) -> Result<String> {
+        match self.parts.as_slice() {
+            [Part::Text(prefix), Part::Name(_)] => Ok(prefix.clone()),
+            _ => Err(self.error(
+                "the key of a version is text and the number behind it, so that versions sort by it: \
+                 `vrsn#v{version}`",
+            )),
+        }
+    }
+
+    /// The signs of the texts that cannot stand in a name as they are.
+    pub(super) fn escaped(&self) -> String {
+        let mut signs: Vec<char> = vec!['#'];
+        for part in &self.parts {
+            if let Part::Text(text) = part {
+                signs.extend(text.chars().filter(char::is_ascii_punctuation));
+            }
+        }
+        signs.sort_unstable();
+        signs.dedup();
+        signs.into_iter().collect()
+    }
+
+    /// Names with nothing between them that tells where one ends.
+    pub(super) fn check_separators(&self) -> Result<()> {
+        let is_separator = |text: &String| text.contains(|c: char| c.is_ascii_punctuation());
+        let mut pairs = self.parts.windows(2);
+        let touch = pairs.any(|two| matches!(two, [Part::Name(_), Part::Name(_)]));
+        let mut threes = self.parts.windows(3);
+        let blend = threes.any(|three| match three {
+            [Part::Name(_), Part::Text(text), Part::Name(_)] => !is_separator(text),
+            _ => false,
+        });
+        match touch || blend {
+            true => Err(self.error(
+                "two fields of a key have a sign between them that tells where one ends, as `.` or `#`",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn error(&self, message: impl std::fmt::Display) -> Error {
+        Error::new_spanned(&self.literal, message)
+    }
+}
+
+fn push_text(literal: &LitStr, text: &str, parts: &mut Vec<Part>) -> Result<()> {
+    if text.contains('}') {
+        return Err(Error::new_spanned(
+            literal,
+            "a brace is closed that is not open",
+        ));
+    }
+    if !text.is_empty() {
+        parts.push(Part::Text(text.to_owned()));
+    }
+    Ok(())
+}

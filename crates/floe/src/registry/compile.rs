@@ -1,0 +1,172 @@
+//! From what a body did in registries to the writes of its commit.
+//!
+//! Each item is written once, however often it was changed. What must not have changed stands in the conditions: that a
+//! pointer leads to what it did, that a version has the status, the expiry, the pin and the aliases that it had. So of two
+//! who publish at once, one finds the pointer moved and runs again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use floe_store::limits::ITEM_BYTES_MAX;
+use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
+use floe_store::size::item_size;
+use floe_store::{Item, Text};
+
+use super::changes::State;
+use super::key::{Place, version_of};
+use super::stored::{as_it_was, difference, is_absent};
+use crate::error::{Error, ErrorKind, Result};
+use crate::tx::commit::Failure;
+use crate::tx::part::Part;
+
+/// The share of registries in a commit.
+#[derive(Debug)]
+pub(crate) struct RegistryPart {
+    planned: Vec<Planned>,
+}
+
+/// A write, and what it means if its condition does not hold.
+#[derive(Debug)]
+struct Planned {
+    write: TransactWrite,
+    group: String,
+    registry: &'static str,
+    table: &'static str,
+    /// The bytes of the item as it is to be.
+    bytes: usize,
+    meaning: Meaning,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Meaning {
+    /// Somebody else was faster.
+    Changed,
+    /// The version is not what its pointer says.
+    Unlike,
+    /// The number that comes next by the pointer's word is taken.
+    Taken,
+}
+
+impl Meaning {
+    const fn of(state: &State) -> Self {
+        match (state.is_told, &state.read) {
+            (false, _) => Self::Changed,
+            (true, Some(_)) => Self::Unlike,
+            (true, None) => Self::Taken,
+        }
+    }
+
+    fn failure(self, group: &str) -> Failure {
+        let what = match self {
+            Self::Changed => {
+                let message = format!("somebody else changed the versions: group={group}");
+                return Failure::Retry(Error::new(ErrorKind::TransactionFailed, message));
+            }
+            Self::Unlike => {
+                "the version that the pointer leads to is not the latest by its own word"
+            }
+            Self::Taken => "the number after the last that the pointer tells is taken",
+        };
+        // If somebody else was faster, the pointer is refused as well, and that counts more.
+        let message = format!("{what}; somebody has written past the registry: group={group}");
+        Failure::Final(Error::new(ErrorKind::Conflict, message))
+    }
+}
+
+impl RegistryPart {
+    pub(super) fn new(states: BTreeMap<Place, State>) -> Self {
+        let planned = states.into_iter();
+        let planned = planned.filter_map(|(place, state)| {
+            Some(Planned {
+                meaning: Meaning::of(&state),
+                bytes: state.now.as_ref().map_or(0, item_size),
+                group: state.group.to_string(),
+                registry: state.group.schema.name,
+                table: place.table,
+                write: write(&place, state)?,
+            })
+        });
+        Self {
+            planned: planned.collect(),
+        }
+    }
+}
+
+fn write(place: &Place, state: State) -> Option<TransactWrite> {
+    let (schema, table) = (state.group.schema, place.table);
+    let is_changed = state.read != state.now;
+    let condition = match &state.read {
+        Some(read) => as_it_was(schema, read),
+        None => is_absent(),
+    };
+    match (state.read, state.now) {
+        _ if !is_changed && !state.is_watched => None,
+        (_, _) if !is_changed => {
+            let mut check = ConditionCheck::new(table, place.key(), condition);
+            check.return_old_on_failure = true;
+            Some(check.into())
+        }
+        (Some(read), Some(now)) if version_of(schema, &read).is_some() => {
+            let update = difference(&read, &now);
+            let mut update = UpdateItem::new(table, place.key(), update).return_old_on_failure();
+            update.condition = Some(condition);
+            Some(update.into())
+        }
+        (_, Some(now)) => {
+            let mut put = PutItem::new(table, now).return_old_on_failure();
+            put.condition = Some(condition);
+            Some(put.into())
+        }
+        (_, None) => {
+            let mut delete = DeleteItem::new(table, place.key()).return_old_on_failure();
+            delete.condition = Some(condition);
+            Some(delete.into())
+        }
+    }
+}
+
+impl Part for RegistryPart {
+    fn is_write(&self) -> bool {
+        let is_write = |planned: &Planned| !matches!(planned.write, TransactWrite::Check(_));
+        self.planned.iter().any(is_write)
+    }
+
+    fn read_only_error(&self) -> Error {
+        let groups: BTreeSet<_> = self.planned.iter().map(|planned| &*planned.group).collect();
+        let groups: Vec<_> = groups.into_iter().collect();
+        let groups = groups.join(",");
+        let message = format!("a read-only transaction cannot change a registry: groups={groups}");
+        Error::new(ErrorKind::ReadOnly, message)
+    }
+
+    fn tables(&self) -> Vec<(String, &'static str)> {
+        let tables = self.planned.iter();
+        tables
+            .map(|planned| (planned.table.to_owned(), planned.registry))
+            .collect()
+    }
+
+    fn ensured_by(&self) -> &'static str {
+        "ensure_registries"
+    }
+
+    fn writes(&self, _: &Text) -> Result<Vec<TransactWrite>> {
+        let too_large = |planned: &&Planned| planned.bytes > ITEM_BYTES_MAX;
+        if let Some(Planned { group, bytes, .. }) = self.planned.iter().find(too_large) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "the version is too large: group={group} bytes={bytes} max={ITEM_BYTES_MAX}"
+                ),
+            ));
+        }
+        let writes = self.planned.iter();
+        Ok(writes.map(|planned| planned.write.clone()).collect())
+    }
+
+    fn refused(&self, at: usize, _: Option<&Item>) -> Failure {
+        match self.planned.get(at) {
+            Some(planned) => planned.meaning.failure(&planned.group),
+            None => Meaning::Changed.failure("unknown"),
+        }
+    }
+}

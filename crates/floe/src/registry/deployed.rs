@@ -1,0 +1,90 @@
+//! What is deployed: lists from the sparse indexes by status, and from the partition of all pointers.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use floe_store::Value;
+use floe_store::expr::{KeyCondition, KeyOp};
+use floe_store::op::Query;
+
+use super::read::Reads;
+use super::schema::{PARTITION_KEY, StatusIndex};
+use super::version::{Status, Version};
+use super::{LatestTogether, Registry};
+use crate::error::{Error, Result};
+use crate::model::attribute::{Attribute, missing};
+
+/// A sparse index of a registry: of deployed versions, by a field of the group.
+pub struct RegistryIndex<R, K> {
+    index: &'static StatusIndex,
+    types: PhantomData<fn() -> (R, K)>,
+}
+
+impl<R, K> RegistryIndex<R, K> {
+    /// The index of this description, which the derive hands over.
+    #[doc(hidden)]
+    pub const fn of(index: &'static StatusIndex) -> Self {
+        Self {
+            index,
+            types: PhantomData,
+        }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.index.name
+    }
+}
+
+impl<R, K> Clone for RegistryIndex<R, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, K> Copy for RegistryIndex<R, K> {}
+
+impl<R, K> fmt::Debug for RegistryIndex<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RegistryIndex").field(&self.name()).finish()
+    }
+}
+
+/// The deployed versions under a key of an index, of this status or of both. Those whose time has come are left out.
+pub(super) async fn deployed<R: Registry, K: Attribute>(
+    reads: Reads<'_>,
+    index: RegistryIndex<R, K>,
+    key: &K,
+    status: Option<Status>,
+) -> Result<Vec<Version<R>>> {
+    let schema = R::SCHEMA;
+    let (Some(field), Some(attribute)) = (schema.index_field(index.index), schema.status) else {
+        return Ok(Vec::new());
+    };
+    let invalid = |invalid| Error::invalid(schema.name, field.name, &invalid);
+    let key = key.to_value().map_err(invalid)?;
+    let key = key.ok_or_else(|| invalid(missing()))?;
+    let mut condition = KeyCondition::partition(field.attribute, key);
+    if let Some(status) = status {
+        condition = condition.and(attribute, KeyOp::Eq(Value::from(status.as_str())));
+    }
+    let query = Query::new(schema.table, condition).index(index.name());
+    let (items, now) = (reads.query(query).await?, reads.db.engine().now());
+    let versions = items.iter().map(|item| Version::of_item(item, now));
+    let is_there = |version: &Result<Version<R>>| match version {
+        Ok(version) => version.is_deployed(),
+        Err(_) => true,
+    };
+    versions.filter(is_there).collect()
+}
+
+/// The latest version of every group.
+pub(super) async fn latest_of_groups<R: LatestTogether>(
+    reads: Reads<'_>,
+) -> Result<Vec<Version<R>>> {
+    let condition = KeyCondition::partition(PARTITION_KEY, R::SCHEMA.latest);
+    let query = Query::new(R::SCHEMA.table, condition).consistent();
+    let (items, now) = (reads.query(query).await?, reads.db.engine().now());
+    let versions = items.iter().map(|item| Version::of_pointer(item, now));
+    versions.filter_map(Result::transpose).collect()
+}

@@ -1,0 +1,168 @@
+//! The tables of registries: made, compared, and written as infrastructure code, as those of models are.
+
+use std::collections::BTreeMap;
+
+use floe_store::TableDef;
+use floe_store::table::{KeyKind, Projection, StreamView};
+
+use super::schema::{Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::schema::FieldKind;
+use crate::model::tables::{
+    ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of_tables,
+};
+
+/// The tables of these registries, in the order of their names.
+///
+/// # Errors
+///
+/// [`Table`](ErrorKind::Table) when registries that share a table do not agree on it, when the keys of two could be the
+/// same, or when the store would refuse the table.
+pub fn registry_tables(schemas: &[&RegistrySchema]) -> Result<Vec<TableDef>> {
+    let mut tables: BTreeMap<&str, Vec<&RegistrySchema>> = BTreeMap::new();
+    for schema in schemas {
+        let sharing = tables.entry(schema.table).or_default();
+        if sharing.iter().all(|known| known.name != schema.name) {
+            sharing.push(schema);
+        }
+    }
+    let tables = tables.into_iter();
+    tables
+        .map(|(table, sharing)| definition(table, &sharing))
+        .collect()
+}
+
+/// The tables of these registries as infrastructure code, as for
+/// [models](crate::model::tables::infrastructure).
+///
+/// # Errors
+///
+/// As for [`registry_tables`].
+pub fn registry_infrastructure(
+    schemas: &[&RegistrySchema],
+    format: InfrastructureFormat,
+) -> Result<String> {
+    infrastructure_of_tables(registry_tables(schemas)?, format)
+}
+
+impl Db {
+    /// Creates the tables that these registries lack, with their indexes, expiry and change streams, and waits until all
+    /// of it can be used.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ensure_tables`](Db::ensure_tables) and [`registry_tables`].
+    pub async fn ensure_registries(&self, schemas: &[&RegistrySchema]) -> Result<Vec<TableChange>> {
+        let tables = registry_tables(schemas)?;
+        self.ensure_definitions(tables, ENSURE_DEADLINE).await
+    }
+}
+
+fn definition(table: &str, sharing: &[&RegistrySchema]) -> Result<TableDef> {
+    let fault = |what: &str, facts: &str| {
+        let names: Vec<_> = sharing.iter().map(|schema| schema.name).collect();
+        let names = names.join(",");
+        let message = format!("{what}: table={table} registries={names}{facts}");
+        Error::new(ErrorKind::Table, message)
+    };
+    for (at, one) in sharing.iter().enumerate() {
+        if let Some(other) = sharing.iter().skip(at + 1).find(|other| meet(one, other)) {
+            let facts = format!(" one={} other={}", one.name, other.name);
+            let what = "the keys of two registries in one table begin alike, so that they could be the same";
+            return Err(fault(what, &facts));
+        }
+    }
+    let mut builder =
+        TableDef::builder(table, PARTITION_KEY, KeyKind::S).sort_key(SORT_KEY, KeyKind::S);
+    let mut indexes: BTreeMap<&str, (&str, KeyKind, &str)> = BTreeMap::new();
+    for schema in sharing {
+        for index in schema.indexes {
+            let (Some(field), Some(status)) = (schema.index_field(index), schema.status) else {
+                continue;
+            };
+            let index_key = (field.attribute, key_kind(field.kind), status);
+            match indexes.insert(index.name, index_key) {
+                Some(known) if known != index_key => {
+                    let what = "registries of one table define an index differently";
+                    return Err(fault(what, &format!(" index={}", index.name)));
+                }
+                Some(_) => {}
+                None => {
+                    let (partition, sort) = ((index_key.0, index_key.1), (status, KeyKind::S));
+                    builder =
+                        builder.global_index(index.name, [partition], [sort], Projection::All);
+                }
+            }
+        }
+    }
+    if let Some(expires) = expiry(sharing, &fault)? {
+        builder = builder.ttl(expires).stream(StreamView::NewAndOldImages);
+    }
+    let built = builder.build();
+    built.map_err(|error| fault(&error.to_string(), "").with_source(error))
+}
+
+const fn key_kind(kind: FieldKind) -> KeyKind {
+    match kind {
+        FieldKind::Number => KeyKind::N,
+        _ => KeyKind::S,
+    }
+}
+
+/// The one attribute by which items of the table expire.
+fn expiry(
+    sharing: &[&RegistrySchema],
+    fault: &dyn Fn(&str, &str) -> Error,
+) -> Result<Option<&'static str>> {
+    let mut told = sharing.iter().filter_map(|schema| schema.expires);
+    let Some(expires) = told.next() else {
+        return Ok(None);
+    };
+    if told.any(|other| other != expires) {
+        let what = "registries of one table expire by different attributes";
+        return Err(fault(what, ""));
+    }
+    // The store would remove versions of a registry that never said they expire.
+    let silent = sharing.iter().find(|schema| {
+        let own = [schema.version, schema.published, schema.deleted];
+        schema.expires.is_none()
+            && schema
+                .attributes
+                .iter()
+                .chain(&own)
+                .any(|name| *name == expires)
+    });
+    match silent {
+        None => Ok(Some(expires)),
+        Some(schema) => Err(fault(
+            "versions would expire by an attribute that another registry of the table declares as expiry",
+            &format!(" attribute={expires} registry={}", schema.name),
+        )),
+    }
+}
+
+/// Whether an item could be one of both.
+fn meet(one: &RegistrySchema, other: &RegistrySchema) -> bool {
+    let begin_alike = |ones: &[&str], others: &[&str]| {
+        ones.iter().any(|one| {
+            let mut others = others.iter();
+            others.any(|other| one.starts_with(other) || other.starts_with(one))
+        })
+    };
+    let (one_pk, one_sk) = leads(one);
+    let (other_pk, other_sk) = leads(other);
+    begin_alike(&one_pk, &other_pk) && begin_alike(&one_sk, &other_sk)
+}
+
+/// What the partition keys and the sort keys of a registry begin with.
+fn leads(schema: &RegistrySchema) -> (Vec<&'static str>, Vec<&'static str>) {
+    let (groups, versions) = (vec![schema.group_lead()], schema.version_leads().to_vec());
+    match schema.layout {
+        Layout::Grouped => (groups, versions),
+        Layout::Versioned => (versions, groups),
+    }
+}
+
+#[cfg(test)]
+mod tests;

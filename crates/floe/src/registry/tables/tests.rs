@@ -1,0 +1,134 @@
+//! Tables that registries share, and what they do not agree on.
+
+use super::*;
+use crate::registry::key::tests::{BUILDS, LAYERS};
+use crate::registry::schema::{GroupField, KeyPart, StatusIndex};
+
+/// The text of the error that these two have together.
+fn error(other: &RegistrySchema) -> String {
+    let error = registry_tables(&[&LAYERS, other]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Table);
+    error.to_string()
+}
+
+fn builds() -> RegistrySchema {
+    RegistrySchema { ..BUILDS }
+}
+
+#[test]
+fn layers_and_builds_share_a_table() {
+    let tables = registry_tables(&[&LAYERS, &BUILDS, &LAYERS]).unwrap();
+    let [table] = tables.as_slice() else {
+        panic!("one table: {tables:?}");
+    };
+    let expected = TableDef::builder("klayers", "pk", KeyKind::S)
+        .sort_key("sk", KeyKind::S)
+        .global_index(
+            "package-status",
+            [("pckg", KeyKind::S)],
+            [("dplySts", KeyKind::S)],
+            Projection::All,
+        )
+        .global_index(
+            "region-status",
+            [("rgn", KeyKind::S)],
+            [("dplySts", KeyKind::S)],
+            Projection::All,
+        )
+        .ttl("exDt")
+        .stream(StreamView::NewAndOldImages)
+        .build()
+        .unwrap();
+    assert_eq!(*table, expected);
+    let [alone] = registry_tables(&[&BUILDS]).unwrap().try_into().unwrap();
+    assert_eq!((alone.ttl_attribute, alone.stream), (None, None));
+}
+
+#[test]
+fn keys_that_could_meet_are_refused() {
+    let other = RegistrySchema {
+        group_key: &[KeyPart::Text("lyr"), KeyPart::Name(0)],
+        version_prefix: "lyrVrsn",
+        layout: Layout::Grouped,
+        ..builds()
+    };
+    assert_eq!(
+        error(&other),
+        "the keys of two registries in one table begin alike, so that they could be the same: table=klayers \
+         registries=Layer,Build one=Layer other=Build"
+    );
+    let apart = RegistrySchema {
+        group_key: &[KeyPart::Text("lyr#"), KeyPart::Name(0)],
+        layout: Layout::Grouped,
+        ..builds()
+    };
+    assert!(
+        registry_tables(&[&LAYERS, &apart]).is_ok(),
+        "their sort keys differ"
+    );
+}
+
+#[test]
+fn what_registries_of_a_table_do_not_agree_on_is_told() {
+    let other = RegistrySchema {
+        status: Some("state"),
+        indexes: &[StatusIndex {
+            name: "package-status",
+            field: 0,
+        }],
+        ..builds()
+    };
+    assert_eq!(
+        error(&other),
+        "registries of one table define an index differently: table=klayers registries=Layer,Build \
+         index=package-status"
+    );
+    let other = RegistrySchema {
+        expires: Some("ttl"),
+        ..builds()
+    };
+    assert_eq!(
+        error(&other),
+        "registries of one table expire by different attributes: table=klayers registries=Layer,Build"
+    );
+    let other = RegistrySchema {
+        attributes: &["exDt"],
+        ..builds()
+    };
+    assert_eq!(
+        error(&other),
+        "versions would expire by an attribute that another registry of the table declares as expiry: \
+         table=klayers registries=Layer,Build attribute=exDt registry=Build"
+    );
+    let other = RegistrySchema {
+        group: &[GroupField {
+            name: "package",
+            attribute: "dplySts",
+            kind: FieldKind::Number,
+        }],
+        status: Some("state"),
+        indexes: &[StatusIndex {
+            name: "other",
+            field: 0,
+        }],
+        ..builds()
+    };
+    assert!(
+        error(&other).contains("registries=Layer,Build"),
+        "one attribute of two types"
+    );
+}
+
+#[test]
+fn the_table_is_infrastructure_code() {
+    let schemas = [&LAYERS, &BUILDS];
+    let json = registry_infrastructure(&schemas, InfrastructureFormat::CloudFormation).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let resources = json["Resources"].as_object().unwrap();
+    let table = &resources.values().next().unwrap()["Properties"];
+    assert_eq!(table["TableName"], "klayers");
+    assert_eq!(table["GlobalSecondaryIndexes"].as_array().unwrap().len(), 2);
+    assert_eq!(table["TimeToLiveSpecification"]["AttributeName"], "exDt");
+    let terraform = registry_infrastructure(&schemas, InfrastructureFormat::Terraform).unwrap();
+    assert!(terraform.contains("region-status"), "{terraform}");
+}

@@ -1,0 +1,110 @@
+//! A version, as it is read.
+
+use floe_store::{Item, Timestamp};
+
+use super::Registry;
+use super::schema::RegistrySchema;
+use super::stored::Facts;
+use crate::error::{Error, Result};
+use crate::model::attribute::missing;
+use crate::model::expiry::Expiry;
+
+/// What a deployed version is to its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// There is a later one; this one goes when its time has come.
+    Deprecated,
+    /// There is no later one.
+    Latest,
+}
+
+impl Status {
+    /// The text that is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deprecated => "deprecated",
+            Self::Latest => "latest",
+        }
+    }
+
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "deprecated" => Some(Self::Deprecated),
+            "latest" => Some(Self::Latest),
+            _ => None,
+        }
+    }
+}
+
+/// A published version: what was published, and what became of it.
+///
+/// One whose time has come reads as it will when the store has removed it: without status and expiry, deleted at that
+/// moment.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Version<R> {
+    /// Its number: the first of a group is 1.
+    pub number: u64,
+    /// What was published.
+    pub value: R,
+    /// What it is to its group; absent if it is gone, or if versions of the registry have none.
+    pub status: Option<Status>,
+    /// When it was published, where that is known.
+    pub published: Option<Timestamp>,
+    /// When it goes, if it does.
+    pub expires: Option<Expiry>,
+    /// Since when it is gone, if it is.
+    pub deleted: Option<Timestamp>,
+    /// Whether retention leaves it alone.
+    pub is_pinned: bool,
+    /// The aliases that lead to it, in the order of their names.
+    pub aliases: Vec<String>,
+    /// The hash of its content.
+    pub hash: Option<String>,
+}
+
+impl<R: Registry> Version<R> {
+    /// The version that an item holds.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is of another form.
+    pub(super) fn of_item(item: &Item, now: Timestamp) -> Result<Self> {
+        let facts = Facts::of(R::SCHEMA, item)?;
+        Self::of_facts(facts, item, now)
+    }
+
+    /// The version that a pointer is a copy of, if it points to any.
+    pub(super) fn of_pointer(item: &Item, now: Timestamp) -> Result<Option<Self>> {
+        let mut facts = Facts::of(R::SCHEMA, item)?;
+        if facts.number.is_none() {
+            return Ok(None);
+        }
+        facts.status = R::SCHEMA.status.map(|_| Status::Latest);
+        Self::of_facts(facts, item, now).map(Some)
+    }
+
+    fn of_facts(facts: Facts, item: &Item, now: Timestamp) -> Result<Self> {
+        let is_gone = facts.gone(now).is_some();
+        Ok(Self {
+            number: facts.number.ok_or_else(|| no_number(R::SCHEMA))?,
+            value: R::from_item(item)?,
+            status: facts.status.filter(|_| !is_gone),
+            published: facts.published,
+            expires: facts.expires.filter(|_| !is_gone),
+            deleted: facts.gone(now),
+            is_pinned: facts.is_pinned,
+            aliases: facts.aliases,
+            hash: facts.hash,
+        })
+    }
+
+    /// Whether it is deployed: neither retired nor expired.
+    pub const fn is_deployed(&self) -> bool {
+        self.deleted.is_none()
+    }
+}
+
+fn no_number(schema: &RegistrySchema) -> Error {
+    Error::invalid(schema.name, schema.version, &missing())
+}

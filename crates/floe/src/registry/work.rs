@@ -1,0 +1,372 @@
+//! Changes of a registry inside of a transaction. Calls outside of one run in a transaction of their own.
+
+use std::time::Duration;
+
+use floe_store::{Item, Timestamp};
+
+use super::group::GroupPlace;
+use super::history;
+use super::key::{Place, next_number};
+use super::read::Reads;
+use super::stored::{self, Facts};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::expiry::Expiry;
+use crate::tx::Tx;
+
+/// A change of a registry.
+pub(super) enum Op {
+    Publish {
+        content: Item,
+        hash: String,
+        /// Whether to leave it if the latest version has the same hash.
+        if_changed: bool,
+    },
+    Retire(u64),
+    Pin {
+        number: u64,
+        is_pinned: bool,
+    },
+    Alias {
+        name: String,
+        /// Where it is to lead; nowhere if it is removed.
+        to: Option<u64>,
+    },
+}
+
+/// What a change has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    /// The version that it is about.
+    pub(super) number: u64,
+    pub(super) is_changed: bool,
+}
+
+/// A transaction, and the group in which it works.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub(super) tx: &'a Tx,
+    pub(super) group: &'a GroupPlace,
+    /// How long deprecated versions stay.
+    pub(super) retention: Option<Duration>,
+}
+
+/// A version, where it is, and what is known of it.
+struct Known {
+    place: Place,
+    item: Item,
+    facts: Facts,
+}
+
+impl Work<'_> {
+    pub(super) async fn apply(&self, op: &Op) -> Result<Done> {
+        match op {
+            Op::Publish {
+                content,
+                hash,
+                if_changed,
+            } => self.publish(content, hash, *if_changed).await,
+            Op::Retire(number) => self.retire(*number).await,
+            Op::Pin { number, is_pinned } => self.pin(*number, *is_pinned).await,
+            Op::Alias { name, to } => self.alias(name, *to).await,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.tx.db().engine().now()
+    }
+
+    /// When a version goes that is deprecated now.
+    fn expiry(&self) -> Option<Expiry> {
+        self.retention
+            .map(|retention| Expiry::after(self.now(), retention))
+    }
+
+    pub(super) fn reads(&self) -> Reads<'_> {
+        Reads {
+            db: self.tx.db(),
+            tx: Some(self.tx),
+        }
+    }
+
+    async fn load(&self, place: &Place) -> Result<Option<Item>> {
+        let places = std::slice::from_ref(place);
+        Ok(self.reads().load(self.group, places).await?.pop().flatten())
+    }
+
+    /// The pointer and another item, by one request.
+    async fn load_with_pointer(&self, place: &Place) -> Result<(Option<Item>, Option<Item>)> {
+        let places = [self.group.pointer(), place.clone()];
+        let mut items = self.reads().load(self.group, &places).await?.into_iter();
+        Ok((items.next().flatten(), items.next().flatten()))
+    }
+
+    fn put(&self, place: &Place, item: Option<Item>) -> Result<()> {
+        let session = self.tx.session();
+        session.registry(|changes| changes.put(place, item))
+    }
+
+    fn watch(&self, place: &Place) -> Result<()> {
+        let session = self.tx.session();
+        session.registry(|changes| changes.watch(place))
+    }
+
+    /// Takes note of what an item is by the word of the pointer, and gives it as the body sees it.
+    fn tell(&self, place: &Place, told: Option<Item>) -> Result<Option<Item>> {
+        self.tx.session().registry(|changes| {
+            changes.tell(self.group, place, told);
+            changes.known(place).flatten()
+        })
+    }
+
+    fn facts(&self, item: Option<&Item>) -> Result<Facts> {
+        item.map_or(Ok(Facts::default()), |item| {
+            Facts::of(self.group.schema, item)
+        })
+    }
+
+    async fn publish(&self, content: &Item, hash: &str, if_changed: bool) -> Result<Done> {
+        let (group, schema) = (self.group, self.group.schema);
+        let pointer_place = group.pointer();
+        let pointer = self.load(&pointer_place).await?;
+        let facts = self.facts(pointer.as_ref())?;
+        if let (true, Some(number), Some(known)) = (if_changed, facts.number, &facts.hash)
+            && known == hash
+        {
+            self.watch(&pointer_place)?;
+            return Ok(Done {
+                number,
+                is_changed: false,
+            });
+        }
+        let number = next_number(group, facts.last)?;
+        // Whatever the clocks of publishers say, a later version was not published earlier.
+        let published = facts
+            .published
+            .map_or(self.now(), |last| last.max(self.now()));
+        let place = group.version(number);
+        let known = (number, hash, published);
+        let version = stored::new_version(&place, schema, content, known);
+        self.tell(&place, None)?;
+        if let (Some(previous), Some(pointer)) = (facts.number, &pointer)
+            && schema.status.is_some()
+        {
+            self.demote(previous, pointer)?;
+        }
+        let new_pointer = stored::pointer(group, &version, number, number);
+        self.put(&pointer_place, Some(new_pointer))?;
+        self.put(&place, Some(version))?;
+        Ok(Done {
+            number,
+            is_changed: true,
+        })
+    }
+
+    /// The pointer is a copy of the latest version, so that need not be read to be demoted.
+    fn demote(&self, number: u64, pointer: &Item) -> Result<()> {
+        let place = self.group.version(number);
+        let told = stored::pointed_version(self.group, pointer, number);
+        let version = self.tell(&place, Some(told))?;
+        let demoted = version
+            .map(|version| stored::demoted(self.group.schema, &version, self.expiry()))
+            .transpose()?;
+        self.put(&place, demoted)
+    }
+
+    async fn retire(&self, number: u64) -> Result<Done> {
+        let (group, now) = (self.group, self.now());
+        let (pointer_place, place) = (group.pointer(), group.version(number));
+        let (pointer, item) = self.load_with_pointer(&place).await?;
+        let item = item.ok_or_else(|| self.missing(number))?;
+        let facts = self.facts(Some(&item))?;
+        // What has expired goes its own way: who waits for its expiry is still to be told.
+        if facts.gone(now).is_some() {
+            self.watch(&place)?;
+            return Ok(Done {
+                number,
+                is_changed: false,
+            });
+        }
+        if let [_, ..] = facts.aliases.as_slice() {
+            return Err(self.aliased(number, &facts));
+        }
+        let tombstone = stored::tombstone(group.schema, &item, now);
+        self.put(&place, Some(tombstone))?;
+        let pointed = self.facts(pointer.as_ref())?;
+        if pointed.number == Some(number) {
+            self.step_back(&pointer_place, number, pointed.last).await?;
+        }
+        Ok(Done {
+            number,
+            is_changed: true,
+        })
+    }
+
+    /// The latest version is retired: the newest of those before it that is still deployed is the latest again.
+    async fn step_back(&self, pointer: &Place, from: u64, last: u64) -> Result<()> {
+        let (group, schema) = (self.group, self.group.schema);
+        let new_pointer = match history::newest_deployed(self, from).await? {
+            Some((number, item)) => {
+                let promoted = stored::promoted(schema, &item);
+                let new_pointer = stored::pointer(group, &promoted, number, last);
+                if schema.status.is_some() {
+                    self.put(&group.version(number), Some(promoted))?;
+                }
+                self.watch(&group.version(number))?;
+                new_pointer
+            }
+            None => stored::empty_pointer(group, last),
+        };
+        self.put(pointer, Some(new_pointer))
+    }
+
+    /// A version as the transaction sees it, given what a query has found.
+    pub(super) fn found(&self, number: u64, item: Item) -> Result<Option<Item>> {
+        let place = self.group.version(number);
+        self.tx.session().registry(|changes| {
+            changes.settle(self.group, &place, Some(item));
+            changes.known(&place).flatten()
+        })
+    }
+
+    async fn pin(&self, number: u64, is_pinned: bool) -> Result<Done> {
+        let place = self.group.version(number);
+        let (_, item) = self.load_with_pointer(&place).await?;
+        let known = self.deployed(place, item, number)?;
+        if known.facts.is_pinned == is_pinned {
+            self.watch(&known.place)?;
+            return Ok(Done {
+                number,
+                is_changed: false,
+            });
+        }
+        let (schema, expiry) = (self.group.schema, self.expiry());
+        let change = |item: &Item| stored::pinned(schema, item, is_pinned, expiry);
+        self.change(number, &known, &change).await?;
+        Ok(Done {
+            number,
+            is_changed: true,
+        })
+    }
+
+    async fn alias(&self, name: &str, to: Option<u64>) -> Result<Done> {
+        let (group, schema) = (self.group, self.group.schema);
+        let place = group.alias(name)?;
+        let mut places = vec![place.clone(), group.pointer()];
+        places.extend(to.map(|number| group.version(number)));
+        let mut items = self.reads().load(group, &places).await?.into_iter();
+        let from = self.facts(items.next().flatten().as_ref())?.number;
+        let number = to.or(from).unwrap_or_default();
+        if from == to {
+            self.watch(&place)?;
+            return Ok(Done {
+                number,
+                is_changed: false,
+            });
+        }
+        if let Some(number) = from {
+            self.lead(name, number, false).await?;
+        }
+        if let Some(number) = to {
+            self.lead(name, number, true).await?;
+        }
+        let item = to.map(|number| stored::alias(&place, schema, number));
+        self.put(&place, item)?;
+        Ok(Done {
+            number,
+            is_changed: true,
+        })
+    }
+
+    /// Has an alias lead to a version, or no longer.
+    async fn lead(&self, name: &str, number: u64, is_aliased: bool) -> Result<()> {
+        let (schema, expiry) = (self.group.schema, self.expiry());
+        let place = self.group.version(number);
+        let item = self.load(&place).await?;
+        let known = match (is_aliased, item) {
+            (true, item) => self.deployed(place, item, number)?,
+            // What it led to was taken away by hand: then there is nothing to let go.
+            (false, None) => return Ok(()),
+            (false, Some(item)) => self.known(place, item)?,
+        };
+        let change = |item: &Item| stored::aliased(schema, item, name, is_aliased, expiry);
+        self.change(number, &known, &change).await
+    }
+
+    /// Changes a version, and the pointer if that is a copy of it.
+    async fn change(
+        &self,
+        number: u64,
+        known: &Known,
+        change: &(dyn Fn(&Item) -> Result<Item> + Sync),
+    ) -> Result<()> {
+        let place = self.group.pointer();
+        let pointer = self.load(&place).await?;
+        self.put(&known.place, Some(change(&known.item)?))?;
+        match pointer {
+            Some(pointer) if self.facts(Some(&pointer))?.number == Some(number) => {
+                self.put(&place, Some(change(&pointer)?))
+            }
+            // Without a status, a version does not tell whether the pointer has come to it meanwhile.
+            _ if self.group.schema.status.is_none() => self.watch(&place),
+            _ => Ok(()),
+        }
+    }
+
+    fn known(&self, place: Place, item: Item) -> Result<Known> {
+        Ok(Known {
+            facts: self.facts(Some(&item))?,
+            place,
+            item,
+        })
+    }
+
+    /// A version that is deployed.
+    fn deployed(&self, place: Place, item: Option<Item>, number: u64) -> Result<Known> {
+        let item = item.ok_or_else(|| self.missing(number))?;
+        let known = self.known(place, item)?;
+        match known.facts.is_deployed(self.group.schema, self.now()) {
+            true => Ok(known),
+            false => Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "the version is not deployed any more: group={} version={number}",
+                    self.group
+                ),
+            )),
+        }
+    }
+
+    fn missing(&self, number: u64) -> Error {
+        Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "the version is not there: group={} version={number}",
+                self.group
+            ),
+        )
+    }
+
+    fn aliased(&self, number: u64, facts: &Facts) -> Error {
+        Error::new(
+            ErrorKind::Restricted,
+            format!(
+                "aliases lead to the version; move or remove them first: group={} version={number} \
+                 aliases={}",
+                self.group,
+                facts.aliases.join(",")
+            ),
+        )
+    }
+
+    /// Whether a version is deployed by now.
+    pub(super) fn is_deployed(&self, item: &Item) -> Result<bool> {
+        let facts = self.facts(Some(item))?;
+        Ok(facts.is_deployed(self.group.schema, self.now()))
+    }
+
+    /// The versions of the group that the transaction has touched, as it sees them.
+    pub(super) fn touched(&self) -> Result<Vec<(u64, Item)>> {
+        let session = self.tx.session();
+        session.registry(|changes| changes.versions(self.group))
+    }
+}

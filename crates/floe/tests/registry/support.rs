@@ -1,0 +1,212 @@
+//! The registry that the tests share: layers and builds, in one table.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use floe::registry::{Version, Versions};
+use floe::{Db, Registry};
+use floe_local::{LocalEngine, Options};
+use floe_store::expr::KeyCondition;
+use floe_store::op::{GetItem, PutItem, Query, Scan};
+use floe_store::{Capabilities, Engine, Env, Item};
+use floe_testkit::fault::{FaultEngine, Faults};
+use floe_testkit::meter::MeteredEngine;
+use floe_testkit::record::RecordingEngine;
+use floe_testkit::time::TestEnv;
+
+use super::no_time::NoTime;
+
+pub(crate) const TABLE: &str = "klayers";
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
+/// A layer of a package in a region: `pk` is the group.
+#[derive(Clone, Debug, PartialEq, Registry)]
+#[registry(
+    table = "klayers",
+    pk = "lyr#{region}.{package}",
+    sk = "lyrVrsn#v{version}",
+    latest = "lyrVrsn0#",
+    version = "lyrVrsn",
+    published = "crtdDt",
+    status = "dplySts",
+    expires = "exDt",
+    deleted = "deleted_date",
+    retention = "30d",
+    index(name = "package-status", key = package),
+    index(name = "region-status", key = region)
+)]
+pub(crate) struct Layer {
+    #[registry(rename = "rgn")]
+    pub region: String,
+    #[registry(rename = "pckg")]
+    pub package: String,
+    pub arn: String,
+    #[registry(rename = "requirementsHsh", hash)]
+    pub hash: String,
+}
+
+/// A build of a package: `pk` is the version.
+#[derive(Clone, Debug, PartialEq, Registry)]
+#[registry(
+    table = "klayers",
+    pk = "bld#v{version}",
+    sk = "pckg#{package}",
+    latest = "bldVrsn0#",
+    version = "bldVrsn",
+    published = "crtdDt"
+)]
+pub(crate) struct Build {
+    #[registry(rename = "pckg")]
+    pub package: String,
+    #[registry(rename = "requirements.txt")]
+    pub requirements: String,
+}
+
+pub(crate) fn layer(region: &str, package: &str, arn: &str) -> Layer {
+    Layer {
+        region: region.to_owned(),
+        package: package.to_owned(),
+        arn: arn.to_owned(),
+        hash: format!("hash of {arn}"),
+    }
+}
+
+pub(crate) fn build(package: &str, requirements: &str) -> Build {
+    Build {
+        package: package.to_owned(),
+        requirements: requirements.to_owned(),
+    }
+}
+
+/// Layers and builds, with time that the test owns.
+pub(crate) struct World {
+    pub db: Db,
+    pub layers: Versions<'static, Layer>,
+    pub builds: Versions<'static, Build>,
+    pub test: TestEnv,
+    /// Knows what was charged.
+    pub meter: Arc<MeteredEngine>,
+    /// Knows what was asked.
+    pub recording: Arc<RecordingEngine>,
+    /// Refuses and loses answers.
+    pub faults: Arc<FaultEngine>,
+    /// Does what it is asked.
+    pub engine: Arc<LocalEngine>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(Capabilities::all()).await
+    }
+
+    pub(crate) async fn with(capabilities: Capabilities) -> Self {
+        Self::of(1, Faults::seeded(7), capabilities).await
+    }
+
+    /// On an engine with these faults, which says that it can do this.
+    pub(crate) async fn of(seed: u64, faults: Faults, capabilities: Capabilities) -> Self {
+        let test = TestEnv::seeded(seed);
+        let options = Options::new().env(test.env.clone()).background(false);
+        let engine = Arc::new(LocalEngine::memory_with(options).unwrap());
+        let faults = Arc::new(FaultEngine::new(engine.clone(), faults));
+        let recording = Arc::new(RecordingEngine::new(faults.clone()).claiming(capabilities));
+        let meter = Arc::new(MeteredEngine::new(recording.clone()));
+        let env = Env::manual(test.clock.clone(), seed + 1);
+        let db = Db::with_parts(meter.clone(), env, Arc::new(NoTime));
+        faults.pause();
+        db.ensure_registries(&[Layer::SCHEMA, Build::SCHEMA])
+            .await
+            .unwrap();
+        faults.resume();
+        let world = Self {
+            layers: db.registry(),
+            builds: db.registry(),
+            db,
+            test,
+            meter,
+            recording,
+            faults,
+            engine,
+        };
+        world.forget();
+        world
+    }
+
+    /// Publishes so many versions of a layer.
+    pub(crate) async fn publish(&self, region: &str, package: &str, count: u64) {
+        for at in 0..count {
+            let arn = format!("arn:{region}:{package}:{at}");
+            let layer = layer(region, package, &arn);
+            self.layers.publish(&layer).await.unwrap();
+        }
+        self.forget();
+    }
+
+    /// Forgets what was asked and charged so far.
+    pub(crate) fn forget(&self) {
+        self.recording.take();
+        self.meter.take();
+    }
+
+    /// The names of the requests since the last time, in their order.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let requests = self.recording.take().into_iter();
+        requests
+            .map(|request| request.split(' ').next().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Has the store remove what has expired.
+    pub(crate) fn sweep(&self) {
+        while self.engine.run_background_once().unwrap() {}
+    }
+
+    pub(crate) async fn item(&self, pk: &str, sk: &str) -> Option<Item> {
+        let key = Item::new().with("pk", pk).with("sk", sk);
+        let get = GetItem::new(TABLE, key);
+        self.engine.get_item(get).await.unwrap().item
+    }
+
+    pub(crate) async fn put(&self, item: Item) {
+        let put = PutItem::new(TABLE, item);
+        self.engine.write_item(put.into()).await.unwrap();
+    }
+
+    pub(crate) async fn items(&self) -> Vec<Item> {
+        self.engine.scan(Scan::new(TABLE)).await.unwrap().items
+    }
+
+    /// The sort keys of all entries of an index under a key.
+    pub(crate) async fn index(&self, index: &str, attribute: &str, key: &str) -> Vec<String> {
+        let query = Query::new(TABLE, KeyCondition::partition(attribute, key)).index(index);
+        let items = self.engine.query(query).await.unwrap().items;
+        let keys = items.iter().map(|item| item.get("sk").unwrap());
+        keys.map(|key| key.as_s().unwrap().to_owned()).collect()
+    }
+}
+
+/// The numbers of versions, in their order.
+pub(crate) fn numbers<R>(versions: &[Version<R>]) -> Vec<u64> {
+    versions.iter().map(|version| version.number).collect()
+}
+
+/// What handlers were called for, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(pub Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    pub(crate) fn add(&self, note: impl Into<String>) {
+        self.0.lock().unwrap().push(note.into());
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// An engine that can do everything, on the other side of a network.
+pub(crate) fn lossy() -> Capabilities {
+    let mut capabilities = Capabilities::all();
+    capabilities.loses_answers = true;
+    capabilities
+}

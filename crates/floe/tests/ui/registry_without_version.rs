@@ -1,0 +1,11 @@
+//! One of the keys has the number of the version.
+
+use floe::Registry;
+
+#[derive(Registry)]
+#[registry(table = "layers", pk = "lyr#{region}", sk = "v#", latest = "v0#")]
+struct Layer {
+    region: String,
+}
+
+fn main() {}
