@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use floe::changes::{Changed, Consumer, Failure, Handled, Inserted, Router, consumer};
 use floe::{Db, Model};
+use floe_local::{LocalEngine, Options};
 use floe_store::op::PutItem;
 use floe_store::{Engine, Item};
 
@@ -35,7 +36,9 @@ const ITEMS: u64 = 50;
 const FLOOR_TIMES: f64 = 0.5;
 /// How much the resident memory may grow in the second half.
 const CEILING_MIB: u64 = 32;
-/// So many changes fill the caches of the store in the first half.
+/// How large the caches of the store are, and its write buffers.
+const CACHE_BYTES: u64 = 8 << 20;
+/// So many changes fill them in the first half.
 const SETTLED_RECORDS: u64 = 1_000_000;
 /// At how many points the memory is looked at.
 const POINTS: u64 = 10;
@@ -55,7 +58,11 @@ fn run(plan: &Plan) -> Fallible<bool> {
         .enable_time()
         .build()?;
     let folder = tempfile::tempdir()?;
-    let db = Db::open(folder.path())?;
+    // Small caches are full soon, so that what grows after that is not theirs.
+    let options = Options::new()
+        .cache_bytes(CACHE_BYTES)
+        .write_buffer_bytes(CACHE_BYTES);
+    let db = Db::with_engine(Arc::new(LocalEngine::open_with(folder.path(), options)?));
     runtime.block_on(play(&db, plan))
 }
 
@@ -94,7 +101,6 @@ async fn play(db: &Db, plan: &Plan) -> Fallible<bool> {
             println!("bench=changes case=memory point={point} delivered={delivered} rss_mib={mib}");
         }
     }
-    // The caches of the store fill first; what grows after that is not theirs.
     let half = points.get(points.len() / 2).copied().unwrap_or_default();
     let last = points.last().copied().unwrap_or_default();
     let grown = last.saturating_sub(half);
