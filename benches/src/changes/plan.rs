@@ -20,8 +20,8 @@ handler sees that the changes of each item come in their order and once: if not,
 
 Each line is key=value. `times` is the ratio of the changes delivered in a second to those committed in a second, the
 median over the rounds, and `floor_times` the least that it may be. The resident memory is printed at ten points on the
-way; `ceiling_mib` is the most that it may grow from the third of them to the last. The program exits with 1 when one
-is missed, with 2 on a wrong argument.";
+way. The caches and write buffers of the store have 8 MB each and fill in the first half; `ceiling_mib` is the most that it may grow in the second, and none
+with fewer than 1,000,000 changes. The program exits with 1 when one is missed, with 2 on a wrong argument.";
 
 /// What to run.
 #[derive(Debug)]

@@ -56,6 +56,7 @@
 //! [`ConsumerPosition`], [`ParkedRecord`].
 
 mod backlog;
+mod checkpoint;
 mod lease;
 mod notice;
 pub mod parked;
@@ -271,14 +272,16 @@ impl Consumer {
     ) -> Result<Ran> {
         self.check()?;
         let me = self.db.env().uuid();
-        let mut ran = Ran::default();
+        let (mut ran, mut patience) = (Ran::default(), self.patience());
         loop {
             let lead = side_by_side::unless(stop.as_mut(), self.lead(&me, follows)).await;
             let Some(Some(mine)) = lead.transpose()? else {
                 return Ok(ran);
             };
             self.options.tell(&Notice::Leads);
-            let end = self.deliver(&mine, stop.as_mut(), follows, &mut ran).await;
+            let stop = stop.as_mut();
+            let end = self.deliver(&mine, stop, follows, &mut ran, &mut patience);
+            let end = end.await;
             if !matches!(end, Ok(End::Fenced)) {
                 self.give_back(&mine).await;
                 return end.map(|_| ran);
@@ -293,16 +296,17 @@ impl Consumer {
         mut stop: Pin<&mut (impl Future<Output = ()> + Send)>,
         follows: bool,
         ran: &mut Ran,
+        patience: &mut Patience<'_>,
     ) -> Result<End> {
-        let mut patience = self.patience();
-        let mut run = loop {
-            // What has begun when it fails ends with it, and `ran` is not touched.
-            let begun = Run::begin(self, mine.clone(), follows, *ran);
-            match side_by_side::unless(stop.as_mut(), begun).await {
-                None => return Ok(End::Done),
-                Some(Ok(Some(run))) => break run,
-                Some(Ok(None)) => return Ok(End::Fenced),
-                Some(Err(error)) => patience.outlast(error).await?,
+        let begun = Run::begin(self, mine.clone(), follows, *ran);
+        let mut run = match side_by_side::unless(stop.as_mut(), begun).await {
+            None => return Ok(End::Done),
+            Some(Ok(Some(run))) => run,
+            Some(Ok(None)) => return Ok(End::Fenced),
+            Some(Err(error)) => {
+                // By then the lease may be over, so it is taken anew.
+                patience.outlast(error).await?;
+                return Ok(End::Fenced);
             }
         };
         let end = run.finish(stop).await;

@@ -56,7 +56,9 @@ fn everything_is_delivered_in_order_through_faults() {
             .shard_splits(0.2)
             .repeated_records(0.25)
             .late_records(0.3)
-            .throttle(0.08);
+            .throttle(0.08)
+            .lost_before(0.02)
+            .lost_after(0.02);
         let mut world = World::with_faults(seed, faults);
         let db = world.db.clone();
         let (levels, faulty) = (Levels::default(), world.faults.clone());

@@ -105,3 +105,93 @@ pub(super) async fn ask(db: &Db, consumer: &str) -> Result<()> {
     })
     .await
 }
+
+#[cfg(test)]
+mod tests {
+    use floe_store::Item;
+    use floe_store::op::{ChangeKind, ChangeRecord};
+    use floe_store::table::StreamView;
+    use floe_store::{Timestamp, Value};
+
+    use super::*;
+    use crate::changes::Change;
+    use crate::changes::consumer::parked::{ParkedChanges, Parking, Removed};
+    use crate::changes::consumer::{SCHEMAS, position};
+    use crate::changes::stream::{Place, Positions};
+
+    fn at(sequence: &str) -> Positions {
+        let place = Place::After(sequence.to_owned());
+        Positions([("s/1".to_owned(), place)].into())
+    }
+
+    fn change() -> Change {
+        let record = ChangeRecord {
+            event_id: "e".to_owned(),
+            kind: ChangeKind::Remove,
+            keys: Item::new().with("id", Value::from("a")),
+            old_image: None,
+            new_image: None,
+            sequence: "7".to_owned(),
+            size_bytes: 0,
+            view: StreamView::KeysOnly,
+            created: Timestamp::from_millis(0),
+            identity: None,
+        };
+        Change::new("t", record)
+    }
+
+    /// Who has lost the lease stores nothing any more: no position, nothing parked, and it gives nothing back.
+    #[tokio::test]
+    async fn who_has_lost_the_lease_stores_nothing() {
+        let db = Db::memory().unwrap();
+        db.ensure_tables(&SCHEMAS).await.unwrap();
+        let old = take(&db, "c", "old", None).await.unwrap().unwrap();
+        let claimed = position::claim(&db, "c", "t", &old).await.unwrap();
+        assert_eq!(claimed, Some(Positions::default()));
+        assert!(
+            position::store(&db, "c", "t", &old, &at("5"))
+                .await
+                .unwrap()
+        );
+        let seen = take(&db, "c", "new", None).await.unwrap().unwrap_err();
+        assert_eq!(beat(&db, "c", &old).await.unwrap(), Some(0));
+        // It has beaten since, so it is not gone.
+        assert!(take(&db, "c", "new", Some(&seen)).await.unwrap().is_err());
+        let seen = take(&db, "c", "new", None).await.unwrap().unwrap_err();
+        let new = take(&db, "c", "new", Some(&seen)).await.unwrap().unwrap();
+        assert_eq!((new.term, beat(&db, "c", &old).await.unwrap()), (2, None));
+
+        let claimed = position::claim(&db, "c", "t", &new).await.unwrap();
+        assert_eq!(claimed, Some(at("5")));
+        assert!(
+            !position::store(&db, "c", "t", &old, &at("3"))
+                .await
+                .unwrap()
+        );
+        assert_eq!(position::claim(&db, "c", "t", &old).await.unwrap(), None);
+        assert_eq!(
+            position::claim(&db, "c", "t", &new).await.unwrap(),
+            Some(at("5"))
+        );
+
+        let parked = ParkedChanges::of(&db, "c");
+        let by_old = parked.park(&old, &change(), &[], 1).await.unwrap();
+        assert_eq!(
+            (by_old, parked.list().await.unwrap().len()),
+            (Parking::Fenced, 0)
+        );
+        let by_new = parked.park(&new, &change(), &[], 1).await.unwrap();
+        assert_eq!(by_new, Parking::Parked);
+        let again = parked.park(&new, &change(), &[], 1).await.unwrap();
+        assert_eq!(again, Parking::WasThere);
+        let id = parked.list().await.unwrap().remove(0).id;
+        assert_eq!(
+            parked.remove(&id, Some(&old)).await.unwrap(),
+            Removed::Fenced
+        );
+        give_back(&db, "c", &old).await.unwrap();
+        assert_eq!(beat(&db, "c", &new).await.unwrap(), Some(0));
+        give_back(&db, "c", &new).await.unwrap();
+        assert!(take(&db, "c", "third", None).await.unwrap().is_ok());
+    }
+}

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_store::op::HoldChanges;
-use floe_store::{BoxFuture, Error as StoreError, Item, Timestamp};
+use floe_store::{BoxFuture, Item, Timestamp};
 
 use super::super::limits::{
-    BYTES_AHEAD, CHANGES_PER_TURN, EMPTY_LOOKS, LOOK_RECORDS, LOOKS_AHEAD, RECORDS_AHEAD,
-    REMEMBERED,
+    BYTES_AHEAD, CHANGES_PER_TURN, EMPTY_LOOKS, LOOKS_AHEAD, RECORDS_AHEAD, REMEMBERED,
 };
 use super::super::recent::Recent;
 use super::super::work::Work;
@@ -26,7 +25,7 @@ use super::source::{Look, Mark, Source};
 use super::turn::Turn;
 use super::{Consumer, position};
 use crate::changes::stream::Positions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::side_by_side;
 use crate::side_by_side::crowd::{Crowd, Ticket};
 
@@ -540,62 +539,5 @@ impl<'c> Run<'c> {
             grace.await;
             Done::GraceOver
         }));
-    }
-}
-
-impl Consumer {
-    /// Looks at a table, however long the store does not answer.
-    async fn look(&self, source: &mut Source) -> Result<Look> {
-        let (hold, mut patience) = (self.hold_name(), self.patience());
-        loop {
-            match source.look(&hold, LOOK_RECORDS).await {
-                Ok(look) => return Ok(look),
-                Err(error) => patience.outlast(error).await?,
-            }
-        }
-    }
-
-    /// Stores how far everything is done; `false` if somebody else delivers by now.
-    async fn store(
-        &self,
-        mine: &Mine,
-        places: &[(Arc<str>, Mark, Vec<HoldChanges>)],
-    ) -> Result<bool> {
-        self.flush().await;
-        let mut patience = self.patience();
-        for (table, mark, holds) in places {
-            while let Err(error) = match self.store_place(mine, table, mark, holds).await {
-                Ok(true) => Ok(()),
-                Ok(false) => return Ok(false),
-                Err(error) => Err(error),
-            } {
-                patience.outlast(error).await?;
-            }
-        }
-        Ok(true)
-    }
-
-    async fn store_place(
-        &self,
-        mine: &Mine,
-        table: &str,
-        mark: &Mark,
-        holds: &[HoldChanges],
-    ) -> Result<bool> {
-        if !position::store(&self.db, &self.name, table, mine, &mark.positions).await? {
-            return Ok(false);
-        }
-        let engine = self.db.engine();
-        if !engine.capabilities().change_holds {
-            return Ok(true);
-        }
-        for hold in mark.holds.iter().filter(|hold| !holds.contains(hold)) {
-            match engine.hold_changes(hold.clone()).await {
-                // Somebody else under this name is further on. If nobody is, reading tells.
-                Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
-                Err(error) => return Err(Error::from(error)),
-            }
-        }
-        Ok(true)
     }
 }
