@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use crate::text::Name;
 use crate::value::Value;
-pub(crate) use packed::Change;
 use packed::Packed;
+pub(crate) use packed::{Change, Measure};
 
 pub use peek::{Attributes, Elements, Peek};
 pub use visit::{Container, ItemVisitor, Scalar};
@@ -174,6 +174,14 @@ impl Item {
         match &self.form {
             Form::Open(attributes) => position(attributes, name).is_ok(),
             Form::Packed(packed) => packed.contains(name),
+        }
+    }
+
+    /// What it weighs and how deep it is, if it is packed.
+    pub(crate) fn measure(&self) -> Option<&Measure> {
+        match &self.form {
+            Form::Open(_) => None,
+            Form::Packed(packed) => Some(packed.measure()),
         }
     }
 

@@ -32,8 +32,12 @@ pub const ENTRY_BYTES: usize = 1;
 /// assert_eq!(item_size(&item), 2 + 3 + 8 + 2);
 /// ```
 pub fn item_size(item: &Item) -> usize {
-    let sizes = item.peek().map(|(name, value)| name.len() + value.size());
-    sizes.sum()
+    if let Some(measure) = item.measure() {
+        return measure.bytes;
+    }
+    item.iter()
+        .map(|(name, value)| attribute_size(name, value))
+        .sum()
 }
 
 /// The size of an attribute: its name and its value.

@@ -22,6 +22,7 @@ use crate::text::{Name, Text};
 use crate::value::{Set, Value};
 
 pub(crate) use change::Change;
+pub(crate) use measure::Measure;
 use slots::Slots;
 
 const NULL: u8 = 0;
@@ -49,6 +50,7 @@ pub(super) struct Packed {
     /// Where the first attributes begin. Each takes at least a byte, so that 0 is none.
     places: [u32; PLACES_MAX],
     slots: OnceLock<Slots>,
+    measure: OnceLock<Measure>,
     attributes: OnceLock<Vec<(Name, Value)>>,
 }
 
@@ -61,6 +63,7 @@ impl Packed {
             bytes: bytes.into(),
             places,
             slots: OnceLock::new(),
+            measure: OnceLock::new(),
             attributes: OnceLock::new(),
         })
     }
@@ -573,6 +576,7 @@ impl<'a> Input<'a> {
 }
 
 mod change;
+mod measure;
 mod peek;
 mod slots;
 #[cfg(test)]

@@ -4,9 +4,10 @@
 
 use super::constraint::invalid;
 use crate::error::{Error, Result};
-use crate::item::{Attributes, Item, Peek};
+use crate::item::Item;
 use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
-use crate::size::{CONTAINER_BYTES, ENTRY_BYTES};
+use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
+use crate::value::Value;
 
 /// What one walk over an item finds, so that a write looks at each value once.
 #[derive(Debug, Default)]
@@ -20,35 +21,47 @@ pub(super) struct Survey {
 impl Survey {
     /// Walks an item. The walk stops below the deepest level allowed, so depth cannot exhaust the stack.
     pub(super) fn of(item: &Item) -> Self {
+        if let Some(measure) = item.measure() {
+            return Self {
+                bytes: measure.bytes,
+                empty_name: measure.has_empty_name,
+                long_name: measure.name_bytes_max > ATTRIBUTE_NAME_BYTES_MAX,
+                too_deep: measure.levels > NESTING_LEVELS_MAX,
+            };
+        }
         let mut survey = Self::default();
-        survey.attributes(item.peek(), 1);
+        for (name, value) in item.iter() {
+            survey.attribute(name, value, 1);
+        }
         survey
     }
 
-    fn attributes(&mut self, attributes: Attributes<'_>, level: usize) {
-        for (name, value) in attributes {
-            self.empty_name |= name.is_empty();
-            self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
-            self.bytes += name.len();
-            self.value(value, level);
-        }
+    fn attribute(&mut self, name: &str, value: &Value, level: usize) {
+        self.empty_name |= name.is_empty();
+        self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
+        self.bytes += name.len();
+        self.value(value, level);
     }
 
-    fn value(&mut self, value: Peek<'_>, level: usize) {
+    fn value(&mut self, value: &Value, level: usize) {
         if level > NESTING_LEVELS_MAX {
             self.too_deep = true;
             return;
         }
-        if let Some(attributes) = value.attributes() {
-            self.bytes += CONTAINER_BYTES + attributes.len() * ENTRY_BYTES;
-            self.attributes(attributes, level + 1);
-        } else if let Some(elements) = value.elements() {
-            self.bytes += CONTAINER_BYTES + elements.len() * ENTRY_BYTES;
-            for value in elements {
-                self.value(value, level + 1);
+        match value {
+            Value::M(map) => {
+                self.bytes += CONTAINER_BYTES + map.len() * ENTRY_BYTES;
+                for (name, value) in map.iter() {
+                    self.attribute(name, value, level + 1);
+                }
             }
-        } else {
-            self.bytes += value.size();
+            Value::L(list) => {
+                self.bytes += CONTAINER_BYTES + list.len() * ENTRY_BYTES;
+                for value in list {
+                    self.value(value, level + 1);
+                }
+            }
+            scalar_or_set => self.bytes += value_size(scalar_or_set),
         }
     }
 

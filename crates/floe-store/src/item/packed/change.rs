@@ -161,6 +161,7 @@ impl Output {
             bytes: self.bytes.into_boxed_slice(),
             places: self.places,
             slots: OnceLock::new(),
+            measure: OnceLock::new(),
             attributes: OnceLock::new(),
         }
     }

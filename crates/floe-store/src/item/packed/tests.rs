@@ -256,3 +256,21 @@ fn changes_leave_what_an_open_item_would_have() {
         assert_eq!(whole, item);
     }
 }
+
+#[test]
+fn a_packed_item_is_measured_as_an_open_one() {
+    use crate::size::value_size;
+
+    let open = one_of_each().with("", Item::new().with("long".repeat(9), nested(5)));
+    let whole = Item::from_packed(&packed(&open)).unwrap();
+    let measure = whole.measure().unwrap();
+    let sizes = open
+        .iter()
+        .map(|(name, value)| name.len() + value_size(value));
+    let depth = open.iter().map(|(_, value)| value.depth()).max();
+    assert_eq!(measure.bytes, sizes.sum::<usize>());
+    assert_eq!(Some(measure.levels), depth);
+    assert!(measure.has_empty_name);
+    assert_eq!(measure.name_bytes_max, 36);
+    assert_eq!(open.measure(), None);
+}
