@@ -251,7 +251,7 @@ impl Stage {
     fn page_list(&self, plan: &Plan) -> Fallible<bool> {
         self.fill("long", plan.long)?;
         self.fill("short", plan.short)?;
-        self.pages(plan, "page_list", async |id: &str| {
+        self.pages(plan, "page_list", &async |id: &str| {
             let list = self.graph.related_by(&("book", id), "pages");
             Ok(list.page(50, None).await?.rows.len())
         })
@@ -260,7 +260,7 @@ impl Stage {
     fn page_type(&self, plan: &Plan) -> Fallible<bool> {
         self.create("long", plan.long)?;
         self.create("short", plan.short)?;
-        self.pages(plan, "page_type", async |of: &str| {
+        self.pages(plan, "page_type", &async |of: &str| {
             let all = self.graph.all_of(of).newest_first().limit(50);
             Ok(all.page().await?.rows.len())
         })
@@ -293,7 +293,7 @@ impl Stage {
         &self,
         plan: &Plan,
         case: &str,
-        page: impl AsyncFn(&str) -> Result<usize, floe::Error>,
+        page: &impl AsyncFn(&str) -> Result<usize, floe::Error>,
     ) -> Fallible<bool> {
         self.engine.take();
         let found = self.runtime.block_on(page("long"))?;
