@@ -169,14 +169,15 @@ async fn an_update_of_what_was_created_anew_since_it_was_read_is_made_again() {
 async fn a_link_from_what_was_created_anew_since_it_was_read_is_made_again() {
     for polls in 1..12 {
         let world = slow().await;
-        create(&world, &["a", "b", "c"]).await;
+        create(&world, &["a", "b", "c", "d"]).await;
         link::<Cites>(&world, &article("a"), &article("b")).await;
         let cites = world.graph.related::<Cites>(&article("a"));
         let mut linked = std::pin::pin!(async { cites.link(&article("c")).await });
         if interrupt(linked.as_mut(), polls).await.is_none() {
             world.graph.delete(&article("a")).await.unwrap();
             create(&world, &["a"]).await;
-            link::<Cites>(&world, &article("a"), &article("b")).await;
+            // One change of the list, as the first had, and another list.
+            cites.append(["b", "d"].map(article)).await.unwrap();
             linked.await.unwrap();
         }
         let edges = cites.keys().await.unwrap();
