@@ -20,6 +20,8 @@ use std::str::FromStr;
 pub use definition::table_definitions;
 pub use ensure::{ENSURE_DEADLINE, TableChange};
 
+use floe_store::TableDef;
+
 use super::schema::Schema;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -67,7 +69,15 @@ impl FromStr for InfrastructureFormat {
 /// [`Table`](ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
 /// resource.
 pub fn infrastructure(schemas: &[&Schema], format: InfrastructureFormat) -> Result<String> {
-    let tables = table_definitions(schemas)?;
+    infrastructure_of(table_definitions(schemas)?, format)
+}
+
+/// As [`infrastructure`], of tables that are known otherwise: those that a store describes, for instance.
+///
+/// # Errors
+///
+/// [`Table`](ErrorKind::Table) when two tables come to the same name of a resource.
+pub fn infrastructure_of(tables: Vec<TableDef>, format: InfrastructureFormat) -> Result<String> {
     match format {
         InfrastructureFormat::CloudFormation => cloudformation::template(tables),
         InfrastructureFormat::Terraform => terraform::resources(tables),
