@@ -4,7 +4,7 @@
 //! between. The file of each [operation](op) checks them in DynamoDB's order and makes an operation of `floe-store`
 //! of them; the engine does it, and its output is written as the answer, or its error as a [refusal].
 
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
 pub(crate) mod change_event;
 mod echo;
 mod expressions;
@@ -14,14 +14,14 @@ mod legacy;
 mod op;
 mod page;
 mod parameter;
-mod read;
-mod refusal;
+pub(crate) mod read;
+pub(crate) mod refusal;
 mod refuse;
 mod single_write;
-mod table;
-mod value;
-mod value_fault;
-mod write;
+pub(crate) mod table;
+pub(crate) mod value;
+pub(crate) mod value_fault;
+pub(crate) mod write;
 
 use bytes::Bytes;
 use floe_store::Engine;
