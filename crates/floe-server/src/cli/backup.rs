@@ -77,8 +77,8 @@ fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result<(), 
     let Some(engine) = &opened.local else {
         return Ok(());
     };
-    let mut progress = Progress::new(!output.json);
-    progress.step("copying entries");
+    let progress = Progress::new(!output.json);
+    progress.only_step("copying entries");
     let copied = engine.backup_with(target, |report| progress.at(report.entries, None));
     progress.end();
     let report = copied.map_err(Failure::broken)?;

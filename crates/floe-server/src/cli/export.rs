@@ -86,10 +86,8 @@ impl Export {
     }
 
     async fn export(&self, opened: &Opened, out: impl Write) -> Result<Exported, Failure> {
-        let mut progress = Progress::new(self.to.is_some() && !self.output.json);
-        if self.to.is_some() && !self.output.json {
-            progress.step(&format!("exporting {}", self.table));
-        }
+        let progress = Progress::new(self.to.is_some() && !self.output.json);
+        progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
             Some(engine) => {
                 let options = match self.items_only {

@@ -91,10 +91,8 @@ impl Import {
         input: Box<dyn BufRead>,
         size: Option<u64>,
     ) -> Result<Imported, Failure> {
-        let mut progress = Progress::new(!self.output.json);
-        if !self.output.json {
-            progress.step("importing");
-        }
+        let progress = Progress::new(!self.output.json);
+        progress.only_step("importing");
         let imported = match &opened.local {
             Some(engine) => {
                 let mut options = ImportOptions::new();

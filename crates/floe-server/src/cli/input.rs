@@ -20,10 +20,15 @@ use crate::wire::value::Attributes;
 use crate::wire::value_fault::Layer;
 
 /// What is said below the help of commands that take items.
-pub(super) const FORMS: &str = "\
+const FORMS: &str = "\
 JSON is plain ({\"id\":\"a\",\"n\":5}) or DynamoDB's own ({\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"5\"}}), which alone knows sets and \
 bytes. If each value is an object whose only name is a type, it is DynamoDB's; if none is, it is plain; a mixture is \
 refused, and --input says what is meant. @FILE stands for what is in a file, - for the standard input.";
+
+/// The end of the help of a command that takes items: its own, and how items are given.
+pub(super) fn with_forms(help: &str) -> String {
+    format!("{help}\n\n{FORMS}")
+}
 
 /// The types by which DynamoDB's JSON is told from plain JSON.
 const TYPES: [&str; 10] = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];

@@ -10,7 +10,7 @@ use floe_store::Item;
 use floe_store::expr::{Condition, Parser};
 
 use super::Failure;
-use super::input::{FORMS, Input, Placeholders};
+use super::input::{Input, Placeholders, with_forms};
 use super::out::Output;
 use super::out::items::print_item;
 use super::place::Opened;
@@ -25,7 +25,7 @@ Examples:
 
 /// Get, put, update and delete items
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS, arg_required_else_help = true)]
+#[command(after_help = with_forms(AFTER_HELP), arg_required_else_help = true)]
 #[group(skip)]
 pub(super) struct ItemCommand {
     #[command(subcommand)]

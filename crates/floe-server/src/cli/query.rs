@@ -5,7 +5,7 @@ use floe_store::expr::Parser;
 use floe_store::op::Query;
 
 use super::Failure;
-use super::input::FORMS;
+use super::input::with_forms;
 use super::pages::{Reading, Selection};
 
 const AFTER_HELP: &str = "\
@@ -21,7 +21,7 @@ With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and
 
 /// Find the items under one partition key, in their order
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS)]
+#[command(after_help = with_forms(AFTER_HELP))]
 #[group(skip)]
 pub(super) struct QueryCommand {
     /// Which items: customer = :c AND placed > :p

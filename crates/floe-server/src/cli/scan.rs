@@ -5,7 +5,7 @@ use floe_store::expr::Parser;
 use floe_store::op::Scan;
 
 use super::Failure;
-use super::input::FORMS;
+use super::input::with_forms;
 use super::pages::{Reading, Selection};
 
 const AFTER_HELP: &str = "\
@@ -21,7 +21,7 @@ if there is more.";
 
 /// Read all items of a table, or of an index
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS)]
+#[command(after_help = with_forms(AFTER_HELP))]
 #[group(skip)]
 pub(super) struct ScanCommand {
     #[command(flatten)]

@@ -219,13 +219,13 @@ fn items_are_found_page_by_page() {
 #[test]
 fn changes_are_told_in_their_order() {
     for store in Store::both() {
-        let create = ["table", "create", "t", "--key", "id:S"];
+        let create = ["table", "create", "things", "--key", "id:S"];
         store.prints(&[&create[..], &["--stream", "new-and-old-images"]].concat());
         for item in [r#"{"id":"a","n":1}"#, r#"{"id":"a","n":2}"#] {
-            store.prints(&["item", "put", "t", "--item", item]);
+            store.prints(&["item", "put", "things", "--item", item]);
         }
-        store.prints(&["item", "delete", "t", "--key", r#"{"id":"a"}"#]);
-        let tail = ["changes", "tail", "t", "--once", "--from-start"];
+        store.prints(&["item", "delete", "things", "--key", r#"{"id":"a"}"#]);
+        let tail = ["changes", "tail", "things", "--once", "--from-start"];
         let told = store.json(&tail);
         let kinds: Vec<_> = told.iter().map(|change| &change["kind"]).collect();
         assert_eq!(kinds, ["INSERT", "MODIFY", "REMOVE"]);
@@ -237,7 +237,7 @@ fn changes_are_told_in_their_order() {
             second.ends_with("  MODIFY  {\"id\":\"a\"}  {\"n\":2}"),
             "{told}"
         );
-        assert_eq!(store.prints(&["changes", "tail", "t", "--once"]), "");
+        assert_eq!(store.prints(&["changes", "tail", "things", "--once"]), "");
         store.prints(&["table", "create", "still", "--key", "id:S"]);
         let ended = store.run(&["changes", "tail", "still", "--once"]);
         ended.failed(

@@ -49,7 +49,7 @@ const COMMANDS: &[&[&str]] = &[
     &["changes", "tail", "nothing"],
     &["tables", "--format", "json"],
     &["export", "nothing"],
-    &["import", "--from", "/dev/null"],
+    &["import", "--from", "/dev/null", "--table", "nothing"],
 ];
 
 /// Those that work on a directory alone.
@@ -193,9 +193,6 @@ fn a_server_that_cannot_be_reached_is_told_with_a_hint() {
         .port();
     let endpoint = format!("http://127.0.0.1:{port}");
     for command in COMMANDS {
-        if command[0] == "import" {
-            continue;
-        }
         let ended = run(&[command, &["--endpoint", &endpoint][..]].concat());
         one_line(
             &ended,
@@ -227,6 +224,27 @@ fn what_is_not_in_the_store_is_told_and_nothing_is_made() {
 fn no_place_at_all_is_told_with_how_to_name_one() {
     let ended = run(&["table", "list"]);
     one_line(&ended, 1, &["--data or --endpoint"]);
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    for command in COMMANDS.iter().chain(LOCAL) {
+        let names = command.iter().take_while(|word| !word.starts_with('-'));
+        let names: Vec<&str> = names.copied().take(2).collect();
+        let is_pair = ["table", "item", "events", "feed", "graph", "changes"].contains(&names[0]);
+        let names = if is_pair { &names[..] } else { &names[..1] };
+        let help = run(&[names, &["--help"]].concat()).succeeded().stdout;
+        assert!(help.contains("Examples:"), "{names:?} {help}");
+        assert_eq!(
+            help.contains("JSON is plain"),
+            matches!(names[0], "item" | "query" | "scan"),
+            "{names:?}"
+        );
+        assert!(
+            names[0] == "bench" || help.contains("--data"),
+            "{names:?} {help}"
+        );
+    }
 }
 
 /// All files below a directory, and what is in them.

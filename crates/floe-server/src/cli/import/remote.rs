@@ -32,9 +32,9 @@ pub(super) async fn import(
         done: Imported::default(),
     };
     if let Some(name) = table {
-        let found = opened.table(name).await;
-        // A line may yet tell what the table is to be.
-        importer.table = found.ok().map(|table| table.definition);
+        // If it is missing, a line may yet tell what it is to be.
+        let found = describe(&opened.db, name).await?;
+        importer.table = found.map(|table| table.definition);
     }
     for line in input.lines() {
         let line =

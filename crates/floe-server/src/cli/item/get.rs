@@ -5,7 +5,7 @@ use floe_store::expr::Parser;
 use floe_store::op::GetItem;
 
 use crate::cli::Failure;
-use crate::cli::input::{FORMS, Input, Placeholders};
+use crate::cli::input::{Input, Placeholders, with_forms};
 use crate::cli::out::Output;
 use crate::cli::out::items::print_item;
 use crate::cli::place::Store;
@@ -20,7 +20,7 @@ With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such i
 
 /// Get an item by its key
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS)]
+#[command(after_help = with_forms(AFTER_HELP))]
 #[group(skip)]
 pub(super) struct Get {
     /// The table

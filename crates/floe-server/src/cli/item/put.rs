@@ -5,7 +5,7 @@ use floe_store::op::{PutItem, ReturnValues};
 
 use super::{Conditional, tell_returned};
 use crate::cli::Failure;
-use crate::cli::input::{FORMS, Input};
+use crate::cli::input::{Input, with_forms};
 use crate::cli::out::Output;
 use crate::cli::place::Store;
 
@@ -19,7 +19,7 @@ It takes the place of the item with the same key. Exit code 3: the condition doe
 
 /// Put an item, in place of the one with the same key
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS)]
+#[command(after_help = with_forms(AFTER_HELP))]
 #[group(skip)]
 pub(super) struct Put {
     /// The table

@@ -5,7 +5,7 @@ use floe_store::op::{ReturnValues, UpdateItem};
 
 use super::{Conditional, tell_returned};
 use crate::cli::Failure;
-use crate::cli::input::{FORMS, Input};
+use crate::cli::input::{Input, with_forms};
 use crate::cli::out::Output;
 use crate::cli::place::Store;
 
@@ -21,7 +21,7 @@ Exit code 3: the condition does not hold.";
 
 /// Change parts of an item
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, after_long_help = FORMS)]
+#[command(after_help = with_forms(AFTER_HELP))]
 #[group(skip)]
 pub(super) struct Update {
     /// The table

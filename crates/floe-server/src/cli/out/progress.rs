@@ -24,6 +24,13 @@ impl Progress {
         }
     }
 
+    /// Says what is being done, where that is one step: without a bar, the result is the line for it.
+    pub(in crate::cli) fn only_step(&self, step: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(step.to_owned());
+        }
+    }
+
     /// Says what is being done now.
     pub(in crate::cli) fn step(&mut self, step: &str) {
         if self.step == step {
