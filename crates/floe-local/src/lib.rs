@@ -210,6 +210,15 @@ impl LocalEngine {
     }
 }
 
+/// Whether there is a store in this directory. Looks at nothing but the file that tells its format, and makes nothing.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when the directory cannot be read.
+pub fn is_store(dir: impl AsRef<Path>) -> Result<bool> {
+    dir::Directory::is_store(dir.as_ref())
+}
+
 /// A read, done when it is awaited.
 fn reading<'a, T: Send + 'a>(
     read: impl FnOnce() -> Result<T> + Send + 'a,

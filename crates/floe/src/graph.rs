@@ -320,6 +320,12 @@ impl<'tx> Graph<'tx> {
         Lookup::new(self, index)
     }
 
+    /// The [entries](Lookup::entries) that are stored under the name of an index, for tools that do not have its function:
+    /// the index need not be declared, and nobody asks whether it is complete.
+    pub fn find_stored(&self, index: &str) -> Lookup<'_, 'tx, Node, IndexKey> {
+        Lookup::stored(self, index)
+    }
+
     /// All entities of a type, by when they were updated.
     pub fn all<E: Entity>(&self) -> All<'_, 'tx, E> {
         All::new(self, E::TYPE)

@@ -3,11 +3,12 @@
 //! One file per command. What they share is here: the feed that was found, its partitions and its groups.
 
 mod checkpoint;
+mod lag;
 mod parked;
-mod read;
+pub(super) mod read;
 mod status;
-
-use std::io::Write;
+mod tail;
+mod verify;
 
 use clap::{Args, Subcommand};
 use floe::events::StreamName;
@@ -16,9 +17,9 @@ use floe::events::feed::{Checkpoint, Consumer, Partition, Reader, TableLog};
 use floe::{Error, ErrorKind};
 
 use super::indexer::explained;
+use super::out::{print, print_json};
 use super::place::{Found, Place, runtime};
 use super::{Failure, note};
-use crate::wire::json::Writer;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -26,6 +27,9 @@ Examples:
   floe feed read --table shop --from 3@12 --max 20 --events
   floe feed checkpoint --table shop --group mail --set start --yes
   floe feed parked --table shop --group mail
+  floe feed tail --table shop             what is appended from now on
+  floe feed lag --table shop --max 1000   whether every group keeps up
+  floe feed verify --table shop           whether the feed tells every event once, and in order
 
 A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
 epoch@offset. A group of consumers stores one checkpoint for each partition.";
@@ -48,6 +52,9 @@ enum Command {
     Checkpoint(checkpoint::CheckpointCommand),
     Parked(parked::ParkedCommand),
     Read(read::ReadCommand),
+    Tail(tail::Tail),
+    Lag(lag::LagCommand),
+    Verify(verify::Verify),
 }
 
 impl FeedCommand {
@@ -58,6 +65,9 @@ impl FeedCommand {
                 Command::Checkpoint(checkpoint) => checkpoint.run().await,
                 Command::Parked(parked) => parked.run().await,
                 Command::Read(read) => read.run().await,
+                Command::Tail(tail) => tail.run().await,
+                Command::Lag(lag) => lag.run().await,
+                Command::Verify(verify) => verify.run().await,
             }
         })
     }
@@ -188,21 +198,4 @@ impl Member {
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
 fn broken(error: Error) -> Failure {
     explained(&error)
-}
-
-/// Prints a line of output; `false` if nobody reads it any more.
-pub(super) fn print(line: impl AsRef<[u8]>) -> bool {
-    let mut stdout = std::io::stdout().lock();
-    let printed = stdout
-        .write_all(line.as_ref())
-        .and_then(|()| stdout.write_all(b"\n"))
-        .and_then(|()| stdout.flush());
-    printed.is_ok()
-}
-
-/// Prints what a function writes as one line of JSON; `false` if nobody reads it any more.
-pub(super) fn print_json(write: impl FnOnce(&mut Writer)) -> bool {
-    let mut writer = Writer::with_capacity(256);
-    write(&mut writer);
-    print(writer.into_bytes())
 }

@@ -199,12 +199,14 @@ async fn check_stream(found: &Found, table: &str) -> Result<(), Failure> {
 
 /// A failure, with what to do about it.
 pub(super) fn explained(error: &Error) -> Failure {
-    let advice = match (error.kind(), error.store_error()) {
-        (ErrorKind::MissingEvents, _) => {
+    if let Some(StoreError::Unreachable(_)) = error.store_error() {
+        return Failure::from(error.clone());
+    }
+    let advice = match error.kind() {
+        ErrorKind::MissingEvents => {
             "; `floe indexer --accept-trimmed` goes on, with what the streams still have"
         }
-        (ErrorKind::Table, _) => "; `floe indexer` makes the tables of a feed",
-        (_, Some(StoreError::Unreachable(_))) => "; see --endpoint and --region",
+        ErrorKind::Table => "; `floe indexer` makes the tables of a feed",
         _ => "",
     };
     Failure::broken(format!("{error}{advice}"))

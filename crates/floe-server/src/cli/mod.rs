@@ -1,31 +1,87 @@
 //! The program `floe`: one file per command, each with its flags, its help and what it does.
 
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
+mod ask;
+#[cfg(feature = "cli")]
+mod backup;
+#[cfg(feature = "cli")]
+mod bench;
+#[cfg(feature = "cli")]
+mod changes;
+#[cfg(feature = "cli")]
+mod completions;
+#[cfg(feature = "cli")]
+mod demo;
+#[cfg(feature = "cli")]
+mod doctor;
+#[cfg(feature = "cli")]
+mod events;
+#[cfg(feature = "cli")]
+mod export;
+mod failure;
+#[cfg(feature = "cli")]
 mod feed;
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
 mod graph;
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
+mod import;
+#[cfg(feature = "cli")]
 mod indexer;
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
+mod input;
+#[cfg(feature = "cli")]
+mod item;
+#[cfg(feature = "cli")]
 mod lambda;
-#[cfg(feature = "feed")]
+#[cfg(feature = "cli")]
+mod moment;
+#[cfg(feature = "cli")]
+mod out;
+#[cfg(feature = "cli")]
+mod pages;
+#[cfg(feature = "cli")]
 mod place;
+#[cfg(feature = "cli")]
+mod query;
+#[cfg(feature = "cli")]
+mod scan;
 mod serve;
 mod signals;
+#[cfg(feature = "cli")]
+mod table;
+#[cfg(feature = "cli")]
+mod tables;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use failure::Failure;
+
 /// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
 const ACCOUNT: &str = "100000000001";
 
+#[cfg(feature = "cli")]
+const AFTER_HELP: &str = "\
+Begin with:
+  floe demo                                    a shop to look at, filled and served
+  floe serve --data ./shop                     DynamoDB's protocol on a directory, for any AWS SDK
+  floe table list --data ./shop                what is in a store
+
+A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB as the environment says (--region, --profile). \
+Results go to the standard output: tables for people, JSON with --json. Notes and errors go to the standard error.
+
+Exit codes: 0 done; 1 it could not be done; 2 called wrongly; 3 done, and what was asked for is not there or not so (no such \
+item, a condition that does not hold, a stream at another version).";
+
+#[cfg(not(feature = "cli"))]
+const AFTER_HELP: &str = "Exit codes: 0 stopped; 1 it could not be done; 2 called wrongly.";
+
 /// The data layer for DynamoDB applications, from the command line.
 #[derive(Debug, Parser)]
-#[command(name = "floe", version, arg_required_else_help = true)]
+#[command(name = "floe", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 struct Floe {
     #[command(subcommand)]
     command: Command,
@@ -33,13 +89,91 @@ struct Floe {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "cli")]
+    Demo(demo::Demo),
     Serve(serve::Serve),
-    #[cfg(feature = "feed")]
-    Indexer(indexer::IndexerCommand),
-    #[cfg(feature = "feed")]
+    #[cfg(feature = "cli")]
+    Table(table::TableCommand),
+    #[cfg(feature = "cli")]
+    Item(item::ItemCommand),
+    #[cfg(feature = "cli")]
+    Query(query::QueryCommand),
+    #[cfg(feature = "cli")]
+    Scan(scan::ScanCommand),
+    #[cfg(feature = "cli")]
+    Events(events::EventsCommand),
+    #[cfg(feature = "cli")]
     Feed(feed::FeedCommand),
-    #[cfg(feature = "feed")]
+    #[cfg(feature = "cli")]
+    Changes(changes::ChangesCommand),
+    #[cfg(feature = "cli")]
+    Tables(tables::Tables),
+    #[cfg(feature = "cli")]
+    Export(export::Export),
+    #[cfg(feature = "cli")]
+    Import(import::Import),
+    #[cfg(feature = "cli")]
+    Backup(backup::Backup),
+    #[cfg(feature = "cli")]
+    Restore(backup::Restore),
+    #[cfg(feature = "cli")]
+    Doctor(doctor::Doctor),
+    #[cfg(feature = "cli")]
+    Indexer(indexer::IndexerCommand),
+    #[cfg(feature = "cli")]
     Graph(graph::GraphCommand),
+    #[cfg(feature = "cli")]
+    Bench(bench::Bench),
+    #[cfg(feature = "cli")]
+    Completions(completions::Completions),
+    #[cfg(feature = "cli")]
+    Man(completions::Man),
+}
+
+impl Command {
+    fn run(self) -> Result<(), Failure> {
+        match self {
+            #[cfg(feature = "cli")]
+            Self::Demo(demo) => demo.run(),
+            Self::Serve(serve) => serve.run(),
+            #[cfg(feature = "cli")]
+            Self::Table(table) => table.run(),
+            #[cfg(feature = "cli")]
+            Self::Item(item) => item.run(),
+            #[cfg(feature = "cli")]
+            Self::Query(query) => query.run(),
+            #[cfg(feature = "cli")]
+            Self::Scan(scan) => scan.run(),
+            #[cfg(feature = "cli")]
+            Self::Feed(feed) => feed.run(),
+            #[cfg(feature = "cli")]
+            Self::Events(events) => events.run(),
+            #[cfg(feature = "cli")]
+            Self::Changes(changes) => changes.run(),
+            #[cfg(feature = "cli")]
+            Self::Tables(tables) => tables.run(),
+            #[cfg(feature = "cli")]
+            Self::Export(export) => export.run(),
+            #[cfg(feature = "cli")]
+            Self::Import(import) => import.run(),
+            #[cfg(feature = "cli")]
+            Self::Backup(backup) => backup.run(),
+            #[cfg(feature = "cli")]
+            Self::Restore(restore) => restore.run(),
+            #[cfg(feature = "cli")]
+            Self::Doctor(doctor) => doctor.run(),
+            #[cfg(feature = "cli")]
+            Self::Indexer(indexer) => indexer.run(),
+            #[cfg(feature = "cli")]
+            Self::Graph(graph) => graph.run(),
+            #[cfg(feature = "cli")]
+            Self::Bench(bench) => bench.run(),
+            #[cfg(feature = "cli")]
+            Self::Completions(completions) => completions.run(),
+            #[cfg(feature = "cli")]
+            Self::Man(man) => man.run(),
+        }
+    }
 }
 
 /// Runs the program with the arguments of this process.
@@ -48,16 +182,7 @@ pub fn main() -> ExitCode {
         Ok(floe) => floe,
         Err(error) => return refuse(&error),
     };
-    let done = match floe.command {
-        Command::Serve(serve) => serve.run(),
-        #[cfg(feature = "feed")]
-        Command::Indexer(indexer) => indexer.run(),
-        #[cfg(feature = "feed")]
-        Command::Feed(feed) => feed.run(),
-        #[cfg(feature = "feed")]
-        Command::Graph(graph) => graph.run(),
-    };
-    match done {
+    match floe.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             note(&failure.to_string());
@@ -69,44 +194,11 @@ pub fn main() -> ExitCode {
 /// The arguments of this process. AWS Lambda starts a program without any, and it is the indexer there.
 fn arguments() -> Vec<OsString> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    #[cfg(feature = "feed")]
+    #[cfg(feature = "cli")]
     if arguments.len() == 1 && lambda::is_here() {
         return arguments.into_iter().chain(["indexer".into()]).collect();
     }
     arguments
-}
-
-/// Why a command did not do what it was asked to.
-#[derive(Debug)]
-enum Failure {
-    /// It was called wrongly: exit code 2.
-    Usage(String),
-    /// It could not be carried out: exit code 1.
-    Broken(String),
-}
-
-impl Failure {
-    fn usage(message: impl fmt::Display) -> Self {
-        Self::Usage(message.to_string())
-    }
-
-    fn broken(message: impl fmt::Display) -> Self {
-        Self::Broken(message.to_string())
-    }
-
-    fn code(&self) -> ExitCode {
-        match self {
-            Self::Usage(_) => ExitCode::from(2),
-            Self::Broken(_) => ExitCode::FAILURE,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(message) | Self::Broken(message)) = self;
-        f.write_str(message)
-    }
 }
 
 /// Answers arguments that are not understood, in one line, and those that ask for help, at length.

@@ -1,4 +1,4 @@
-//! Where tables are, of events or of others: in a directory, behind a server, or in Amazon DynamoDB.
+//! Where the store is: in a directory, behind a server, or in Amazon DynamoDB. One notion of it, for every command.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,31 +9,14 @@ use floe::Db;
 use floe::db::ConnectOptions;
 use floe::events::{EventStore, EventStoreOptions};
 use floe_local::LocalEngine;
-use floe_store::Error as StoreError;
 use floe_store::table::TableDescription;
+use floe_store::{Engine, Error as StoreError};
 
 use super::{ACCOUNT, Failure};
 
-/// Where the events are.
+/// Where the store is.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Where the events are")]
-#[group(skip)]
-pub(super) struct Place {
-    /// The table of the events; its feed is kept beside it, in <NAME>-index
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "events",
-        env = "FLOE_TABLE"
-    )]
-    pub(super) table: String,
-
-    #[command(flatten)]
-    store: Store,
-}
-
-/// Where a store is.
-#[derive(Debug, Args)]
+#[command(next_help_heading = "Where the store is")]
 #[group(skip)]
 pub(super) struct Store {
     /// In this directory, which no other program may have open meanwhile
@@ -63,42 +46,85 @@ pub(super) struct Store {
     table_prefix: String,
 }
 
+/// A table of events in a store.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where the events are")]
+#[group(skip)]
+pub(super) struct Place {
+    /// The table of the events; its feed is kept beside it, in <NAME>-index
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "events",
+        env = "FLOE_TABLE"
+    )]
+    pub(super) table: String,
+
+    #[command(flatten)]
+    pub(super) store: Store,
+}
+
+/// Whether a directory without a store is refused, or made one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IfMissing {
+    Refuse,
+    Make,
+}
+
+/// A store that was opened.
+pub(super) struct Opened {
+    pub(super) db: Db,
+    /// The engine, if it is ours to close.
+    pub(super) local: Option<Arc<LocalEngine>>,
+}
+
 /// A table of events that was found.
 pub(super) struct Found {
     pub(super) store: EventStore,
-    /// The engine, if it is ours to close.
-    local: Option<Arc<LocalEngine>>,
-}
-
-impl Place {
-    /// Opens the directory, or makes ready to ask the server.
-    pub(super) async fn open(&self) -> Result<Found, Failure> {
-        let (db, local) = self.store.open().await?;
-        let store = db.event_store(EventStoreOptions::new(self.table.as_str()));
-        store.table().map_err(Failure::usage)?;
-        Ok(Found { store, local })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.store.fmt(f)
-    }
+    opened: Opened,
 }
 
 impl Store {
-    /// Opens the directory, or makes ready to ask the server. Gives the engine too, if it is ours to close.
-    pub(super) async fn open(&self) -> Result<(Db, Option<Arc<LocalEngine>>), Failure> {
+    /// Opens the directory, or makes ready to ask the server.
+    pub(super) async fn open(&self) -> Result<Opened, Failure> {
+        self.open_or(IfMissing::Refuse).await
+    }
+
+    /// As [`open`](Self::open), and says what to do with a directory that holds no store.
+    pub(super) async fn open_or(&self, missing: IfMissing) -> Result<Opened, Failure> {
         match &self.data {
-            Some(path) => {
-                let engine = Arc::new(open_directory(path)?);
-                Ok((Db::with_engine(engine.clone()), Some(engine)))
-            }
+            Some(path) => Ok(Opened::of_directory(path, missing)?),
             None => {
-                let connected = Db::connect(self.connect_options()).await;
-                Ok((connected.map_err(Failure::broken)?, None))
+                let db = Db::connect(self.connect_options()).await;
+                let db = db.map_err(|error| {
+                    Failure::broken(format!(
+                        "{error}; say where the store is, with --data or --endpoint"
+                    ))
+                })?;
+                Ok(Opened { db, local: None })
             }
         }
+    }
+
+    /// Runs a command on the store, and closes it whatever has come of that.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.run_or(IfMissing::Refuse, work)
+    }
+
+    /// As [`run`](Self::run), and says what to do with a directory that holds no store.
+    pub(super) fn run_or(
+        &self,
+        missing: IfMissing,
+        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let opened = self.open_or(missing).await?;
+            let done = work(&opened).await;
+            done.and(opened.close())
+        })
     }
 
     fn connect_options(&self) -> ConnectOptions {
@@ -141,6 +167,65 @@ impl fmt::Display for Store {
     }
 }
 
+impl Opened {
+    /// Opens the store in a directory.
+    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self, Failure> {
+        let engine = Arc::new(open_directory(path, missing)?);
+        Ok(Self {
+            db: Db::with_engine(engine.clone()),
+            local: Some(engine),
+        })
+    }
+
+    pub(super) fn engine(&self) -> &dyn Engine {
+        &**self.db.engine()
+    }
+
+    /// A table as it stands. Fails if there is none of this name.
+    pub(super) async fn table(&self, name: &str) -> Result<TableDescription, Failure> {
+        let found = describe(&self.db, name).await?;
+        found.ok_or_else(|| missing_table(name))
+    }
+
+    /// Closes what was opened.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        let local = self.local.as_ref();
+        local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
+    }
+}
+
+impl Place {
+    /// Opens the directory, or makes ready to ask the server.
+    pub(super) async fn open(&self) -> Result<Found, Failure> {
+        let opened = self.store.open().await?;
+        let store = opened
+            .db
+            .event_store(EventStoreOptions::new(self.table.as_str()));
+        store.table().map_err(Failure::usage)?;
+        Ok(Found { store, opened })
+    }
+}
+
+impl Place {
+    /// Runs a command on the events, and closes the store whatever has come of that.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&Found) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let found = self.open().await?;
+            let done = work(&found).await;
+            done.and(found.close())
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.store.fmt(f)
+    }
+}
+
 impl Found {
     /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
     pub(super) async fn events_table(&self) -> Result<TableDescription, Failure> {
@@ -167,9 +252,14 @@ impl Found {
 
     /// Closes what was opened.
     pub(super) fn close(&self) -> Result<(), Failure> {
-        let local = self.local.as_ref();
-        local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
+        self.opened.close()
     }
+}
+
+pub(super) fn missing_table(name: &str) -> Failure {
+    Failure::broken(format!(
+        "there is no such table: table={name}; `floe table list` tells which there are"
+    ))
 }
 
 /// A table as it stands, if there is one of this name.
@@ -177,17 +267,14 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
     match db.engine().describe_table(table.to_owned()).await {
         Ok(table) => Ok(Some(table)),
         Err(StoreError::ResourceNotFound(_)) => Ok(None),
-        Err(error) => Err(Failure::broken(error)),
+        Err(error) => Err(Failure::from(error)),
     }
 }
 
-fn open_directory(path: &Path) -> Result<LocalEngine, Failure> {
+fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
     // The engine would make one, and the mistake be found later.
-    if !path.is_dir() {
-        return Err(Failure::broken(format!(
-            "there is no such directory: path={}",
-            path.display()
-        )));
+    if missing == IfMissing::Refuse {
+        check_store(path)?;
     }
     let options = floe_local::Options::new().account(ACCOUNT);
     LocalEngine::open_with(path, options).map_err(|error| {
@@ -195,6 +282,22 @@ fn open_directory(path: &Path) -> Result<LocalEngine, Failure> {
             "{error}; if `floe serve` has it open, say --endpoint instead of --data"
         ))
     })
+}
+
+/// Refuses a directory that is not there, and one that holds no store.
+pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    if !path.is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no such directory: path={shown}"
+        )));
+    }
+    match floe_local::is_store(path).map_err(Failure::broken)? {
+        true => Ok(()),
+        false => Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown}; `floe serve --data` and `floe demo --data` make one"
+        ))),
+    }
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {

@@ -156,12 +156,7 @@ impl Serve {
         let server = server
             .map_err(|error| Failure::broken(format!("{error}; choose another with --listen")))?;
         service.set_endpoint(server.local_addr().to_string());
-        say(&format!(
-            "serving DynamoDB on http://{} ({})",
-            server.local_addr(),
-            self.store
-        ));
-        server.serve_until(signals.stop()).await;
+        serve_bound(server, &self.store.to_string(), signals).await;
         Ok(())
     }
 
@@ -198,6 +193,22 @@ impl Serve {
         options = access.keys()?.into_iter().fold(options, Options::keys);
         Ok(options)
     }
+}
+
+/// Says where a server is, and serves until it is told to stop.
+async fn serve_bound(server: Server, what: &str, signals: Signals) {
+    say(&format!(
+        "serving DynamoDB on http://{} ({what})",
+        server.local_addr()
+    ));
+    server.serve_until(signals.stop()).await;
+}
+
+/// Serves on a server that is bound, until it is told to stop.
+#[cfg(feature = "cli")]
+pub(super) async fn serve_engine(server: Server, what: &str) -> Result<(), Failure> {
+    serve_bound(server, what, Signals::new()?).await;
+    Ok(())
 }
 
 impl Access {
@@ -250,7 +261,7 @@ fn read_keys(path: &Path) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// An address: a port of this machine, or a host and a port.
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse::<u16>() {
         return Ok(([127, 0, 0, 1], port).into());

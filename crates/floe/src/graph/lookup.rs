@@ -28,6 +28,8 @@ pub struct Lookup<'g, 'tx, E, K: ?Sized> {
     limit: Option<usize>,
     after: Option<String>,
     scans: bool,
+    /// Whether what is stored is told, without asking whether that is all.
+    is_stored: bool,
     types: PhantomData<fn(&K) -> E>,
 }
 
@@ -62,7 +64,17 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
             limit: None,
             after: None,
             scans: false,
+            is_stored: false,
             types: PhantomData,
+        }
+    }
+
+    /// A query of what is stored under the name of an index, whatever the schema knows of it.
+    pub(super) fn stored(graph: &'g Graph<'tx>, name: &str) -> Self {
+        Self {
+            index: Ok(IndexDef::new(name, "", 0, |_, _| {})),
+            is_stored: true,
+            ..Self::new(graph, name)
         }
     }
 
@@ -203,7 +215,11 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         let index = self.index.as_ref().map_err(Clone::clone)?;
         check_scope(&self.graph.scope)?;
         let reads = self.graph.reads();
-        match rebuild::check_ready(&reads, &self.graph.scope, index).await {
+        let ready = match self.is_stored {
+            true => Ok(()),
+            false => rebuild::check_ready(&reads, &self.graph.scope, index).await,
+        };
+        match ready {
             Err(error) if error.kind() == ErrorKind::IndexNotReady && self.scans => {
                 return self.scanned(index, limit).await;
             }

@@ -69,14 +69,15 @@ impl FromStr for InfrastructureFormat {
 /// [`Table`](ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
 /// resource.
 pub fn infrastructure(schemas: &[&Schema], format: InfrastructureFormat) -> Result<String> {
-    infrastructure_of_tables(table_definitions(schemas)?, format)
+    infrastructure_of(table_definitions(schemas)?, format)
 }
 
-/// As [`infrastructure`], for tables that are not those of models.
-pub(crate) fn infrastructure_of_tables(
-    tables: Vec<TableDef>,
-    format: InfrastructureFormat,
-) -> Result<String> {
+/// As [`infrastructure`], of tables that are known otherwise: those that a store describes, for instance.
+///
+/// # Errors
+///
+/// [`Table`](ErrorKind::Table) when two tables come to the same name of a resource.
+pub fn infrastructure_of(tables: Vec<TableDef>, format: InfrastructureFormat) -> Result<String> {
     match format {
         InfrastructureFormat::CloudFormation => cloudformation::template(tables),
         InfrastructureFormat::Terraform => terraform::resources(tables),

@@ -9,9 +9,7 @@ use super::schema::{Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::schema::FieldKind;
-use crate::model::tables::{
-    ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of_tables,
-};
+use crate::model::tables::{ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of};
 
 /// The tables of these registries, in the order of their names.
 ///
@@ -43,7 +41,7 @@ pub fn registry_infrastructure(
     schemas: &[&RegistrySchema],
     format: InfrastructureFormat,
 ) -> Result<String> {
-    infrastructure_of_tables(registry_tables(schemas)?, format)
+    infrastructure_of(registry_tables(schemas)?, format)
 }
 
 impl Db {

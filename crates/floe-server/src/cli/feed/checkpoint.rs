@@ -1,6 +1,5 @@
 //! `floe feed checkpoint`: shows how far a group has come, or moves it.
 
-use std::io::{IsTerminal, Write};
 use std::str::FromStr;
 
 use clap::Args;
@@ -8,6 +7,7 @@ use floe::events::feed::{Checkpoint, Partition};
 
 use super::status::Standing;
 use super::{Failure, FoundFeed, Member, Place, broken, print_json};
+use crate::cli::ask::confirm;
 use crate::cli::note;
 
 const AFTER_HELP: &str = "\
@@ -136,20 +136,7 @@ impl CheckpointCommand {
                 "moving group={group} partition={partition} from={from} to={to}"
             ));
         }
-        if self.yes {
-            return Ok(());
-        }
-        let refused = |why: &str| Err(Failure::usage(format!("nothing was moved: {why}")));
-        if !std::io::stdin().is_terminal() {
-            return refused("say --yes if that is meant");
-        }
-        let mut stderr = std::io::stderr().lock();
-        drop(write!(stderr, "floe: is that meant? [y/N] ").and_then(|()| stderr.flush()));
-        let mut answer = String::new();
-        match std::io::stdin().read_line(&mut answer) {
-            Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),
-            _ => refused("it was not meant"),
-        }
+        confirm(self.yes, "moving it", "nothing was moved")
     }
 
     fn member(&self, partition: Partition) -> Member {

@@ -169,7 +169,8 @@ impl ReadCommand {
     }
 }
 
-fn write_event(w: &mut Writer, recorded: &Recorded) {
+/// The members of an event.
+pub(in crate::cli) fn write_event(w: &mut Writer, recorded: &Recorded) {
     let event = &recorded.event;
     w.name("index").number(recorded.index);
     w.name("type").string(&event.event_type);

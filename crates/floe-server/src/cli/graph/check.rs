@@ -1,15 +1,12 @@
 //! `floe graph check`: compares entities, edges and entries of indexes, and repairs them if asked.
 
-use std::sync::Arc;
-
 use clap::Args;
 use floe::Db;
 use floe::graph::{Difference, GraphSchema, Report};
-use floe_local::LocalEngine;
 
-use super::Failure;
-use crate::cli::feed::{print, print_json};
-use crate::cli::place::{Store, describe};
+use super::{Failure, check_tables};
+use crate::cli::out::{print, print_json};
+use crate::cli::place::Store;
 use crate::wire::json::Writer;
 
 const AFTER_HELP: &str = "\
@@ -51,7 +48,7 @@ pub(super) struct Check {
     )]
     prefix: String,
 
-    #[command(flatten, next_help_heading = "Where the graph is")]
+    #[command(flatten)]
     store: Store,
 }
 
@@ -65,10 +62,10 @@ struct Checked {
 
 impl Check {
     pub(super) async fn run(&self) -> Result<(), Failure> {
-        let (db, local) = self.store.open().await?;
+        let opened = self.store.open().await?;
         let schema = GraphSchema::new().prefix(self.prefix.as_str());
-        check_tables(&db, &schema).await?;
-        let db = db.with_graph(schema);
+        check_tables(&opened.db, &schema).await?;
+        let db = opened.db.clone().with_graph(schema);
         let scopes = match &self.scope {
             Some(scope) => vec![scope.clone()],
             None => db.graph_scopes().await.map_err(Failure::broken)?,
@@ -84,8 +81,7 @@ impl Check {
         if self.json {
             print_json(|w| tell_json(w, &all));
         }
-        drop(db);
-        close(local)?;
+        opened.close()?;
         let left: usize = all.iter().map(|checked| checked.left.len()).sum();
         match left {
             0 => Ok(()),
@@ -167,21 +163,4 @@ fn tell_differences(w: &mut Writer, differences: &[Difference]) {
             });
         }
     });
-}
-
-/// Refuses a place in which there is no graph.
-async fn check_tables(db: &Db, schema: &GraphSchema) -> Result<(), Failure> {
-    for table in schema.tables().map_err(Failure::usage)? {
-        if describe(db, &table.name).await?.is_none() {
-            return Err(Failure::broken(format!(
-                "there is no graph, for there is no such table: table={}; see --prefix and --table-prefix",
-                table.name
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn close(local: Option<Arc<LocalEngine>>) -> Result<(), Failure> {
-    local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
 }

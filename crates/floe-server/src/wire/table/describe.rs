@@ -40,7 +40,8 @@ pub(crate) fn write_time(w: &mut Writer, time: Timestamp) {
     }
 }
 
-fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
+/// The description of a table.
+pub(crate) fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
     let definition = &table.definition;
     w.object(|w| {
         if moment != Moment::Deletion {

@@ -1,7 +1,7 @@
 //! The input of the AWS CLI for `create-table` and `update-time-to-live`.
 
 use floe_store::op::{CreateIndex, CreateTable, KeySchemaElement};
-use floe_store::table::{KeyKind, Projection, StreamView};
+use floe_store::table::{IndexKind, KeyKind, Projection, StreamView};
 use floe_store::{Name, TableDef};
 
 use super::node::Node;
@@ -42,9 +42,15 @@ pub(super) fn properties(table: TableDef) -> Vec<(&'static str, Node)> {
         ("AttributeDefinitions", Node::List(definitions.collect())),
         ("KeySchema", key_schema(&request.key_schema)),
     ];
-    if !request.indexes.is_empty() {
-        let indexes = request.indexes.iter().map(index).collect();
-        properties.push(("GlobalSecondaryIndexes", Node::List(indexes)));
+    for (member, kind) in [
+        ("LocalSecondaryIndexes", IndexKind::Local),
+        ("GlobalSecondaryIndexes", IndexKind::Global),
+    ] {
+        let indexes = request.indexes.iter().filter(|index| index.kind == kind);
+        let indexes: Vec<_> = indexes.map(index).collect();
+        if !indexes.is_empty() {
+            properties.push((member, Node::List(indexes)));
+        }
     }
     properties
 }

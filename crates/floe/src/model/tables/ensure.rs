@@ -113,7 +113,11 @@ impl Db {
     }
 
     /// As [`ensure_tables_within`](Db::ensure_tables_within), for tables that are not those of models.
-    pub(crate) async fn ensure_definitions(
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure_tables`](Db::ensure_tables).
+    pub async fn ensure_definitions(
         &self,
         definitions: Vec<TableDef>,
         deadline: Duration,

@@ -1,7 +1,7 @@
 //! Resources of Terraform, laid out as `terraform fmt` does.
 
-use floe_store::op::{CreateIndex, CreateTable, KeySchemaElement};
-use floe_store::table::{KeyKind, Projection};
+use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
+use floe_store::table::{IndexKind, KeyKind, Projection};
 use floe_store::{Name, TableDef};
 
 use super::create_input::projection_type;
@@ -15,7 +15,9 @@ const NEEDS_KEY_SCHEMA: &str = "\
 
 /// A resource for each table.
 pub(super) fn resources(tables: Vec<TableDef>) -> Result<String> {
-    let has_indexes = tables.iter().any(|table| !table.indexes.is_empty());
+    let has_indexes = tables
+        .iter()
+        .any(|table| table.global_indexes().next().is_some());
     let mut text = if has_indexes {
         NEEDS_KEY_SCHEMA.to_owned()
     } else {
@@ -65,15 +67,26 @@ fn attribute((name, kind): &(Name, KeyKind)) -> Block {
 }
 
 fn index(index: &CreateIndex) -> Block {
-    let mut block = Block::new("global_secondary_index")
-        .set("name", quoted(&index.name))
-        .set(
-            "projection_type",
-            quoted(projection_type(&index.projection)),
-        );
+    let kind = match index.kind {
+        IndexKind::Global => "global_secondary_index",
+        IndexKind::Local => "local_secondary_index",
+    };
+    let mut block = Block::new(kind).set("name", quoted(&index.name)).set(
+        "projection_type",
+        quoted(projection_type(&index.projection)),
+    );
     if let Projection::Include(names) = &index.projection {
         let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
         block = block.set("non_key_attributes", format!("[{}]", names.join(", ")));
+    }
+    if index.kind == IndexKind::Local {
+        let sort = index
+            .key_schema
+            .iter()
+            .find(|element| element.role == KeyRole::Range);
+        return sort.into_iter().fold(block, |block, sort| {
+            block.set("range_key", quoted(&sort.name))
+        });
     }
     block
         .blocks

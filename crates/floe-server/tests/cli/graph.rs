@@ -190,6 +190,7 @@ fn a_graph_behind_a_server_is_checked() {
 #[test]
 fn a_place_without_a_graph_is_refused() {
     let folder = tempfile::tempdir().unwrap();
+    with_db(folder.path(), async |_| ());
     let path = folder.path().to_str().unwrap();
     let ended = run(&["graph", "check", "--data", path]);
     ended.failed(

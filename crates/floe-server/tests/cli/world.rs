@@ -175,3 +175,89 @@ pub(crate) async fn append(store: &EventStore, stream: &str, bodies: &[&str]) {
     let appended = store.append(&stream, Expected::Any, events);
     appended.await.unwrap();
 }
+
+/// A store that commands are run on: a directory, or a server.
+pub(crate) struct Store {
+    /// What names it on the command line.
+    option: [String; 2],
+    folder: Option<tempfile::TempDir>,
+    _server: Option<Running>,
+}
+
+impl Store {
+    /// An empty one of each kind.
+    pub(crate) fn both() -> [Self; 2] {
+        [Self::directory(), Self::server()]
+    }
+
+    pub(crate) fn directory() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        with_db(folder.path(), async |_| ());
+        let path = folder.path().to_str().unwrap().to_owned();
+        Self {
+            option: ["--data".to_owned(), path],
+            folder: Some(folder),
+            _server: None,
+        }
+    }
+
+    pub(crate) fn server() -> Self {
+        let (server, endpoint) = Running::server();
+        Self {
+            option: ["--endpoint".to_owned(), endpoint],
+            folder: None,
+            _server: Some(server),
+        }
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    pub(crate) fn option(&self) -> [&str; 2] {
+        [&self.option[0], &self.option[1]]
+    }
+
+    /// Runs a command on it.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        run(&[arguments, &self.option()].concat())
+    }
+
+    /// What a command prints that succeeds.
+    #[track_caller]
+    pub(crate) fn prints(&self, arguments: &[&str]) -> String {
+        self.run(arguments).succeeded().stdout
+    }
+
+    /// The lines of JSON that a command prints.
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Vec<serde_json::Value> {
+        let printed = self.prints(&[arguments, &["--json"]].concat());
+        let lines = printed.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The table `orders`, and three items in it.
+    pub(crate) fn with_orders(self) -> Self {
+        let index = "by_product=product:S,quantity:N";
+        let create = [
+            "table",
+            "create",
+            "orders",
+            "--key",
+            "customer:S",
+            "--sort",
+            "placed:N",
+        ];
+        self.prints(&[&create[..], &["--index", index]].concat());
+        for (placed, product, quantity) in [(1, "sled", 2), (2, "rope", 10), (10, "sled", 1)] {
+            let item = format!(
+                r#"{{"customer":"ada","placed":{placed},"product":"{product}","quantity":{quantity}}}"#
+            );
+            self.prints(&["item", "put", "orders", "--item", &item]);
+        }
+        self
+    }
+}

@@ -1,11 +1,4 @@
-//! The program `floe`, started as a user starts it.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-#![cfg(unix)]
+//! `floe serve`, started as a user starts it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,0 +1,109 @@
+//! `floe backup` and `floe restore`: a store, copied whole.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use floe_local::BackupReport;
+
+use super::Failure;
+use super::out::progress::Progress;
+use super::out::{Output, bytes, grouped, print};
+use super::place::{IfMissing, Opened, check_store};
+
+const BACKUP_HELP: &str = "\
+Examples:
+  floe backup ./backups/monday --data ./shop
+  floe backup ./backups/monday --data ./shop --json
+
+The copy is of one moment, and a store like any other: `floe serve --data ./backups/monday` serves it. It appears under its \
+name only when it is complete and on the disk. A directory that `floe serve` has open cannot be copied by another program: \
+export its tables with --endpoint, or stop it first.";
+
+const RESTORE_HELP: &str = "\
+Examples:
+  floe restore ./backups/monday --data ./shop-again
+
+The directory must not be there, or be empty: nothing is ever overwritten.";
+
+/// Copy a whole store into a new directory
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_HELP)]
+#[group(skip)]
+pub(super) struct Backup {
+    /// Where the copy goes: a directory that is not there yet, or empty
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+
+    /// The store
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Make a store of a backup
+#[derive(Debug, Args)]
+#[command(after_help = RESTORE_HELP)]
+#[group(skip)]
+pub(super) struct Restore {
+    /// The backup
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+
+    /// Where the store goes: a directory that is not there yet, or empty
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Backup {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        copy(&self.data, &self.target, "backup", self.output)
+    }
+}
+
+impl Restore {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        copy(&self.backup, &self.data, "restored", self.output)
+    }
+}
+
+fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result<(), Failure> {
+    check_store(source)?;
+    let opened = Opened::of_directory(source, IfMissing::Refuse)?;
+    let Some(engine) = &opened.local else {
+        return Ok(());
+    };
+    let progress = Progress::new(!output.json);
+    progress.only_step("copying entries");
+    let copied = engine.backup_with(target, |report| progress.at(report.entries, None));
+    progress.end();
+    let report = copied.map_err(Failure::broken)?;
+    tell(output, done, target, &report);
+    opened.close()
+}
+
+fn tell(output: Output, done: &str, target: &Path, report: &BackupReport) {
+    output.tell(
+        |w| {
+            w.object(|w| {
+                w.name(done).string(&target.display().to_string());
+                w.name("tables").number(report.tables);
+                w.name("entries").number(report.entries);
+                w.name("bytes").number(report.bytes);
+            });
+        },
+        || {
+            print(format!(
+                "{done}: {} tables, {} entries, {} in {}",
+                report.tables,
+                grouped(report.entries),
+                bytes(report.bytes),
+                target.display()
+            ));
+        },
+    );
+}

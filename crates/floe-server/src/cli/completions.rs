@@ -1,0 +1,67 @@
+//! `floe completions` and `floe man`: what a shell and `man` know of the program.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::out::print;
+use super::{Failure, Floe};
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  floe completions bash > ~/.local/share/bash-completion/completions/floe
+  floe completions zsh > ~/.zfunc/_floe
+  floe completions fish > ~/.config/fish/completions/floe.fish";
+
+const MAN_HELP: &str = "\
+Examples:
+  floe man ~/.local/share/man/man1
+  man floe-serve";
+
+/// Write what a shell needs to complete the commands and options of floe
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+#[group(skip)]
+pub(super) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+/// Write the man pages of floe and of all its commands
+#[derive(Debug, Args)]
+#[command(after_help = MAN_HELP)]
+#[group(skip)]
+pub(super) struct Man {
+    /// Into this directory, which must be there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl Completions {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut Floe::command(), "floe", &mut text);
+        print(text.trim_ascii_end());
+        Ok(())
+    }
+}
+
+impl Man {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let shown = self.folder.display();
+        if !self.folder.is_dir() {
+            return Err(Failure::broken(format!(
+                "there is no such directory: path={shown}"
+            )));
+        }
+        clap_mangen::generate_to(Floe::command(), &self.folder).map_err(|error| {
+            Failure::broken(format!(
+                "the pages could not be written, {error}: path={shown}"
+            ))
+        })?;
+        print(format!("written: man pages in {shown}"));
+        Ok(())
+    }
+}

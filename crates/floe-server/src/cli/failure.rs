@@ -1,0 +1,121 @@
+//! Why a command did not do what it was asked to: the line that is told, the hint behind it, and the exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// It was called wrongly: exit code 2.
+    Usage(String),
+    /// It could not be carried out: exit code 1.
+    Broken(String),
+    /// It was carried out, and what it asked for is not there or not so: exit code 3.
+    #[cfg_attr(
+        not(feature = "cli"),
+        expect(dead_code, reason = "a server asks for nothing")
+    )]
+    Unmet(String),
+}
+
+impl Failure {
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    pub(super) fn broken(message: impl fmt::Display) -> Self {
+        Self::Broken(message.to_string())
+    }
+
+    pub(super) fn code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            Self::Broken(_) => ExitCode::FAILURE,
+            Self::Unmet(_) => ExitCode::from(3),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(message) | Self::Broken(message) | Self::Unmet(message)) = self;
+        // Whatever it quotes, it is one line.
+        let words: Vec<_> = message.split_whitespace().collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+#[cfg(feature = "cli")]
+mod of_errors {
+    use floe::ErrorKind;
+    use floe_store::Error as StoreError;
+
+    use super::Failure;
+
+    impl Failure {
+        pub(in crate::cli) fn unmet(message: impl std::fmt::Display) -> Self {
+            Self::Unmet(message.to_string())
+        }
+    }
+
+    /// What the store says, and what to do about it.
+    impl From<StoreError> for Failure {
+        fn from(error: StoreError) -> Self {
+            let told = told(&error.to_string(), Some(&error));
+            match error {
+                StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(told),
+                StoreError::ConditionalCheckFailed { .. } => {
+                    Self::Unmet("the condition does not hold, and nothing was written".to_owned())
+                }
+                _ => Self::Broken(told),
+            }
+        }
+    }
+
+    impl From<floe::Error> for Failure {
+        fn from(error: floe::Error) -> Self {
+            let told = told(&error.to_string(), error.store_error());
+            match error.kind() {
+                ErrorKind::InvalidUse
+                | ErrorKind::InvalidField
+                | ErrorKind::InvalidCursor
+                | ErrorKind::Unsupported
+                | ErrorKind::TooLarge => Self::Usage(told),
+                ErrorKind::NotFound
+                | ErrorKind::AlreadyExists
+                | ErrorKind::VersionConflict
+                | ErrorKind::Conflict => Self::Unmet(told),
+                _ => Self::Broken(told),
+            }
+        }
+    }
+
+    /// The words for an error, and what to do about it.
+    fn told(message: &str, error: Option<&StoreError>) -> String {
+        let hint = error.map_or("", hint);
+        match error {
+            // The client tells the same once more, in the words of its makers.
+            Some(StoreError::Unreachable(why)) => {
+                let (told, rest) = why.split_once(" (Dispatch").unwrap_or((why, ""));
+                let told = told.rsplit_once("error: ").map_or(told, |(_, told)| told);
+                let address = rest.split_once("connect error\", ").map(|(_, rest)| rest);
+                let address = address.and_then(|rest| rest.split(',').next());
+                let address = address.map(|address| format!(": address={address}"));
+                let address = address.unwrap_or_default();
+                format!("the store cannot be reached, {told}{address}{hint}")
+            }
+            _ => format!("{message}{hint}"),
+        }
+    }
+
+    /// What to do about an error of the store.
+    fn hint(error: &StoreError) -> &'static str {
+        match error {
+            StoreError::Unreachable(_) => "; see --endpoint and --region",
+            StoreError::AccessDenied(_) => "; see --profile, or the keys in the environment",
+            StoreError::OutcomeUnknown(_) => "; look whether it was done before you do it again",
+            StoreError::ResourceNotFound(_) => "; `floe table list` tells which tables there are",
+            _ => "",
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `floe import`: lines of JSON into tables.
+
+mod remote;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use clap::Args;
+use floe_local::ImportOptions;
+
+use super::Failure;
+use super::out::progress::Progress;
+use super::out::{Output, bytes, grouped, print};
+use super::place::{IfMissing, Opened, Store};
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe import --from orders.jsonl --data ./shop
+  floe import --from orders.jsonl --data ./fresh --new
+  zcat AWSDynamoDB/…/data/*.json.gz | floe import --table orders --endpoint http://127.0.0.1:8000
+
+It reads what `floe export` has written, several tables in a row too, and the lines of DynamoDB's export to S3, for which \
+--table names a table that is there. Tables that are missing are made. Items that are there under the same key are replaced, \
+others are left; if it was stopped, it can be run again.";
+
+/// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Import {
+    /// From this file [default: the standard input]
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+
+    /// Into this table [default: the one that the lines name]
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+
+    /// Make the directory a store, if there is none in it
+    #[arg(long, requires = "data")]
+    new: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// What was put.
+#[derive(Clone, Debug, Default)]
+struct Imported {
+    lines: u64,
+    bytes: u64,
+    items: u64,
+    tables_created: Vec<String>,
+}
+
+impl Import {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let (input, size) = self.input()?;
+        let missing = match self.new {
+            true => IfMissing::Make,
+            false => IfMissing::Refuse,
+        };
+        self.store.run_or(missing, async |opened| {
+            let imported = self.import(opened, input, size).await?;
+            self.tell(&imported);
+            Ok(())
+        })
+    }
+
+    /// What is read, and how many bytes that are if it is known.
+    fn input(&self) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+        let Some(path) = &self.from else {
+            return Ok((Box::new(std::io::stdin().lock()), None));
+        };
+        let unread = |error: std::io::Error| {
+            let shown = path.display();
+            Failure::broken(format!("the file cannot be read, {error}: path={shown}"))
+        };
+        let file = File::open(path).map_err(unread)?;
+        let size = file.metadata().map_err(unread)?.len();
+        Ok((Box::new(BufReader::new(file)), Some(size)))
+    }
+
+    async fn import(
+        &self,
+        opened: &Opened,
+        input: Box<dyn BufRead>,
+        size: Option<u64>,
+    ) -> Result<Imported, Failure> {
+        let progress = Progress::new(!self.output.json);
+        progress.only_step("importing");
+        let imported = match &opened.local {
+            Some(engine) => {
+                let mut options = ImportOptions::new();
+                options.table_name.clone_from(&self.table);
+                let report = engine.import_with(input, options, |report| {
+                    progress.at(report.bytes, size);
+                });
+                report.map(|report| Imported {
+                    lines: report.lines,
+                    bytes: report.bytes,
+                    items: report.items,
+                    tables_created: report.tables_created,
+                })?
+            }
+            None => {
+                let told = |imported: &Imported| progress.at(imported.bytes, size);
+                remote::import(opened, self.table.as_deref(), input, told).await?
+            }
+        };
+        progress.end();
+        Ok(imported)
+    }
+
+    fn tell(&self, imported: &Imported) {
+        self.output.tell(
+            |w| {
+                w.object(|w| {
+                    w.name("items").number(imported.items);
+                    w.name("lines").number(imported.lines);
+                    w.name("bytes").number(imported.bytes);
+                    w.name("tables_created").array(|w| {
+                        imported
+                            .tables_created
+                            .iter()
+                            .for_each(|name| w.string(name));
+                    });
+                });
+            },
+            || {
+                let made = match imported.tables_created.as_slice() {
+                    [] => String::new(),
+                    names => format!(", made {}", names.join(", ")),
+                };
+                print(format!(
+                    "imported: {} items of {} lines, {}{made}",
+                    grouped(imported.items),
+                    grouped(imported.lines),
+                    bytes(imported.bytes)
+                ));
+            },
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! How far something is that takes long: a bar on a terminal, a line per step elsewhere.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::note;
+
+/// What is being done, and how far it is.
+#[derive(Debug)]
+pub(in crate::cli) struct Progress {
+    /// Only on a terminal.
+    bar: Option<ProgressBar>,
+    step: String,
+}
+
+impl Progress {
+    /// Begins to tell. A program is told nothing.
+    pub(in crate::cli) fn new(is_for_people: bool) -> Self {
+        let is_seen = is_for_people && std::io::stderr().is_terminal();
+        Self {
+            bar: is_seen.then(ProgressBar::new_spinner),
+            step: String::new(),
+        }
+    }
+
+    /// Says what is being done, where that is one step: without a bar, the result is the line for it.
+    pub(in crate::cli) fn only_step(&self, step: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(step.to_owned());
+        }
+    }
+
+    /// Says what is being done now.
+    pub(in crate::cli) fn step(&mut self, step: &str) {
+        if self.step == step {
+            return;
+        }
+        step.clone_into(&mut self.step);
+        match &self.bar {
+            Some(bar) => bar.set_message(step.to_owned()),
+            None => note(step),
+        }
+    }
+
+    /// Says how far that is, of how much if that is known.
+    pub(in crate::cli) fn at(&self, done: u64, all: Option<u64>) {
+        let Some(bar) = &self.bar else { return };
+        match all.filter(|all| *all > 0) {
+            Some(all) if bar.length() != Some(all) => {
+                bar.set_length(all);
+                bar.set_style(style("{msg} {wide_bar} {pos}/{len} {eta}"));
+            }
+            None if bar.length().is_some() => {
+                bar.unset_length();
+                bar.set_style(style("{spinner} {msg} {pos}"));
+            }
+            _ => {}
+        }
+        bar.set_position(done);
+    }
+
+    /// Takes the bar away, before the result is told.
+    pub(in crate::cli) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

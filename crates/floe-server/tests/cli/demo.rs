@@ -1,0 +1,238 @@
+//! `floe demo`, and the commands that it shows: events, feed and graph. And what shells and `man` are told.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::world::{Running, Store, run};
+
+/// A store that the demo has filled.
+fn shop() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop").to_str().unwrap().to_owned();
+    let told = run(&["demo", "--no-serve", "--data", &path])
+        .succeeded()
+        .stdout;
+    assert!(told.starts_with("A shop was filled in "), "{told}");
+    assert!(
+        told.contains("\nmodels      5 products, 8 purchases"),
+        "{told}"
+    );
+    assert!(told.contains("refused     100 tents: "), "{told}");
+    (folder, path)
+}
+
+fn prints(path: &str, arguments: &[&str]) -> String {
+    run(&[arguments, &["--data", path]].concat())
+        .succeeded()
+        .stdout
+}
+
+#[test]
+fn the_demo_fills_a_store_that_every_command_can_look_at() {
+    let (_folder, path) = shop();
+    assert_eq!(
+        prints(
+            &path,
+            &[
+                "query",
+                "Purchase",
+                "--key-condition",
+                "#c = :c",
+                "--names",
+                r##"{"#c":"_id"}"##,
+                "--values",
+                r#"{":c":"fridtjof"}"#,
+                "--projection",
+                "sku, pieces"
+            ]
+        ),
+        "pieces  sku\n     1  tent\n     1  lamp\n"
+    );
+    assert_eq!(
+        prints(&path, &["events", "stats"]),
+        "category  streams  events  longest\nAccount         3      11        4\n"
+    );
+    let read = prints(
+        &path,
+        &[
+            "events",
+            "read",
+            "Account-ada",
+            "--backward",
+            "--max",
+            "1",
+            "--json",
+        ],
+    );
+    let read: serde_json::Value = serde_json::from_str(&read).unwrap();
+    assert_eq!((&read["index"], &read["type"]), (&json!(3), &json!("Paid")));
+    assert_eq!(
+        prints(&path, &["feed", "verify"]),
+        "streams  3\nevents   11\nbehind   0\nfaults   0\n"
+    );
+    assert_eq!(
+        prints(&path, &["feed", "tail", "--last", "5", "--once"])
+            .lines()
+            .count(),
+        5
+    );
+    assert_eq!(
+        prints(&path, &["graph", "related", "shop", "customer", "ada"]),
+        "predicate  type     id    edge  attributes\n\
+         bought     product  sled        {\"name\":\"Sled of ash wood\"}\n\
+         bought     product  tea         {\"name\":\"Black tea, 500 g\"}\n\
+         bought     product  lamp        {\"name\":\"Storm lamp\"}\n"
+    );
+    let referrers = prints(
+        &path,
+        &["graph", "referrers", "shop", "product", "tent", "--json"],
+    );
+    assert_eq!(referrers.lines().count(), 2, "{referrers}");
+    assert_eq!(
+        prints(&path, &["graph", "lookup", "shop", "by_city", "Oslo"]),
+        "key   type      id     attributes\nOslo  customer  ada\nOslo  customer  roald\n"
+    );
+    let got = prints(&path, &["graph", "get", "shop", "customer", "ada"]);
+    assert!(
+        got.starts_with("type     customer\nid       ada\n"),
+        "{got}"
+    );
+    let none = run(&[
+        "graph", "get", "shop", "customer", "nobody", "--data", &path,
+    ]);
+    none.failed(
+        3,
+        &["there is no such entity: scope=shop type=customer id=nobody"],
+    );
+    prints(&path, &["graph", "check"]);
+    let again = run(&["demo", "--no-serve", "--data", &path]);
+    again.failed(1, &["the directory is not empty"]);
+}
+
+#[test]
+fn the_demo_serves_what_it_has_filled() {
+    let mut demo = Running::start(&["demo", "--listen", "0"]);
+    let mut endpoint = String::new();
+    while !demo.line.starts_with("floe: serving DynamoDB on ") {
+        demo.line = demo.next_line();
+        assert!(!demo.line.is_empty(), "the demo has ended");
+        if let Some((_, rest)) = demo.line.split_once("--endpoint ") {
+            endpoint = rest.split_whitespace().next().unwrap().to_owned();
+        }
+    }
+    let listed = run(&["scan", "Product", "--count", "--endpoint", &endpoint]).succeeded();
+    assert_eq!(listed.stdout, "5\n");
+    assert_eq!(demo.stop(Signal::INT).code, Some(0));
+}
+
+#[test]
+fn events_are_appended_read_and_pruned() {
+    for store in Store::both() {
+        let append = ["events", "append", "Cart-1", "--type"];
+        store
+            .run(&[&append[..], &["Added"]].concat())
+            .failed(1, &["there is no such table: table=events"]);
+        let body = r#"{"sku":"tea"}"#;
+        assert_eq!(
+            store.prints(
+                &[
+                    &append[..],
+                    &["Added", "--body", body, "--expect", "new", "--create-table"]
+                ]
+                .concat()
+            ),
+            "appended: stream=Cart-1 version=1\n"
+        );
+        let again = store.run(&[&append[..], &["Added", "--expect", "new"]].concat());
+        again.failed(3, &["the stream is at another version", "actual=1"]);
+        assert_eq!(
+            store.json(&[&append[..], &["Paid", "--expect", "1"]].concat()),
+            [json!({"stream": "Cart-1", "version": 2})]
+        );
+        let read = store.prints(&["events", "read", "Cart-1"]);
+        let lines: Vec<&str> = read.lines().collect();
+        assert_eq!(lines[0], "index  time                 type   data");
+        assert!(lines[1].ends_with("  Added  {\"sku\":\"tea\"}"), "{read}");
+        assert!(lines[2].ends_with("  Paid"), "{read}");
+        assert_eq!(
+            store.json(&["events", "read", "Cart-1"])[0]["data"],
+            json!({"sku": "tea"})
+        );
+        let prune = ["events", "prune", "Cart-1", "--before", "1"];
+        store.run(&prune).failed(2, &["nothing was deleted"]);
+        assert_eq!(
+            store.prints(&[&prune[..], &["--yes"]].concat()),
+            "pruned: stream=Cart-1 deleted=1 deferred=0 lowest=1\n"
+        );
+        store
+            .run(&["events", "read", "Cart-2"])
+            .failed(3, &["there is no such stream"]);
+        // What was pruned is told by no feed that is made afterwards, and what follows is behind until it is indexed.
+        store.prints(&["indexer", "--once"]);
+        assert_eq!(store.json(&["feed", "verify"])[0]["faults_total"], 0);
+        store.prints(&[&append[..], &["Sent"]].concat());
+        store.run(&["feed", "verify", "--json"]).behind();
+        store
+            .run(&["feed", "lag", "--group", "none"])
+            .failed(3, &["there is no such group"]);
+    }
+}
+
+impl crate::world::Ended {
+    /// The feed was found to be behind, and to tell the rest.
+    #[track_caller]
+    fn behind(self) {
+        assert_eq!(self.code, Some(3), "{self:?}");
+        let told: serde_json::Value = serde_json::from_str(&self.stdout).unwrap();
+        assert_eq!(
+            (&told["behind"], &told["faults_total"]),
+            (&json!(1), &json!(0))
+        );
+    }
+}
+
+#[test]
+fn the_benchmark_measures_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let measured = run(&[
+        "bench",
+        "--data",
+        path,
+        "--seconds",
+        "1",
+        "--tasks",
+        "4",
+        "--json",
+    ])
+    .succeeded();
+    let lines: Vec<serde_json::Value> = measured
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<_> = lines
+        .iter()
+        .map(|line| line["request"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["put", "get", "query of 20", "transaction of 3"]);
+    for line in &lines {
+        assert!(line["per_second"].as_u64() > Some(0), "{line}");
+        assert!(line["p50_us"].as_u64() <= line["p99_us"].as_u64(), "{line}");
+    }
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 0);
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let text = run(&["completions", shell]).succeeded().stdout;
+        assert!(text.contains("checkpoint"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    run(&["man", folder.path().to_str().unwrap()]).succeeded();
+    for page in ["floe.1", "floe-table-create.1", "floe-feed-verify.1"] {
+        let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(text.contains("Examples:") || page == "floe.1", "{page}");
+    }
+}

@@ -1,0 +1,199 @@
+//! `floe export`, `floe import`, `floe backup`, `floe restore`, `floe doctor` and `floe tables`.
+
+use serde_json::json;
+
+use crate::world::{Store, run};
+
+#[test]
+fn a_table_is_carried_between_directories_and_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    for (number, source) in Store::both().into_iter().enumerate() {
+        let source = source.with_orders();
+        let file = folder.path().join(format!("{number}.jsonl"));
+        let file = file.to_str().unwrap();
+        let exported = source.json(&["export", "orders", "--to", file]);
+        assert_eq!(exported[0]["items"], 3);
+        source
+            .run(&["export", "orders", "--to", file])
+            .failed(1, &["the file cannot be made"]);
+        source
+            .run(&["export", "orders", "--json"])
+            .failed(2, &["--to"]);
+        let streamed = source.prints(&["export", "orders"]);
+        assert_eq!(streamed, std::fs::read_to_string(file).unwrap());
+        assert_eq!(
+            source
+                .prints(&["export", "orders", "--items-only"])
+                .lines()
+                .count(),
+            3
+        );
+
+        for target in Store::both() {
+            let imported = target.json(&["import", "--from", file]);
+            assert_eq!(
+                (&imported[0]["items"], &imported[0]["tables_created"]),
+                (&json!(3), &json!(["orders"]))
+            );
+            assert_eq!(
+                target.prints(&["scan", "orders"]),
+                source.prints(&["scan", "orders"])
+            );
+            let imported = target.prints(&["import", "--from", file]);
+            assert!(
+                imported.starts_with("imported: 3 items of 5 lines, "),
+                "{imported}"
+            );
+            let other = target.json(&["import", "--from", file, "--table", "copy"]);
+            assert_eq!(other[0]["tables_created"], json!(["copy"]));
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_wrong_are_told_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lines");
+    for store in Store::both() {
+        let store = store.with_orders();
+        for (lines, words) in [
+            (
+                "{\"Item\":{\"customer\":{\"S\":\"x\"},\"placed\":{\"N\":\"1\"}}}\nnonsense\n",
+                "line",
+            ),
+            ("{\"Other\":1}\n", "neither Item nor Table nor End"),
+            ("{\"Item\":{\"id\":{\"S\":\"x\"}}}\n", "key"),
+        ] {
+            std::fs::write(&file, lines).unwrap();
+            let ended = store.run(&[
+                "import",
+                "--from",
+                file.to_str().unwrap(),
+                "--table",
+                "orders",
+            ]);
+            assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+            assert!(
+                ended.stderr.lines().last().unwrap().contains(words),
+                "{ended:?}"
+            );
+        }
+        std::fs::write(&file, "{\"Item\":{\"id\":{\"S\":\"x\"}}}\n").unwrap();
+        let ended = store.run(&["import", "--from", file.to_str().unwrap()]);
+        assert!(ended.stderr.contains("belongs to no table"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_backup_is_a_store_and_becomes_one_again() {
+    let store = Store::directory().with_orders();
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, again) = (folder.path().join("copy"), folder.path().join("again"));
+    let (copy, again) = (copy.to_str().unwrap(), again.to_str().unwrap());
+    let done = store.prints(&["backup", copy]);
+    assert!(done.starts_with("backup: 1 tables, "), "{done}");
+    store
+        .run(&["backup", copy])
+        .failed(1, &["there already and not empty"]);
+    store.prints(&["table", "delete", "orders", "--yes"]);
+    let restored = run(&["restore", copy, "--data", again, "--json"]).succeeded();
+    let restored: serde_json::Value = serde_json::from_str(&restored.stdout).unwrap();
+    assert_eq!(
+        (&restored["tables"], restored["restored"].as_str()),
+        (&json!(1), Some(again))
+    );
+    let counted = run(&["scan", "orders", "--count", "--data", again]).succeeded();
+    assert_eq!(counted.stdout, "3\n");
+    let overwritten = run(&["restore", copy, "--data", again]);
+    overwritten.failed(1, &["there already and not empty"]);
+}
+
+#[test]
+fn the_doctor_finds_nothing_wrong_and_says_what_it_read() {
+    let store = Store::directory().with_orders();
+    let told = store.run(&["doctor"]).succeeded();
+    assert!(
+        told.stdout
+            .starts_with("tables          1\nitems           3\n"),
+        "{told:?}"
+    );
+    assert!(told.stdout.ends_with("findings        0\n"), "{told:?}");
+    assert!(
+        told.stderr.contains("floe: reading the table orders\n"),
+        "{told:?}"
+    );
+    let json = store.json(&["doctor", "--repair"]);
+    assert_eq!(
+        (&json[0]["items"], &json[0]["findings"]),
+        (&json!(3), &json!([]))
+    );
+}
+
+#[test]
+fn the_doctor_tells_a_damaged_file() {
+    let store = Store::directory().with_orders();
+    let [_, path] = store.option();
+    let marker = std::path::Path::new(path).join("data");
+    let mut files: Vec<_> = std::fs::read_dir(&marker)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    files.sort();
+    for file in files.iter().filter(|file| file.is_file()) {
+        let mut bytes = std::fs::read(file).unwrap();
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+        std::fs::write(file, bytes).unwrap();
+    }
+    let ended = store.run(&["doctor", "--json"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+}
+
+#[test]
+fn tables_are_written_for_three_tools() {
+    for store in Store::both() {
+        let store = store.with_orders();
+        let create = [
+            "table",
+            "create",
+            "sized",
+            "--key",
+            "id:S",
+            "--sort",
+            "at:N",
+            "--local-index",
+            "by_size=size:N",
+        ];
+        store.prints(&create);
+        let template = store.prints(&["tables", "--format", "cloudformation"]);
+        let template: serde_json::Value = serde_json::from_str(&template).unwrap();
+        let names: Vec<_> = template["Resources"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
+        assert_eq!(names.len(), 2, "{names:?}");
+        let inputs = store.prints(&["tables", "--format", "json", "sized"]);
+        let inputs: serde_json::Value = serde_json::from_str(&inputs).unwrap();
+        let create = &inputs[0]["CreateTable"];
+        assert_eq!(create["LocalSecondaryIndexes"][0]["IndexName"], "by_size");
+        assert_eq!(create["GlobalSecondaryIndexes"], json!(null));
+        let terraform = store.prints(&["tables", "--format", "terraform"]);
+        assert!(
+            terraform.contains("resource \"aws_dynamodb_table\" \"orders\" {"),
+            "{terraform}"
+        );
+        assert!(
+            terraform.contains("  local_secondary_index {"),
+            "{terraform}"
+        );
+        assert!(
+            terraform.contains("  global_secondary_index {"),
+            "{terraform}"
+        );
+        store
+            .run(&["tables", "--format", "json", "none"])
+            .failed(1, &["there is no such table: table=none"]);
+        assert!(store.is_directory() || store.option()[0] == "--endpoint");
+    }
+}
