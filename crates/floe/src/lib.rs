@@ -130,6 +130,7 @@
 //! | `axum` | `floe::http`: a transaction for each request |
 //! | `eventbridge` | `db::EventBridge`: changes are put on a bus of Amazon EventBridge |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
+//! | `lambda` | `changes::lambda::run`: a program is a function of AWS Lambda |
 //! | `webhook` | `changes::sink::Webhook`: changes are posted to a server |
 //! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
 
