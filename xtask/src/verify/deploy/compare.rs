@@ -34,17 +34,17 @@ pub(super) fn of_type<'a>(
 pub(super) fn streams(template: &Value) -> usize {
     let tables = of_type(template, "AWS::DynamoDB::Table");
     tables
-        .filter(|table| table["Properties"]["StreamSpecification"].is_object())
+        .filter(|table| table.pointer("/Properties/StreamSpecification").is_some())
         .count()
 }
 
 /// How many actions the roles may do.
 pub(super) fn rights(template: &Value) -> usize {
     let policies = of_type(template, "AWS::IAM::Role")
-        .filter_map(|role| role["Properties"]["Policies"].as_array())
+        .filter_map(|role| role.pointer("/Properties/Policies")?.as_array())
         .flatten();
     let statements = policies
-        .filter_map(|policy| policy["PolicyDocument"]["Statement"].as_array())
+        .filter_map(|policy| policy.pointer("/PolicyDocument/Statement")?.as_array())
         .flatten();
     statements
         .map(|statement| statement["Action"].as_array().map_or(1, Vec::len))
