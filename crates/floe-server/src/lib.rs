@@ -13,6 +13,7 @@
 //! | `guard` | keeps web pages out |
 //! | `sigv4` | who calls, and whether what came is what was sent: [`Keys`] |
 //! | [`service`] | answers one call: the name of an operation and a body of JSON |
+//! | `metrics` | figures for Prometheus, if they are asked for |
 //! | `wire` | JSON to operations of `floe-store`, and answers to JSON |
 //!
 //! What is not here: what an operation means (`floe-store`) and how it is done (`floe-local`).
@@ -25,6 +26,7 @@ mod guard;
 mod http;
 pub mod limits;
 mod memory;
+mod metrics;
 mod options;
 pub mod service;
 mod sigv4;

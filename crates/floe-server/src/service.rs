@@ -4,6 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use floe_store::Engine;
+use floe_store::env::Stopwatch;
+
+use crate::metrics::{MeasuredEngine, Metrics};
 
 /// An answer to a call, to be sent as `application/x-amz-json-1.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,7 @@ pub struct Answer {
 pub struct Service {
     engine: Arc<dyn Engine>,
     endpoint: Arc<OnceLock<String>>,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Service {
@@ -27,7 +31,25 @@ impl Service {
         Self {
             engine,
             endpoint: Arc::default(),
+            metrics: None,
         }
+    }
+
+    /// Gathers figures of what is asked of it, which a server answers to `GET /metrics`.
+    #[must_use]
+    pub fn with_metrics(self) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        Self {
+            engine: Arc::new(MeasuredEngine::new(self.engine, Arc::clone(&metrics))),
+            metrics: Some(metrics),
+            ..self
+        }
+    }
+
+    /// The figures, in the text format of Prometheus; `None` if none are gathered.
+    pub(crate) fn metrics(&self, connections: usize) -> Option<String> {
+        let metrics = self.metrics.as_deref()?;
+        Some(metrics.text(connections))
     }
 
     /// Tells this service and its clones where they can be called: the host and port that DescribeEndpoints
@@ -39,6 +61,12 @@ impl Service {
     /// Answers a call. The target is the header `X-Amz-Target`: `DynamoDB_20120810.GetItem` and the like.
     pub async fn call(&self, target: &str, body: &[u8]) -> Answer {
         let endpoint = self.endpoint.get().map_or("localhost:8000", String::as_str);
-        crate::wire::answer(&*self.engine, endpoint, target, body).await
+        let Some(metrics) = self.metrics.as_deref() else {
+            return crate::wire::answer(&*self.engine, endpoint, target, body).await;
+        };
+        let started = Stopwatch::start();
+        let answer = crate::wire::answer(&*self.engine, endpoint, target, body).await;
+        metrics.note(target, &answer, started.elapsed());
+        answer
     }
 }

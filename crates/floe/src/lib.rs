@@ -118,6 +118,7 @@
 //! | [`graph`] | entities, ordered relationships, and indexes made by functions |
 //! | [`registry`] | numbered versions with a pointer to the latest, lists of what is deployed, expiry |
 //! | [`changes`] | what a commit leaves behind for others to act on: the router of changes, the outbox |
+//! | [`deploy`] | a template of CloudFormation: tables, functions of Lambda, their rights and alarms |
 //! | [`error`] | the error, by what a caller can do about it |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 //!
@@ -130,6 +131,7 @@
 //! | `axum` | `floe::http`: a transaction for each request |
 //! | `eventbridge` | `db::EventBridge`: changes are put on a bus of Amazon EventBridge |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
+//! | `lambda` | `changes::lambda::run`: a program is a function of AWS Lambda |
 //! | `webhook` | `changes::sink::Webhook`: changes are posted to a server |
 //! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
 
@@ -138,6 +140,7 @@
 pub mod cache;
 pub mod changes;
 pub mod db;
+pub mod deploy;
 pub mod error;
 pub mod events;
 pub mod graph;

@@ -4,7 +4,7 @@
 //! installed from PyPI for the time of the check.
 
 mod models;
-mod tools;
+pub(super) mod tools;
 
 use std::time::Instant;
 
@@ -23,7 +23,8 @@ pub(super) const CHECK: Check = Check {
     how: "Models that use everything a table can have become a CloudFormation template, which \
           cfn-lint reads without a\nfinding, and inputs of the AWS CLI, which are checked against \
           the SDK's description of the API. So does the template\nof the feed's documentation. The same with \
-          faults, each of which must be found. Needs python3 and the package index.",
+          faults, each of which must be found. Needs python3 and the package index; what is fetched stays below the target\n\
+          directory.",
     flags: &[],
     planted: &[Bug::UndefinedAttribute],
     prepare,
@@ -35,9 +36,9 @@ fn prepare(common: &Common, _: &mut Args) -> Result<Work, Failure> {
 }
 
 /// Something wrong in a document: what stands there, and what stands there instead.
-struct Fault {
-    right: &'static str,
-    wrong: &'static str,
+pub(super) struct Fault {
+    pub(super) right: &'static str,
+    pub(super) wrong: &'static str,
 }
 
 const UNDEFINED_ATTRIBUTE: Fault = Fault {
@@ -100,7 +101,7 @@ const INPUT_FAULTS: &[Fault] = &[
 
 impl Fault {
     /// The document with the fault in it.
-    fn plant(&self, document: &str) -> Result<String, Failure> {
+    pub(super) fn plant(&self, document: &str) -> Result<String, Failure> {
         if !document.contains(self.right) {
             let message = format!("there is no place for a fault: text={:?}", self.right);
             return Err(Failure::Broken(message));
@@ -110,7 +111,7 @@ impl Fault {
 }
 
 /// A document, and the same with each of the faults.
-fn with_faults(right: String, faults: &[Fault]) -> Result<Vec<String>, Failure> {
+pub(super) fn with_faults(right: String, faults: &[Fault]) -> Result<Vec<String>, Failure> {
     let wrong = faults.iter().map(|fault| fault.plant(&right));
     let mut documents = wrong.collect::<Result<Vec<_>, _>>()?;
     documents.insert(0, right);
@@ -131,11 +132,10 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
     let inputs = with_faults(document(InfrastructureFormat::Json)?, INPUT_FAULTS)?;
     let feeds = with_faults(feed_template()?, FEED_FAULTS)?;
 
-    out::note("installing cfn-lint and botocore");
     let tools = Tools::install()?;
     let mut judged = Judged::default();
-    judged.add(tools.lint(&templates)?);
-    judged.add(tools.lint(&feeds)?);
+    judged.add(tools.lint(&templates, &[])?);
+    judged.add(tools.lint(&feeds, &[])?);
     judged.add(tools.check_inputs(&inputs)?);
     let figures = Figures::new(CHECK.name)
         .put("templates", templates.len() + feeds.len())
@@ -168,18 +168,18 @@ fn feed_template() -> Result<String, Failure> {
 
 /// What the tools said of the documents.
 #[derive(Debug, Default)]
-struct Judged {
+pub(super) struct Judged {
     /// Found where nothing is wrong.
-    findings: usize,
+    pub(super) findings: usize,
     /// Documents with a fault.
-    faults: usize,
+    pub(super) faults: usize,
     /// Those of them in which nothing was found.
-    unseen: usize,
+    pub(super) unseen: usize,
 }
 
 impl Judged {
     /// Takes the findings in each document, of which the first is right.
-    fn add(&mut self, documents: Vec<Vec<String>>) {
+    pub(super) fn add(&mut self, documents: Vec<Vec<String>>) {
         for (number, findings) in documents.into_iter().enumerate() {
             if number == 0 {
                 self.findings += findings.len();

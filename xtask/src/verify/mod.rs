@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `clients`, `hostile`, `feed`, `graph`, `expiry` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -19,6 +19,7 @@ mod child;
 mod client;
 mod clients;
 mod contention;
+mod deploy;
 mod directory;
 mod expiry;
 mod feed;
@@ -51,7 +52,7 @@ use figures::Verdict;
 use planted::Bug;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 13] = [
+const CHECKS: [&Check; 14] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -60,6 +61,7 @@ const CHECKS: [&Check; 13] = [
     &io_errors::CHECK,
     &power_cut::CHECK,
     &infrastructure::CHECK,
+    &deploy::CHECK,
     &clients::CHECK,
     &hostile::CHECK,
     &feed::CHECK,

@@ -65,10 +65,12 @@ pub(super) enum Bug {
     SplitView,
     /// A tombstone is written before the handler has acted.
     EarlyTombstone,
+    /// A function may do anything with a table.
+    WideRight,
 }
 
 impl Bug {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -88,6 +90,7 @@ impl Bug {
         Self::EarlyPosition,
         Self::SplitView,
         Self::EarlyTombstone,
+        Self::WideRight,
     ];
 
     /// The name on the command line.
@@ -112,6 +115,7 @@ impl Bug {
             Self::EarlyPosition => "early-position",
             Self::SplitView => "split-view",
             Self::EarlyTombstone => "early-tombstone",
+            Self::WideRight => "wide-right",
         }
     }
 
@@ -137,6 +141,7 @@ impl Bug {
             Self::EarlyPosition => "an indexer stores its position before epochs are written",
             Self::SplitView => "a view stores its checkpoint apart from what it writes",
             Self::EarlyTombstone => "a tombstone is written before the handler has acted",
+            Self::WideRight => "a function may do anything with a table",
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use floe::changes::lambda::Runtime;
 use floe::events::EventStore;
 use floe::events::feed::indexer::{Progress, Stepped};
 use floe::events::feed::limits::BATCH_RECORDS_CAP;
@@ -82,8 +83,8 @@ pub(super) struct IndexerCommand {
 impl IndexerCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         let runtime = runtime()?;
-        if let Some(lambda) = lambda::Runtime::here() {
-            return runtime.block_on(lambda.serve(&self));
+        if let Ok(here) = Runtime::here() {
+            return runtime.block_on(lambda::serve(here, &self));
         }
         runtime.block_on(async {
             let found = self.place.open().await?;

@@ -3,29 +3,19 @@
 //! Lambda reads the change stream, keeps the order of each shard and remembers how far it has come, so nothing is
 //! stored here but the feed. Lambda sends again what failed, and the epochs drop what they know.
 
-mod api;
 #[cfg(test)]
 mod tests;
 
 use floe::changes::Change;
-use floe::changes::lambda::read_changes;
+use floe::changes::lambda::{Runtime, read_changes};
 use floe::events::feed::Intake;
 
-use self::api::{Api, Invocation};
 use super::indexer::{IndexerCommand, explained};
 use super::{Failure, note};
 use crate::wire::json::Writer;
 
-/// Where Lambda tells a runtime to ask for events.
-const ADDRESS: &str = "AWS_LAMBDA_RUNTIME_API";
-
-/// Whether this process was started by Lambda.
-pub(super) fn is_here() -> bool {
-    std::env::var_os(ADDRESS).is_some()
-}
-
-/// The runtime of a function.
-pub(super) struct Runtime(Api);
+/// What errors of ours are called.
+const ERROR_NAME: &str = "Floe.IndexerFailed";
 
 /// What to answer when some changes did not get into the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,38 +27,28 @@ enum OnFailure {
     Report,
 }
 
-impl Runtime {
-    /// The runtime of this process, if it was started by Lambda.
-    pub(super) fn here() -> Option<Self> {
-        let address = std::env::var(ADDRESS).ok()?;
-        Some(Self(Api::new(address)))
-    }
-
-    /// Answers events until Lambda ends the process, or cannot be asked any more.
-    pub(super) async fn serve(&self, command: &IndexerCommand) -> Result<(), Failure> {
-        let begun = begin(command).await;
-        let mut intake = match begun {
-            Ok(intake) => intake,
-            Err(failure) => {
-                self.0.fail_init(&failure.to_string()).await?;
-                return Err(failure);
-            }
-        };
-        let on_failure = match command.report_batch_item_failures {
-            true => OnFailure::Report,
-            false => OnFailure::Fail,
-        };
-        loop {
-            let Invocation { id, body } = self.0.next().await?;
-            match handle(&mut intake, &body, on_failure).await {
-                Ok(answer) => self.0.respond(&id, answer).await?,
-                Err(message) => {
-                    note(&message);
-                    self.0.fail(&id, &message).await?;
-                }
-            }
+/// Answers events until Lambda ends the process, or cannot be asked any more.
+pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result<(), Failure> {
+    let runtime = runtime.error_name(ERROR_NAME);
+    let mut intake = match begin(command).await {
+        Ok(intake) => intake,
+        Err(failure) => {
+            let told = runtime.fail_init(&failure.to_string()).await;
+            told.map_err(Failure::broken)?;
+            return Err(failure);
         }
-    }
+    };
+    let on_failure = match command.report_batch_item_failures {
+        true => OnFailure::Report,
+        false => OnFailure::Fail,
+    };
+    let served = runtime
+        .serve(async |event| {
+            let handled = handle(&mut intake, &event, on_failure).await;
+            handled.inspect_err(|message| note(message))
+        })
+        .await;
+    served.map_err(Failure::broken)
 }
 
 /// Makes ready to bring changes to the feed. The tables must be there: a function needs no right to make them.

@@ -195,7 +195,7 @@ pub fn main() -> ExitCode {
 fn arguments() -> Vec<OsString> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     #[cfg(feature = "cli")]
-    if arguments.len() == 1 && lambda::is_here() {
+    if arguments.len() == 1 && floe::changes::lambda::Runtime::is_here() {
         return arguments.into_iter().chain(["indexer".into()]).collect();
     }
     arguments

@@ -60,6 +60,12 @@ pub(super) struct Serve {
     #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
 
+    /// Tell figures for Prometheus at /metrics: requests by operation and outcome, times, capacity, connections
+    ///
+    /// They need no signature, and tell of no table and no item.
+    #[arg(long)]
+    metrics: bool,
+
     #[command(flatten)]
     access: Access,
 }
@@ -152,6 +158,10 @@ impl Serve {
     async fn serve(&self, options: Options, engine: &Arc<LocalEngine>) -> Result<(), Failure> {
         let signals = Signals::new()?;
         let service = Service::new(Arc::clone(engine) as _);
+        let service = match self.metrics {
+            true => service.with_metrics(),
+            false => service,
+        };
         let server = Server::bind(options, service.clone()).await;
         let server = server
             .map_err(|error| Failure::broken(format!("{error}; choose another with --listen")))?;

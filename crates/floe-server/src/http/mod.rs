@@ -52,6 +52,11 @@ pub trait Handler: Send + Sync + 'static {
     fn is_long(&self, _target: &str) -> bool {
         false
     }
+
+    /// What is told to who asks for figures, in the text format of Prometheus; `None` if there are none.
+    fn metrics(&self, _connections: usize) -> Option<String> {
+        None
+    }
 }
 
 impl Handler for Service {
@@ -65,6 +70,10 @@ impl Handler for Service {
 
     fn is_long(&self, target: &str) -> bool {
         crate::wire::is_long(target)
+    }
+
+    fn metrics(&self, connections: usize) -> Option<String> {
+        Self::metrics(self, connections)
     }
 }
 
@@ -231,6 +240,10 @@ impl<H: Handler> Exchange<H> {
             Method::OPTIONS if is_cross_origin => Reply::preflight(head.headers()),
             Method::GET if head.uri().path() == "/" => {
                 Reply::healthy(self.responder.healthy.clone())
+            }
+            Method::GET if head.uri().path() == "/metrics" => {
+                let figures = self.responder.handler.metrics(self.registry.count());
+                figures.map_or_else(Reply::unknown_page, Reply::metrics)
             }
             Method::POST if head.uri().path() == "/" => {
                 let registry = &*self.registry;

@@ -22,6 +22,7 @@ const PRIVATE_NETWORK_ASKED: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
+const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const SERVER: HeaderValue = HeaderValue::from_static("Server");
 const EXPOSED: HeaderValue = HeaderValue::from_static("x-amzn-RequestId,x-amz-crc32,Date");
 
@@ -104,6 +105,13 @@ impl Reply {
     /// The service is up.
     pub(super) const fn healthy(words: Bytes) -> Self {
         Self::new(StatusCode::OK, words)
+    }
+
+    /// Figures for Prometheus.
+    pub(super) fn metrics(text: String) -> Self {
+        let mut reply = Self::new(StatusCode::OK, Bytes::from(text));
+        reply.content_type = Some(METRICS);
+        reply
     }
 
     /// There is no such page.

@@ -364,3 +364,19 @@ fn help_and_version_are_there() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: floe"));
 }
+
+#[test]
+fn figures_are_told_if_they_are_asked_for() {
+    let figures = |arguments: &[&str]| {
+        let serving = Serving::start(arguments);
+        serving.call("ListTables", "{}");
+        let mut stream = serving.connect();
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        answer(&mut stream)
+    };
+    let told = figures(&["--memory", "--metrics"]);
+    let line = r#"floe_requests_total{operation="ListTables",outcome="ok"} 1"#;
+    assert!(told.contains(line), "{told}");
+    assert!(!figures(&["--memory"]).contains("floe_"));
+}

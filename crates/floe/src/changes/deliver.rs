@@ -1,6 +1,7 @@
 //! Giving changes to a router directly: what somebody else has read, as AWS Lambda does, or what a test makes up.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use floe_store::{BoxFuture, Item};
 
@@ -41,6 +42,18 @@ pub struct Undelivered {
     pub handlers: Vec<String>,
     /// Why.
     pub failure: Failure,
+}
+
+impl fmt::Display for Undelivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (handlers, sequence) = (self.handlers.join(","), &self.sequence);
+        let failure = &self.failure;
+        write!(
+            f,
+            "a change is not done, {failure}: handlers={handlers} sequence={sequence} event_id={}",
+            self.event_id
+        )
+    }
 }
 
 /// Says what is to be done about a change.

@@ -22,7 +22,18 @@
 //! # }
 //! ```
 //!
+//! With the feature `lambda`, a program is a function of Lambda by itself: `lambda::run(router)` asks for events, gives them to
+//! the router and answers, until Lambda ends the process.
+//!
 //! The mapping of the function must have `ReportBatchItemFailures`. Without it, Lambda takes the answer for success.
+
+#[cfg(feature = "lambda")]
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+#[cfg(feature = "lambda")]
+pub use self::runtime::{Runtime, run};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -144,11 +155,7 @@ impl Receiver {
     ///
     /// [`InvalidUse`](ErrorKind::InvalidUse) when the event cannot be read. Nothing was given to a handler then.
     pub async fn handle(&self, event: &[u8]) -> Result<String> {
-        let delivery = self.receive(event).await?;
-        let failed = delivery.failures.iter();
-        let failed = failed.map(|failed| json!({ "itemIdentifier": failed.sequence }));
-        let failed: Vec<Json> = failed.collect();
-        Ok(json!({ "batchItemFailures": failed }).to_string())
+        Ok(self.receive(event).await?.answer())
     }
 
     /// Gives the changes of an event to the router, and tells what became of each.
@@ -207,5 +214,12 @@ impl Receiver {
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Delivery {
+    /// What Lambda is answered: the sequence numbers of the changes that are to be sent again.
+    fn answer(&self) -> String {
+        let failed = self.failures.iter();
+        let failed = failed.map(|failed| json!({ "itemIdentifier": failed.sequence }));
+        let failed: Vec<Json> = failed.collect();
+        json!({ "batchItemFailures": failed }).to_string()
+    }
+}

@@ -247,6 +247,11 @@ impl Router {
         self.routes.iter().filter_map(|route| route.table).collect()
     }
 
+    /// Whether records of the outbox are removed once they are delivered.
+    pub(crate) const fn removes_outbox(&self) -> bool {
+        !matches!(self.outbox, OutboxEnd::Kept)
+    }
+
     /// The images that the handlers of a table's changes need.
     pub(super) fn needs(&self, table: &str) -> Needs {
         let routes = self

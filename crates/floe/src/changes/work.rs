@@ -132,7 +132,7 @@ impl Router {
             has_all &= steps.len() > before;
         }
         // A message that nobody takes is not delivered, so its record stays.
-        if has_all && !matches!(self.outbox, OutboxEnd::Kept) {
+        if has_all && self.removes_outbox() {
             steps.push_back(Step::Remove);
         }
         (!steps.is_empty()).then(|| Lane::of(steps))

@@ -6,13 +6,13 @@
 //! [`infrastructure`] writes the definitions for CloudFormation, Terraform or the AWS CLI, for those who
 //! let a tool do it. Nothing here removes a table, an index or an item.
 
-mod cloudformation;
+pub(crate) mod cloudformation;
 mod create_input;
 mod definition;
 mod difference;
 mod ensure;
-mod node;
-mod resource_name;
+pub(crate) mod node;
+pub(crate) mod resource_name;
 mod terraform;
 
 use std::str::FromStr;

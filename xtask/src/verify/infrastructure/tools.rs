@@ -1,12 +1,13 @@
 //! The tools that judge: cfn-lint, and the core of the AWS SDK for Python, which describes the API.
 
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::super::tool::{failed, must_succeed, run};
 use crate::Failure;
+use crate::verify::tool::{failed, install, must_succeed, run, target_folder};
 
 /// The version of cfn-lint.
 pub(super) const LINTER_VERSION: &str = "1.58.0";
@@ -20,32 +21,64 @@ const CHECK_INPUTS: &str = include_str!("inputs.py");
 /// The bits of cfn-lint's exit code that mean findings: errors, warnings, remarks.
 const FINDINGS: i32 = 2 | 4 | 8;
 
-/// An environment of Python with the tools in it, which is gone when this is.
-pub(super) struct Tools(TempDir);
+/// An environment of Python with the tools in it. It is kept below the target directory, and fetched again when other
+/// versions are asked for.
+pub(in crate::verify) struct Tools {
+    environment: PathBuf,
+    /// What is judged; gone when this is.
+    documents: TempDir,
+    /// Nobody else changes the environment while this is there.
+    _lock: File,
+}
 
 impl Tools {
-    /// Makes the environment and fetches the tools.
-    pub(super) fn install() -> Result<Self, Failure> {
-        let tools = Self(tempfile::tempdir()?);
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(tools.0.path().join("venv"));
-        must_succeed(&mut make)?;
-        let mut install = tools.command("pip");
-        install
-            .args(["install", "--quiet", "--no-input"])
-            .arg("--disable-pip-version-check")
-            .arg(format!("cfn-lint=={LINTER_VERSION}"))
-            .arg(format!("botocore=={SDK_VERSION}"));
-        must_succeed(&mut install)?;
+    /// Makes the environment and fetches the tools, unless they are there.
+    pub(in crate::verify) fn install() -> Result<Self, Failure> {
+        let folder = target_folder()?.join("infrastructure");
+        fs::create_dir_all(&folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock.lock()?;
+        let tools = Self {
+            environment: folder.join("python"),
+            documents: tempfile::tempdir()?,
+            _lock: lock,
+        };
+        let packages = [
+            format!("cfn-lint=={LINTER_VERSION}"),
+            format!("botocore=={SDK_VERSION}"),
+        ];
+        let versions = packages.join(" ");
+        install(
+            &tools.environment,
+            &versions,
+            "cfn-lint and botocore",
+            || {
+                let mut make = Command::new("python3");
+                must_succeed(make.args(["-m", "venv"]).arg(&tools.environment))?;
+                let mut fetch = tools.command("pip");
+                fetch
+                    .args(["install", "--quiet", "--no-input"])
+                    .arg("--disable-pip-version-check")
+                    .args(&packages);
+                must_succeed(&mut fetch).map(drop)
+            },
+        )?;
         Ok(tools)
     }
 
-    /// What the linter finds in each of the templates.
-    pub(super) fn lint(&self, templates: &[String]) -> Result<Vec<Vec<String>>, Failure> {
+    /// What the linter finds in each of the templates, but for what is against these rules.
+    pub(in crate::verify) fn lint(
+        &self,
+        templates: &[String],
+        ignored: &[&str],
+    ) -> Result<Vec<Vec<String>>, Failure> {
         let files = self.write("template", templates)?;
         let mut lint = self.command("cfn-lint");
-        lint.args(["--format", "parseable", "--include-checks", "I", "--"])
-            .args(&files);
+        lint.args(["--format", "parseable", "--include-checks", "I"]);
+        for rule in ignored {
+            lint.args(["--ignore-checks", rule]);
+        }
+        lint.arg("--").args(&files);
         let output = run(&mut lint)?;
         let told = String::from_utf8_lossy(&output.stdout);
         let is_judged = output
@@ -64,7 +97,10 @@ impl Tools {
     }
 
     /// What is wrong with each of the lists of inputs.
-    pub(super) fn check_inputs(&self, inputs: &[String]) -> Result<Vec<Vec<String>>, Failure> {
+    pub(in crate::verify) fn check_inputs(
+        &self,
+        inputs: &[String],
+    ) -> Result<Vec<Vec<String>>, Failure> {
         let files = self.write("inputs", inputs)?;
         let found = files.iter().map(|file| {
             let mut check = self.command("python");
@@ -78,13 +114,13 @@ impl Tools {
 
     /// A program of the environment.
     fn command(&self, name: &str) -> Command {
-        Command::new(self.0.path().join("venv").join("bin").join(name))
+        Command::new(self.environment.join("bin").join(name))
     }
 
     fn write(&self, name: &str, documents: &[String]) -> Result<Vec<PathBuf>, Failure> {
         let write = |(number, document): (usize, &String)| {
-            let file = self.0.path().join(format!("{name}-{number}.json"));
-            std::fs::write(&file, document)?;
+            let file = self.documents.path().join(format!("{name}-{number}.json"));
+            fs::write(&file, document)?;
             Ok(file)
         };
         documents.iter().enumerate().map(write).collect()

@@ -36,15 +36,24 @@ impl EventStore {
     ///
     /// As for [`ensure_table`](Self::ensure_table).
     pub async fn ensure_feed(&self) -> Result<()> {
+        let tables = vec![self.feed_table()?];
+        let ensured = self.db().ensure_definitions(tables, ENSURE_DEADLINE);
+        ensured.await.map(drop)
+    }
+
+    /// What the table that the feed is kept in must be like: keys as those of a store, and no change stream.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when its name is none that a table can have.
+    pub fn feed_table(&self) -> Result<TableDef> {
         let index = self.feed_index();
         let table = TableDef::builder(index.options().table.as_str(), STREAM, KeyKind::S)
             .sort_key(INDEX, KeyKind::N)
-            .build()
-            .map_err(|error| {
-                Error::new(ErrorKind::InvalidUse, error.to_string()).with_source(error)
-            })?;
-        let ensured = self.db().ensure_definitions(vec![table], ENSURE_DEADLINE);
-        ensured.await.map(drop)
+            .build();
+        table.map_err(|error| {
+            Error::new(ErrorKind::InvalidUse, error.to_string()).with_source(error)
+        })
     }
 
     /// How many partitions the feed has; `None` if it was not begun yet.

@@ -9,16 +9,21 @@ use crate::error::Result;
 
 /// A template with a resource for each table.
 pub(super) fn template(tables: Vec<TableDef>) -> Result<String> {
-    let resources = named(tables, logical_id)?;
-    let resources = resources
-        .into_iter()
-        .map(|(id, table)| (id, resource(table)));
     let template = Node::map([
         ("AWSTemplateFormatVersion", Node::text("2010-09-09")),
         ("Description", Node::text("The tables of the models.")),
-        ("Resources", Node::map(resources)),
+        ("Resources", Node::map(resources(tables)?)),
     ]);
     template.write()
+}
+
+/// A resource for each table, under its logical id.
+pub(crate) fn resources(tables: Vec<TableDef>) -> Result<Vec<(String, Node)>> {
+    let named = named(tables, logical_id)?;
+    Ok(named
+        .into_iter()
+        .map(|(id, table)| (id, resource(table)))
+        .collect())
 }
 
 fn resource(table: TableDef) -> Node {

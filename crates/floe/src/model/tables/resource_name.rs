@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 const STEM_CHARS_MAX: usize = 200;
 
 /// A logical id of CloudFormation: letters and digits. `Orders` is `OrdersTable`.
-pub(super) fn logical_id(table: &str) -> String {
+pub(crate) fn logical_id(table: &str) -> String {
     let stem: String = table.chars().filter(char::is_ascii_alphanumeric).collect();
     match stem == table && stem.len() <= STEM_CHARS_MAX {
         true => format!("{stem}Table"),

@@ -1,0 +1,141 @@
+//! Figures for Prometheus: what was asked, what came of it, how long it took, and what it cost.
+//!
+//! They are gathered only where [`Service::with_metrics`](crate::Service::with_metrics) asks for it; without, no request goes
+//! through anything of this. What failed is told by the name of its error, so conflicts are the requests whose outcome is
+//! `ConditionalCheckFailedException`, `TransactionCanceledException` or `TransactionConflictException`, and throttles those
+//! with `ThrottlingException` or `ProvisionedThroughputExceededException`.
+
+mod engine;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use floe_store::capacity::{ConsumedCapacity, Units};
+
+use crate::service::Answer;
+
+pub(crate) use engine::MeasuredEngine;
+
+/// The upper ends of the buckets of the histogram, in microseconds.
+const BUCKETS_MICROS: [u64; 14] = [
+    250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
+    2_500_000, 10_000_000,
+];
+
+/// The operations that are told apart. What is asked beside them is `Other`, so that nobody can make up names.
+const OPERATIONS: [&str; 29] = [
+    "BatchGetItem",
+    "BatchWriteItem",
+    "CreateTable",
+    "DeleteItem",
+    "DeleteTable",
+    "DescribeContinuousBackups",
+    "DescribeEndpoints",
+    "DescribeLimits",
+    "DescribeStream",
+    "DescribeTable",
+    "DescribeTimeToLive",
+    "GetItem",
+    "GetRecords",
+    "GetShardIterator",
+    "ListStreams",
+    "ListTables",
+    "ListTagsOfResource",
+    "PutItem",
+    "Query",
+    "Scan",
+    "TagResource",
+    "TransactGetItems",
+    "TransactWriteItems",
+    "UntagResource",
+    "UpdateContinuousBackups",
+    "UpdateItem",
+    "UpdateTable",
+    "UpdateTimeToLive",
+    "Other",
+];
+
+/// All figures.
+#[derive(Debug)]
+pub(crate) struct Metrics([Mutex<Figures>; OPERATIONS.len()]);
+
+/// The figures of an operation.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    /// How many requests had this outcome: `ok`, or the name of the error.
+    outcomes: BTreeMap<String, u64>,
+    /// How many took as long as each bucket says, and longer than the one before says.
+    buckets: [u64; BUCKETS_MICROS.len()],
+    /// All of them, also those that took longer than the last bucket says.
+    count: u64,
+    sum: Duration,
+    read: Units,
+    write: Units,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+
+    /// Notes a call and its answer.
+    pub(crate) fn note(&self, target: &str, answer: &Answer, took: Duration) {
+        let operation = target
+            .split_once('.')
+            .map_or("", |(_, operation)| operation);
+        let Some(mut figures) = self.figures(operation) else {
+            return;
+        };
+        match figures.outcomes.get_mut(outcome(answer)) {
+            Some(count) => *count += 1,
+            None => {
+                let outcome = outcome(answer).to_owned();
+                figures.outcomes.insert(outcome, 1);
+            }
+        }
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_MICROS.iter().position(|end| micros <= *end);
+        if let Some(count) = bucket.and_then(|at| figures.buckets.get_mut(at)) {
+            *count += 1;
+        }
+        figures.count += 1;
+        figures.sum += took;
+    }
+
+    /// Notes what an operation has consumed.
+    fn charge<'c>(
+        &self,
+        operation: &str,
+        consumed: impl IntoIterator<Item = &'c ConsumedCapacity>,
+    ) {
+        if let Some(mut figures) = self.figures(operation) {
+            for cost in consumed {
+                figures.read += cost.read;
+                figures.write += cost.write;
+            }
+        }
+    }
+
+    fn figures(&self, operation: &str) -> Option<MutexGuard<'_, Figures>> {
+        let place = OPERATIONS.iter().position(|known| *known == operation);
+        let figures = self.0.get(place.unwrap_or(OPERATIONS.len() - 1))?;
+        Some(figures.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What came of a call: `ok`, or the name of the error.
+fn outcome(answer: &Answer) -> &str {
+    if answer.status == 200 {
+        return "ok";
+    }
+    let name = answer.body.strip_prefix(br#"{"__type":""#);
+    let name = name.and_then(|rest| rest.split(|byte| *byte == b'"').next());
+    let name = name.and_then(|name| std::str::from_utf8(name).ok());
+    let name = name.map(|name| name.rsplit('#').next().unwrap_or(name));
+    name.unwrap_or("Unknown")
+}
+
+#[cfg(test)]
+mod tests;

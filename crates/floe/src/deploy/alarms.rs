@@ -1,0 +1,102 @@
+//! The alarms of a function: it fails, it falls behind, something was given up.
+
+use super::function::Function;
+use super::resources::{attribute, failures_of, reference, resource};
+use crate::model::tables::node::Node;
+
+/// Changes are kept for a day: who is an hour behind has time to be helped.
+const BEHIND_MS: i64 = 3_600_000;
+
+/// How long a figure is gathered.
+const PERIOD_SECONDS: i64 = 300;
+
+/// The topic that alarms are told to.
+const TOPIC: &str = "Alarms";
+
+/// What is watched.
+struct Alarm {
+    suffix: &'static str,
+    about: &'static str,
+    namespace: &'static str,
+    metric: &'static str,
+    statistic: &'static str,
+    /// More than this is too much.
+    threshold: i64,
+    /// For so many periods one after the other.
+    periods: i64,
+}
+
+const ALARMS: [Alarm; 3] = [
+    Alarm {
+        suffix: "Errors",
+        about: "The function fails.",
+        namespace: "AWS/Lambda",
+        metric: "Errors",
+        statistic: "Sum",
+        threshold: 0,
+        periods: 3,
+    },
+    Alarm {
+        suffix: "Behind",
+        about: "The function is an hour behind; changes are kept for a day.",
+        namespace: "AWS/Lambda",
+        metric: "IteratorAge",
+        statistic: "Maximum",
+        threshold: BEHIND_MS,
+        periods: 1,
+    },
+    Alarm {
+        suffix: "GivenUp",
+        about: "Changes were given up; the queue tells which.",
+        namespace: "AWS/SQS",
+        metric: "ApproximateNumberOfMessagesVisible",
+        statistic: "Maximum",
+        threshold: 0,
+        periods: 1,
+    },
+];
+
+/// The topic that all alarms are told to, for those who subscribe to it.
+pub(super) fn topic() -> (String, Node) {
+    (
+        TOPIC.to_owned(),
+        Node::map([("Type", Node::text("AWS::SNS::Topic"))]),
+    )
+}
+
+/// The alarms of a function.
+pub(super) fn of(function: &Function) -> Vec<(String, Node)> {
+    ALARMS
+        .iter()
+        .map(|alarm| {
+            let id = format!("{}{}", function.name, alarm.suffix);
+            (id, alarm.resource(function))
+        })
+        .collect()
+}
+
+impl Alarm {
+    fn resource(&self, function: &Function) -> Node {
+        let (name, value) = match self.namespace {
+            "AWS/SQS" => ("QueueName", attribute(&failures_of(function), "QueueName")),
+            _ => ("FunctionName", reference(&function.name)),
+        };
+        let dimension = Node::map([("Name", Node::text(name)), ("Value", value)]);
+        resource(
+            "AWS::CloudWatch::Alarm",
+            [
+                ("AlarmDescription", Node::text(self.about)),
+                ("Namespace", Node::text(self.namespace)),
+                ("MetricName", Node::text(self.metric)),
+                ("Dimensions", Node::List(vec![dimension])),
+                ("Statistic", Node::text(self.statistic)),
+                ("Period", Node::Number(PERIOD_SECONDS)),
+                ("EvaluationPeriods", Node::Number(self.periods)),
+                ("Threshold", Node::Number(self.threshold)),
+                ("ComparisonOperator", Node::text("GreaterThanThreshold")),
+                ("TreatMissingData", Node::text("notBreaching")),
+                ("AlarmActions", Node::List(vec![reference(TOPIC)])),
+            ],
+        )
+    }
+}

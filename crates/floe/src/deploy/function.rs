@@ -1,0 +1,201 @@
+//! A function of AWS Lambda that follows the changes of tables: what it follows, and what it may do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Tables;
+use crate::changes::outbox::OutboxRecord;
+use crate::changes::router::Router;
+use crate::error::{Error, ErrorKind, Result};
+use crate::events::EventStore;
+use crate::model::Model;
+
+/// The operations on items that can be granted.
+const OPERATIONS: [&str; 9] = [
+    "BatchGetItem",
+    "BatchWriteItem",
+    "ConditionCheckItem",
+    "DeleteItem",
+    "GetItem",
+    "PutItem",
+    "Query",
+    "Scan",
+    "UpdateItem",
+];
+
+/// What the indexer does with the table of the feed.
+const INDEXER_OPERATIONS: [&str; 5] = [
+    "ConditionCheckItem",
+    "GetItem",
+    "PutItem",
+    "Query",
+    "UpdateItem",
+];
+
+/// How often a router's change is tried again before Lambda gives it up.
+const ROUTER_RETRIES: i64 = 10;
+
+/// A function that follows the changes of tables.
+///
+/// It runs on `provided.al2023` with 64-bit Arm processors: a zip with a program called `bootstrap`.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub(super) name: String,
+    pub(super) follows: BTreeSet<String>,
+    pub(super) granted: BTreeMap<String, BTreeSet<String>>,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) memory_mb: i64,
+    pub(super) timeout_seconds: i64,
+    pub(super) batch_max: i64,
+    /// `-1` is for ever, which is as long as the stream has the change.
+    pub(super) retries: i64,
+}
+
+impl Function {
+    /// A function with this name: letters and digits.
+    ///
+    /// A change that fails is tried 10 times, and then given up.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            follows: BTreeSet::new(),
+            granted: BTreeMap::new(),
+            environment: BTreeMap::new(),
+            memory_mb: 256,
+            timeout_seconds: 60,
+            batch_max: 100,
+            retries: ROUTER_RETRIES,
+        }
+    }
+
+    /// The program `floe`, which brings what is appended to this store to its feed, in one partition unless
+    /// `FLOE_PARTITIONS` says otherwise. It never gives a change up.
+    pub fn indexer(store: &EventStore) -> Self {
+        let table = store.options().table.as_str();
+        let index = store.feed_index();
+        let index = index.options().table.as_str();
+        Self::new("Indexer")
+            .follow(table)
+            .grant(index, INDEXER_OPERATIONS)
+            .environment("FLOE_TABLE", table)
+            .environment("FLOE_PARTITIONS", "1")
+            .environment("FLOE_REPORT_BATCH_ITEM_FAILURES", "true")
+            .batch_max(1_000)
+            .retries(-1)
+    }
+
+    /// A program that runs this router, with `changes::lambda::run`. It follows the tables of the types and topics that
+    /// the router has handlers for; those of patterns are to be [named](Self::follow). If it has handlers of the outbox, it
+    /// may remove what is delivered.
+    pub fn router(name: impl Into<String>, router: &Router) -> Self {
+        let tables = router.tables();
+        let outbox = OutboxRecord::SCHEMA.table;
+        let mut function = Self::new(name);
+        for table in &tables {
+            function = function.follow(*table);
+        }
+        match tables.contains(outbox) && router.removes_outbox() {
+            true => function.grant(outbox, ["DeleteItem"]),
+            false => function,
+        }
+    }
+
+    /// Gives it the changes of this table.
+    #[must_use]
+    pub fn follow(mut self, table: impl Into<String>) -> Self {
+        self.follows.insert(table.into());
+        self
+    }
+
+    /// Lets it do these operations on this table and its indexes: `GetItem`, `Query` and so on. Transactions have no name
+    /// of their own: what is in them is `GetItem`, `PutItem`, `UpdateItem`, `DeleteItem` and `ConditionCheckItem`.
+    #[must_use]
+    pub fn grant<'a>(
+        mut self,
+        table: impl Into<String>,
+        operations: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let granted = self.granted.entry(table.into()).or_default();
+        granted.extend(operations.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// How much memory it has, and with it how much of a processor: 256 MB unless something else is said.
+    #[must_use]
+    pub const fn memory_mb(mut self, megabytes: u16) -> Self {
+        self.memory_mb = megabytes as i64;
+        self
+    }
+
+    /// How long it may take over an event: a minute unless something else is said.
+    #[must_use]
+    pub const fn timeout_seconds(mut self, seconds: u16) -> Self {
+        self.timeout_seconds = seconds as i64;
+        self
+    }
+
+    /// How many changes an event has at most: 100 unless something else is said.
+    #[must_use]
+    pub const fn batch_max(mut self, changes: u16) -> Self {
+        self.batch_max = changes as i64;
+        self
+    }
+
+    /// How often a change that fails is tried again before it is given up: at most 10,000 times. `-1` is for as long as the
+    /// stream has it, which is a day; those behind it wait.
+    #[must_use]
+    pub const fn retries(mut self, retries: i16) -> Self {
+        self.retries = retries as i64;
+        self
+    }
+
+    /// Refuses what cannot be deployed beside these tables.
+    pub(super) fn check(&self, tables: &Tables<'_>) -> Result<()> {
+        let name = &self.name;
+        let refused = |kind, what: &str, facts: String| {
+            let message = format!("{what}: function={name}{facts}");
+            Err(Error::new(kind, message))
+        };
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
+        if !is_name {
+            let what = "a function is called with letters and digits";
+            return refused(ErrorKind::InvalidUse, what, String::new());
+        }
+        if self.follows.is_empty() {
+            let what = "a function follows no table";
+            return refused(ErrorKind::InvalidUse, what, String::new());
+        }
+        for table in self.follows.iter().chain(self.granted.keys()) {
+            if !tables.contains_key(table.as_str()) {
+                let what = "a function needs a table that is not deployed";
+                return refused(ErrorKind::Table, what, format!(" table={table}"));
+            }
+        }
+        for table in &self.follows {
+            if tables
+                .get(table.as_str())
+                .is_some_and(|t| t.stream.is_none())
+            {
+                let what = "a function follows a table that has no stream";
+                return refused(ErrorKind::Table, what, format!(" table={table}"));
+            }
+        }
+        let granted = self.granted.values().flatten();
+        match granted
+            .into_iter()
+            .find(|o| !OPERATIONS.contains(&o.as_str()))
+        {
+            None => Ok(()),
+            Some(other) => {
+                let what = "no operation on items that can be granted";
+                refused(ErrorKind::InvalidUse, what, format!(" operation={other}"))
+            }
+        }
+    }
+}

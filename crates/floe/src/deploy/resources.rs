@@ -1,0 +1,253 @@
+//! The resources of a function: its role, its log, the queue of what is given up, the code, and a mapping for each stream.
+
+use std::collections::BTreeSet;
+
+use floe_store::TableDef;
+
+use super::Tables;
+use super::function::Function;
+use crate::model::tables::node::Node;
+use crate::model::tables::resource_name::logical_id;
+
+/// What reading a stream takes.
+const STREAM_ACTIONS: [&str; 3] = [
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+];
+
+const LOG_ACTIONS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
+
+/// How long logs are kept.
+const LOG_DAYS: i64 = 30;
+
+/// How long the queue keeps what it is told: the most there is.
+const QUEUE_SECONDS: i64 = 14 * 86_400;
+
+/// What a template asks for: where the code is.
+pub(super) fn parameters(functions: &[Function]) -> Node {
+    let text = |description: &str, default: Option<String>| {
+        let mut parameter = vec![
+            ("Type", Node::text("String")),
+            ("Description", Node::text(description)),
+        ];
+        parameter.extend(default.map(|default| ("Default", Node::text(default))));
+        Node::map(parameter)
+    };
+    let mut parameters = vec![(
+        "CodeBucket".to_owned(),
+        text("The bucket with the code of the functions.", None),
+    )];
+    for function in functions {
+        let default = format!("{}.zip", function.name.to_lowercase());
+        let about = format!("The key of the code of {} in it.", function.name);
+        parameters.push((code_of(function), text(&about, Some(default))));
+    }
+    Node::map(parameters)
+}
+
+/// The resources of a function but for its alarms.
+pub(super) fn of(function: &Function, tables: &Tables<'_>) -> Vec<(String, Node)> {
+    let mut resources = vec![
+        (format!("{}Logs", function.name), log_group()),
+        (failures_of(function), queue()),
+        (format!("{}Role", function.name), role(function, tables)),
+        (function.name.clone(), code(function)),
+    ];
+    for table in &function.follows {
+        let table = logical_id(table);
+        let mapping = mapping(function, &table);
+        resources.push((format!("{}On{table}", function.name), mapping));
+    }
+    resources
+}
+
+/// The name of the queue of what is given up.
+pub(super) fn failures_of(function: &Function) -> String {
+    format!("{}Failures", function.name)
+}
+
+fn code_of(function: &Function) -> String {
+    format!("{}Code", function.name)
+}
+
+/// A resource of this type.
+pub(super) fn resource<'a>(
+    kind: &str,
+    properties: impl IntoIterator<Item = (&'a str, Node)>,
+) -> Node {
+    Node::map([
+        ("Type", Node::text(kind)),
+        ("Properties", Node::map(properties)),
+    ])
+}
+
+/// What another resource is called.
+pub(super) fn reference(id: impl Into<String>) -> Node {
+    Node::map([("Ref", Node::text(id))])
+}
+
+/// What another resource tells of itself.
+pub(super) fn attribute(id: &str, attribute: &str) -> Node {
+    Node::map([("Fn::GetAtt", Node::texts([id, attribute]))])
+}
+
+/// What lies below the resource name of a table.
+fn below_table(table: &str, rest: &str) -> Node {
+    let table = logical_id(table);
+    Node::map([("Fn::Sub", Node::text(format!("${{{table}.Arn}}{rest}")))])
+}
+
+/// A resource that goes with the stack.
+fn passing<'a>(kind: &str, properties: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
+    Node::map([
+        ("Type", Node::text(kind)),
+        ("DeletionPolicy", Node::text("Delete")),
+        ("UpdateReplacePolicy", Node::text("Delete")),
+        ("Properties", Node::map(properties)),
+    ])
+}
+
+fn log_group() -> Node {
+    passing(
+        "AWS::Logs::LogGroup",
+        [("RetentionInDays", Node::Number(LOG_DAYS))],
+    )
+}
+
+fn queue() -> Node {
+    passing(
+        "AWS::SQS::Queue",
+        [
+            ("MessageRetentionPeriod", Node::Number(QUEUE_SECONDS)),
+            ("SqsManagedSseEnabled", Node::Flag(true)),
+        ],
+    )
+}
+
+fn role(function: &Function, tables: &Tables<'_>) -> Node {
+    let assume = Node::map([
+        ("Effect", Node::text("Allow")),
+        (
+            "Principal",
+            Node::map([("Service", Node::text("lambda.amazonaws.com"))]),
+        ),
+        ("Action", Node::text("sts:AssumeRole")),
+    ]);
+    let policy = Node::map([
+        ("PolicyName", Node::text("floe")),
+        ("PolicyDocument", document(statements(function, tables))),
+    ]);
+    resource(
+        "AWS::IAM::Role",
+        [
+            ("AssumeRolePolicyDocument", document(vec![assume])),
+            ("Policies", Node::List(vec![policy])),
+        ],
+    )
+}
+
+fn document(statements: Vec<Node>) -> Node {
+    Node::map([
+        ("Version", Node::text("2012-10-17")),
+        ("Statement", Node::List(statements)),
+    ])
+}
+
+/// All that a function may do.
+fn statements(function: &Function, tables: &Tables<'_>) -> Vec<Node> {
+    let logs = format!("{}Logs", function.name);
+    let mut statements = vec![
+        allow(LOG_ACTIONS, attribute(&logs, "Arn")),
+        allow(
+            ["sqs:SendMessage"],
+            attribute(&failures_of(function), "Arn"),
+        ),
+    ];
+    for table in &function.follows {
+        let stream = attribute(&logical_id(table), "StreamArn");
+        statements.push(allow(STREAM_ACTIONS, stream));
+        let streams = below_table(table, "/stream/*");
+        statements.push(allow(["dynamodb:ListStreams"], streams));
+    }
+    for (table, operations) in &function.granted {
+        let table = tables.get(table.as_str());
+        statements.extend(table.map(|table| granted(table, operations)));
+    }
+    statements
+}
+
+fn granted(table: &TableDef, operations: &BTreeSet<String>) -> Node {
+    let own = attribute(&logical_id(&table.name), "Arn");
+    let looks_in_indexes = operations.contains("Query") || operations.contains("Scan");
+    let resources = match looks_in_indexes && !table.indexes.is_empty() {
+        true => Node::List(vec![own, below_table(&table.name, "/index/*")]),
+        false => own,
+    };
+    let actions = operations.iter().map(|name| format!("dynamodb:{name}"));
+    allow(actions, resources)
+}
+
+/// A statement that allows these actions. One action stands alone, as the tools of AWS write it.
+fn allow<T: Into<String>>(actions: impl IntoIterator<Item = T>, resource: Node) -> Node {
+    let mut actions: Vec<Node> = actions.into_iter().map(Node::text).collect();
+    let action = match (actions.len(), actions.pop()) {
+        (1, Some(alone)) => alone,
+        (_, last) => Node::List(actions.into_iter().chain(last).collect()),
+    };
+    Node::map([
+        ("Effect", Node::text("Allow")),
+        ("Action", action),
+        ("Resource", resource),
+    ])
+}
+
+fn code(function: &Function) -> Node {
+    let code = Node::map([
+        ("S3Bucket", reference("CodeBucket")),
+        ("S3Key", reference(code_of(function))),
+    ]);
+    let role = attribute(&format!("{}Role", function.name), "Arn");
+    let logs = reference(format!("{}Logs", function.name));
+    let mut properties = vec![
+        ("Runtime", Node::text("provided.al2023")),
+        ("Architectures", Node::texts(["arm64"])),
+        ("Handler", Node::text("bootstrap")),
+        ("MemorySize", Node::Number(function.memory_mb)),
+        ("Timeout", Node::Number(function.timeout_seconds)),
+        ("Role", role),
+        ("Code", code),
+        ("LoggingConfig", Node::map([("LogGroup", logs)])),
+    ];
+    if !function.environment.is_empty() {
+        let variables = function.environment.iter();
+        let variables = Node::map(variables.map(|(k, v)| (k.as_str(), Node::text(v))));
+        properties.push(("Environment", Node::map([("Variables", variables)])));
+    }
+    resource("AWS::Lambda::Function", properties)
+}
+
+/// What brings the changes of a table to a function.
+fn mapping(function: &Function, table: &str) -> Node {
+    let failures = attribute(&failures_of(function), "Arn");
+    let destination = Node::map([("OnFailure", Node::map([("Destination", failures)]))]);
+    resource(
+        "AWS::Lambda::EventSourceMapping",
+        [
+            ("FunctionName", reference(&function.name)),
+            ("EventSourceArn", attribute(table, "StreamArn")),
+            ("StartingPosition", Node::text("TRIM_HORIZON")),
+            ("BatchSize", Node::Number(function.batch_max)),
+            ("MaximumBatchingWindowInSeconds", Node::Number(1)),
+            ("ParallelizationFactor", Node::Number(1)),
+            ("BisectBatchOnFunctionError", Node::Flag(true)),
+            ("MaximumRetryAttempts", Node::Number(function.retries)),
+            ("MaximumRecordAgeInSeconds", Node::Number(-1)),
+            (
+                "FunctionResponseTypes",
+                Node::texts(["ReportBatchItemFailures"]),
+            ),
+            ("DestinationConfig", destination),
+        ],
+    )
+}
