@@ -135,6 +135,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+mod book;
 pub mod cache;
 pub mod changes;
 pub mod db;
