@@ -22,4 +22,8 @@ chapters! {
     FromRynoDb "moving/rynodb.md";
     FromDynamoStore "moving/dynamostore.md";
     FromKlayers "moving/klayers.md";
+    #[cfg(feature = "aws")]
+    Production "production.md";
+    Testing "testing.md";
+    Scaling "scaling.md";
 }
