@@ -221,7 +221,7 @@ fn compare(told: &[String], shown: &[String]) -> Result<(), String> {
     }
 }
 
-/// A line without what differs from run to run: numbers of more than one digit or after a `=`, and where a store is.
+/// A line without its numbers and without where a store is, which differ from run to run.
 fn mask(line: &str) -> String {
     let line = match line.strip_prefix("floe: indexing ") {
         Some(rest) => rest.split(" (").next().unwrap_or(rest),
