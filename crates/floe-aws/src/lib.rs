@@ -148,3 +148,8 @@ impl Engine for AwsEngine {
         get_records(input: GetRecords) -> GetRecordsOutput, records;
     }
 }
+
+/// The program for the SDK in the book compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/using-with-aws-sdks.md")]
+struct SdkExamples;

@@ -137,6 +137,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+mod book;
 pub mod cache;
 pub mod changes;
 pub mod db;
