@@ -1,7 +1,7 @@
 //! Changes: what a commit leaves behind for others to act on.
 //!
 //! Every table can have a change stream, which tells of each item that was inserted, changed or removed. A [`Router`] gives
-//! these changes to handlers by type, by [pattern](Pattern), or by topic of the [outbox](outbox), and to [sinks](sink).
+//! these changes to handlers by type, by [pattern](Pattern), or by topic of the [outbox], and to [sinks](sink).
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -9,7 +9,7 @@
     clippy::panic,
     reason = "a test fails by panicking"
 )]
-#![cfg(all(unix, feature = "feed"))]
+#![cfg(all(unix, feature = "cli"))]
 
 mod page;
 mod session;
