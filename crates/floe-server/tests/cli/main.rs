@@ -21,6 +21,8 @@ mod items;
 #[cfg(feature = "cli")]
 mod lambda;
 #[cfg(feature = "cli")]
+mod parked;
+#[cfg(feature = "cli")]
 mod refusals;
 mod serve;
 #[cfg(feature = "cli")]

@@ -1,0 +1,159 @@
+//! `floe changes parked`, `replay` and `discard`: the changes that a consumer did not get on with.
+
+use clap::Args;
+use floe::Model;
+use floe::changes::consumer::ConsumerLease;
+use floe::changes::{Parked, ParkedChanges, ParkedId};
+
+use crate::cli::out::table::escaped;
+use crate::cli::out::{Output, print};
+use crate::cli::place::{Opened, Store};
+use crate::cli::{Failure, moment};
+use crate::wire::write::write_item_hashed;
+
+const PARKED_HELP: &str = "\
+Examples:
+  floe changes parked mailer --data ./shop
+  floe changes parked mailer --json --endpoint http://127.0.0.1:8000 | jq -r .id
+
+A change is parked when its handler has failed too often, or says that trying again cannot help; every later change of the \
+same item waits behind it. The line tells the id, when it was parked or tried last, how often, by which handlers, and why.";
+
+const REPLAY_HELP: &str = "\
+Examples:
+  floe changes replay mailer orders/aXQx/000000000000000000042 --data ./shop
+  floe changes replay mailer --all --endpoint http://127.0.0.1:8000
+
+The consumer tries the changes of the item again, the oldest first, at its next beat; this command only asks it to.";
+
+const DISCARD_HELP: &str = "\
+Examples:
+  floe changes discard mailer orders/aXQx/000000000000000000042 --data ./shop
+
+The change is never given to its handlers; those behind it are, when they are replayed. Exit code 3 if it is not parked.";
+
+/// Tell which changes are parked, and why
+#[derive(Debug, Args)]
+#[command(after_help = PARKED_HELP)]
+#[group(skip)]
+pub(super) struct ParkedCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// Ask the consumer to try parked changes again
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_HELP)]
+#[group(skip)]
+pub(super) struct ReplayCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    /// A parked change: those of its item are tried again
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    id: Option<ParkedId>,
+
+    /// All that are parked
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// Give up a parked change
+#[derive(Debug, Args)]
+#[command(after_help = DISCARD_HELP)]
+#[group(skip)]
+pub(super) struct DiscardCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    /// The parked change
+    #[arg(value_name = "ID")]
+    id: ParkedId,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl ParkedCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?.list().await?;
+            for change in &parked {
+                self.output.tell(|w| write(w, change), || show(change));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl ReplayCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?;
+            let items = match &self.id {
+                Some(id) => parked.replay(id).await.map(|()| 1)?,
+                None => parked.replay_all().await?,
+            };
+            print(format!("asked: items={items}"));
+            Ok(())
+        })
+    }
+}
+
+impl DiscardCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?;
+            if !parked.discard(&self.id).await? {
+                let message = format!("no such change is parked: id={}", self.id);
+                return Err(Failure::unmet(message));
+            }
+            print(format!("discarded: id={}", self.id));
+            Ok(())
+        })
+    }
+}
+
+/// What is parked of a consumer, if consumers have a table here.
+async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges, Failure> {
+    opened.table(ConsumerLease::SCHEMA.table).await?;
+    Ok(ParkedChanges::of(&opened.db, consumer))
+}
+
+fn show(parked: &Parked) {
+    print(format!(
+        "{}  {}  {}  attempts={} handlers={}{}  {}",
+        parked.id,
+        moment::text(parked.time),
+        parked.change.kind().as_str(),
+        parked.attempts,
+        escaped(&parked.handlers.join(",")),
+        if parked.is_asked { " asked" } else { "" },
+        escaped(&parked.error),
+    ));
+}
+
+fn write(w: &mut crate::wire::json::Writer, parked: &Parked) {
+    w.object(|w| {
+        w.name("id").string(&parked.id.to_string());
+        w.name("kind").string(parked.change.kind().as_str());
+        w.name("time_ms").number(parked.time.as_millis());
+        w.name("attempts").number(u64::from(parked.attempts));
+        w.name("handlers").string(&parked.handlers.join(","));
+        w.name("error").string(&parked.error);
+        w.name("asked").bool(parked.is_asked);
+        write_item_hashed(w.name("keys"), parked.change.keys());
+    });
+}
