@@ -1,7 +1,9 @@
 //! States that are kept in memory, so that loading a stream again reads only what is new.
 //!
-//! What is kept is bounded in bytes: those that were used longest ago make room, which a queue of all uses tells. While a stream is being loaded for one
-//! caller, others who want the same stream wait for it instead of loading it too.
+//! What is kept is bounded in bytes. All of it stands in a queue; where room is needed, the first in it makes room, unless
+//! it was used since it was queued: then it is queued again. So a use costs no more than a note of it, and what was used
+//! longest ago goes first, about. While a stream is being loaded for one caller, others who want the same stream wait
+//! for it instead of loading it too.
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
@@ -43,9 +45,9 @@ pub(crate) struct StateCache {
 #[derive(Debug, Default)]
 struct State {
     entries: HashMap<Key, Entry>,
-    /// What was used when, the oldest use first. The last use of an entry counts; those before it are passed over.
-    uses: VecDeque<(u64, Key)>,
-    /// Counts what was done, to tell who was used last.
+    /// What is kept, and when it was queued. What its entry does not say of itself is passed over.
+    queue: VecDeque<(u64, Key)>,
+    /// Counts what was done, to tell what was before what.
     clock: u64,
     bytes: usize,
     /// With how many entries those are looked for that nobody needs.
@@ -56,6 +58,8 @@ struct State {
 struct Entry {
     kept: Option<Kept>,
     used: u64,
+    /// When it was queued, if it is.
+    queued: Option<u64>,
     /// Held by who loads the stream.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -127,8 +131,7 @@ impl StateCache {
     ) -> Option<Cached<S>> {
         let mut state = self.lock();
         let clock = state.tick();
-        let key = key::<D>(stream);
-        let entry = state.entries.get_mut(&key)?;
+        let entry = state.entries.get_mut(&key::<D>(stream))?;
         let kept = entry.kept.as_mut()?;
         let is_over = match self.caching {
             Caching::Sliding(window) => now.since(kept.used) > window,
@@ -147,7 +150,6 @@ impl StateCache {
             number: kept.number,
         };
         entry.used = clock;
-        state.note_use(key, clock);
         Some(cached)
     }
 
@@ -180,22 +182,35 @@ impl StateCache {
             bytes,
         });
         entry.used = clock;
+        let queued = *entry.queued.get_or_insert(clock);
         state.bytes = state.bytes + bytes - freed;
-        state.note_use(key, clock);
+        if queued == clock {
+            state.enqueue(clock, key);
+        }
         self.make_room(&mut state);
     }
 
-    /// Forgets what was used longest ago, until there is room.
+    /// Forgets what was not used for long, until there is room.
     fn make_room(&self, state: &mut State) {
         while state.bytes > self.bytes_max {
-            let Some((used, key)) = state.uses.pop_front() else {
+            let Some((queued, key)) = state.queue.pop_front() else {
                 return;
             };
-            if !state.is_last_use(used, &key) {
+            let entry = state.entries.get_mut(&key);
+            let Some(entry) = entry.filter(|entry| entry.queued == Some(queued)) else {
                 continue;
-            }
-            if let Some(kept) = state.entries.remove(&key).and_then(|entry| entry.kept) {
-                state.bytes -= kept.bytes;
+            };
+            match &entry.kept {
+                Some(_) if entry.used > queued => {
+                    let used = entry.used;
+                    entry.queued = Some(used);
+                    state.queue.push_back((used, key));
+                }
+                Some(kept) => {
+                    state.bytes -= kept.bytes;
+                    state.entries.remove(&key);
+                }
+                None => entry.queued = None,
             }
         }
     }
@@ -211,22 +226,17 @@ impl State {
         self.clock
     }
 
-    /// Takes note of a use. What was used again since is left out from time to time, so that the queue stays as long as
-    /// there are entries, about.
-    fn note_use(&mut self, key: Key, clock: u64) {
-        if self.uses.len() >= self.entries.len() * 2 + SWEEP_ENTRIES {
-            let uses = std::mem::take(&mut self.uses).into_iter();
-            self.uses = uses
-                .filter(|(used, key)| self.is_last_use(*used, key))
-                .collect();
+    /// Puts an entry at the end of the queue. What was forgotten is left out from time to time, so that the queue stays as
+    /// long as there are entries, about.
+    fn enqueue(&mut self, clock: u64, key: Key) {
+        if self.queue.len() >= self.entries.len() * 2 + SWEEP_ENTRIES {
+            let entries = &self.entries;
+            self.queue.retain(|(queued, key)| {
+                let entry = entries.get(key);
+                entry.is_some_and(|entry| entry.queued == Some(*queued))
+            });
         }
-        self.uses.push_back((clock, key));
-    }
-
-    /// Whether something is kept that was used then, and not since.
-    fn is_last_use(&self, used: u64, key: &Key) -> bool {
-        let entry = self.entries.get(key);
-        entry.is_some_and(|entry| entry.used == used && entry.kept.is_some())
+        self.queue.push_back((clock, key));
     }
 
     /// The entry of a stream, which is made if there is none.
@@ -241,6 +251,7 @@ impl State {
         self.entries.entry(key).or_insert_with(|| Entry {
             kept: None,
             used: clock,
+            queued: None,
             turn: Arc::default(),
         })
     }
@@ -322,7 +333,41 @@ mod tests {
     }
 
     #[test]
-    fn uses_are_remembered_no_longer_than_they_are_needed() {
+    fn what_is_put_again_stays_in_its_place_and_counts_as_used() {
+        let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 3000);
+        let put = |id, version| {
+            cache.put::<Cart, u32>(&name(id), Arc::new(7), at(version), seconds(0));
+        };
+        for id in 0..4 {
+            put(id, 1);
+        }
+        put(0, 2);
+        put(1, 2);
+        put(4, 1);
+        put(5, 1);
+        let kept: Vec<_> = (0..6)
+            .filter(|id| version(&cache, *id, 0).is_some())
+            .collect();
+        assert_eq!(kept, [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn what_was_too_old_and_is_kept_again_makes_room_like_the_others() {
+        let cache = StateCache::new(Caching::Fixed(Duration::from_secs(30)), 3000);
+        let put = |id, now| cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(now));
+        put(0, 0);
+        assert_eq!(version(&cache, 0, 60), None);
+        put(0, 60);
+        for id in 1..10 {
+            put(id, 60);
+        }
+        assert_eq!(version(&cache, 0, 60), None);
+        assert_eq!(version(&cache, 9, 60), Some(1));
+        assert!(cache.lock().bytes <= 3000);
+    }
+
+    #[test]
+    fn the_queue_is_no_longer_than_it_must_be() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         for round in 0..1000 {
             for id in 0..10 {
@@ -330,14 +375,19 @@ mod tests {
                 assert_eq!(version(&cache, id, 0), Some(1), "{round}");
             }
         }
-        assert!(cache.lock().uses.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
+        assert_eq!(cache.lock().queue.len(), 10);
+        for _ in 0..1000 {
+            cache.forget::<Cart>(&name(1));
+            cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
+        }
+        assert!(cache.lock().queue.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
         let forgotten = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 100_000);
         for id in 0..10_000 {
             forgotten.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
         }
         let state = forgotten.lock();
         assert!(state.bytes <= 100_000 && state.entries.len() > 50);
-        assert!(state.uses.len() <= state.entries.len() * 2 + SWEEP_ENTRIES + 1);
+        assert!(state.queue.len() <= state.entries.len() * 2 + SWEEP_ENTRIES + 1);
     }
 
     #[test]
