@@ -1,4 +1,4 @@
-//! The server of DynamoDB's protocol beside `dynoxide-rs` serving HTTP, each in a process of its own.
+//! The server of DynamoDB's protocol beside `dynoxide-rs` serving HTTP, or beside another, each in a process of its own.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -121,10 +121,11 @@ fn case_names() -> impl Iterator<Item = String> {
 /// Runs the plan; true if every floor was reached.
 async fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
-    if plan.only.is_none() && (plan.wants(start::START_MS) || plan.wants(start::IDLE_MB)) {
+    let has_pair = plan.only.is_none() && plan.beside.is_none();
+    if has_pair && (plan.wants(start::START_MS) || plan.wants(start::IDLE_MB)) {
         ok &= start::run(plan).await?;
     }
-    for store in [Store::Memory, Store::Durable] {
+    for store in plan.stores() {
         let cases: Vec<_> = Case::all(store)
             .filter(|case| plan.wants(&case.name()))
             .collect();
@@ -155,13 +156,15 @@ impl Stage {
             let own = folder.join(format!("{side:?}"));
             std::fs::create_dir(&own)?;
             let own = (store == Store::Durable).then_some(own.as_path());
-            let server = Server::start(side, &plan.program, own)?;
+            let server = Server::start(side, plan, own).await?;
             let mut connection = Connection::open(server.address).await?;
             agree::load(&mut connection).await?;
             connections.push(connection);
             servers.push((side, server));
         }
-        agree::check(&mut connections).await?;
+        if plan.beside.is_none() {
+            agree::check(&mut connections).await?;
+        }
         let fresh = Rc::default();
         Ok(Self { servers, fresh })
     }
@@ -169,15 +172,29 @@ impl Stage {
     async fn run_case(&self, plan: &Plan, case: Case) -> Fallible<bool> {
         let requests = (Rc::new(Pool::new(case.operation)), Rc::clone(&self.fresh));
         let mut players = Vec::new();
-        for (_, server) in &self.servers {
+        for (side, server) in &self.servers {
             let mut player = Player::open(server, case.connections).await?;
             // The first round warms caches and is not counted.
-            player.round(plan, &requests).await?;
-            players.push(player);
+            match player.round(plan, &requests).await {
+                Ok(_) => players.push(player),
+                Err(error) if *side == Side::Other => {
+                    println!(
+                        "bench=wire case={} other=refused reason={error}",
+                        case.name()
+                    );
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
         }
         let sums = measure(plan, &requests, &mut players).await?;
-        if let [floe, dynoxide] = sums.as_slice() {
-            return Ok(print_pair(case, floe, dynoxide));
+        match sums.as_slice() {
+            [floe, other] if plan.beside.is_some() => {
+                print_beside(case, floe, other);
+                return Ok(true);
+            }
+            [floe, dynoxide] => return Ok(print_pair(case, floe, dynoxide)),
+            _ => {}
         }
         for ((side, _), sum) in self.servers.iter().zip(&sums) {
             println!("bench=wire case={} {}", case.name(), sum.shown(*side));
@@ -240,6 +257,17 @@ async fn measure(
         sum.finish(player.server.cpu_time().saturating_sub(before));
     }
     Ok(sums)
+}
+
+fn print_beside(case: Case, floe: &Sum, other: &Sum) {
+    println!(
+        "bench=wire case={} {} {} times={:.2} cpu={:.3}",
+        case.name(),
+        floe.shown(Side::Floe),
+        other.shown(Side::Other),
+        ratio(&floe.rates, &other.rates),
+        floe.cpu_micros() / other.cpu_micros(),
+    );
 }
 
 fn print_pair(case: Case, floe: &Sum, dynoxide: &Sum) -> bool {

@@ -3,18 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::Store;
 use super::process::{self, Side};
 use crate::args::Args;
 
 pub(super) const HELP: &str = "\
 The server of DynamoDB's protocol beside dynoxide-rs serving HTTP.
 
-Usage: cargo xtask bench wire [--quick] [--only NAME] [--side SIDE] [--rounds N] [--round-ms N]
+Usage: cargo xtask bench wire [--quick] [--only NAME] [--side SIDE | --beside COMMAND] [--rounds N] [--round-ms N]
 
 Options
   --quick           short rounds, under a minute in total: for a first look
   --only NAME       only the cases whose name contains it
   --side SIDE       only `floe` or only `dynoxide`, without floors: for a profiler
+  --beside COMMAND  this server instead of dynoxide-rs, in memory, without floors: for what you use today.
+                    {port} in the command is where it is to listen, as in
+                    --beside 'node node_modules/dynalite/cli.js --createTableMs 0 --port {port}'
   --rounds N        rounds of each side that count (default 7)
   --round-ms N      the length of a round (default 400)
   --floe PATH       the program `floe` (default: the one beside this program)
@@ -36,7 +40,7 @@ Items have 1 KB and 13 attributes; there are 10,000 in partitions of 100. Both s
 their own. One client on one thread keeps its connections open and sends requests as an SDK does, each
 the next one when the one before it is answered; transactions carry no token, because dynoxide-rs looks
 through all tokens of ten minutes at each. Before the measuring, both servers answer the same calls,
-and their answers must be equal.
+and their answers must be equal. With --beside nothing is compared, and what the other refuses is told so.
 
 Each case is one line of key=value. `times` is the ratio of the throughputs, measured in alternating
 rounds (the median over the rounds). `…_cpu_us` is the time that the server was on a core for each
@@ -50,6 +54,8 @@ pub(super) struct Plan {
     name: Option<String>,
     /// Only one of the two, for a profiler to look at.
     pub(super) only: Option<Side>,
+    /// The command of the server that takes the place of dynoxide-rs.
+    pub(super) beside: Option<String>,
     pub(super) rounds: u64,
     pub(super) round: Duration,
     /// How often servers are started on an empty directory.
@@ -75,6 +81,18 @@ impl Plan {
             Some("dynoxide") => Some(Side::Dynoxide),
             Some(other) => return Err(format!("--side is floe or dynoxide: value={other}")),
         };
+        let beside = flags.value("--beside")?;
+        if let Some(command) = &beside {
+            if only.is_some() {
+                return Err("--side and --beside exclude each other".to_owned());
+            }
+            if !command.contains(process::PORT) {
+                return Err(format!(
+                    "--beside needs {} where the port belongs: value={command}",
+                    process::PORT
+                ));
+            }
+        }
         let program = match flags.value("--floe")? {
             Some(path) => PathBuf::from(path),
             None => process::program().map_err(|error| error.to_string())?,
@@ -82,6 +100,7 @@ impl Plan {
         Ok(Self {
             name: flags.value("--only")?,
             only,
+            beside,
             rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
             round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
             starts,
@@ -108,8 +127,18 @@ impl Plan {
         wanted.is_none_or(|wanted| case.contains(wanted))
     }
 
+    /// Where the items are kept. What is durable differs too much from one to the next to be compared unseen.
+    pub(super) fn stores(&self) -> impl Iterator<Item = Store> {
+        let stores = [Store::Memory, Store::Durable].into_iter();
+        let is_other = self.beside.is_some();
+        stores.filter(move |store| !is_other || *store == Store::Memory)
+    }
+
     /// The sides that take part.
     pub(super) fn sides(&self) -> Vec<Side> {
+        if self.beside.is_some() {
+            return vec![Side::Floe, Side::Other];
+        }
         let sides = Side::ALL.into_iter();
         sides
             .filter(|side| self.only.is_none_or(|only| only == *side))

@@ -3,29 +3,41 @@
 //! Whatever happens to the benchmark, they do not outlive it: dropping a [`Server`] kills it.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::dynoxide;
+use super::plan::Plan;
 use crate::Fallible;
 use crate::measure;
 
-/// Which of the two a server is.
+/// How long a server that tells nothing may take until it listens.
+const LISTENS_WITHIN: Duration = Duration::from_secs(60);
+/// How often it is looked whether it does.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Stands in the command of another server for the port that it is to listen on.
+pub(super) const PORT: &str = "{port}";
+
+/// Which of them a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Floe,
     Dynoxide,
+    /// Whatever the caller wants to see beside it.
+    Other,
 }
 
 impl Side {
+    /// The two that stand beside each other unless something else is asked for.
     pub(super) const ALL: [Self; 2] = [Self::Floe, Self::Dynoxide];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Floe => "floe",
             Self::Dynoxide => "dynoxide",
+            Self::Other => "other",
         }
     }
 }
@@ -35,15 +47,18 @@ pub(super) struct Server {
     process: Child,
     pub(super) address: SocketAddr,
     /// Kept open, so that what it may still say breaks no pipe.
-    _stdout: BufReader<ChildStdout>,
+    _stdout: Option<BufReader<ChildStdout>>,
 }
 
 impl Server {
     /// Starts a server in memory, or on a directory, and waits until it tells its address.
-    pub(super) fn start(side: Side, program: &Path, folder: Option<&Path>) -> Fallible<Self> {
+    pub(super) async fn start(side: Side, plan: &Plan, folder: Option<&Path>) -> Fallible<Self> {
         let mut command = match side {
-            Side::Floe => floe(program, folder),
+            Side::Floe => floe(&plan.program, folder),
             Side::Dynoxide => dynoxide::command(folder)?,
+            Side::Other => {
+                return Self::start_other(plan.beside.as_deref().unwrap_or_default()).await;
+            }
         };
         let spawned = command
             .stdin(Stdio::null())
@@ -51,6 +66,35 @@ impl Server {
             .spawn()
             .map_err(|error| format!("cannot start a server: side={side:?} error={error}"))?;
         Self::listen(spawned, side)
+    }
+
+    /// Starts a server by a command of the caller's, on a port that is free, and waits until it listens.
+    async fn start_other(command: &str) -> Fallible<Self> {
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let command = command.replace(PORT, &address.port().to_string());
+        // In the place of the shell, so that the time on a core is that of the server.
+        let process = Command::new("sh")
+            .args(["-c", &format!("exec {command}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut server = Self {
+            process,
+            address,
+            _stdout: None,
+        };
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.process.try_wait()? {
+                return Err(format!("the server has ended: {status}: command={command}").into());
+            }
+            if began.elapsed() > LISTENS_WITHIN {
+                return Err(format!("the server does not listen: command={command}").into());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(server)
     }
 
     fn listen(mut process: Child, side: Side) -> Fallible<Self> {
@@ -62,7 +106,7 @@ impl Server {
             (Ok(_), Some(address)) => Ok(Self {
                 process,
                 address,
-                _stdout: stdout,
+                _stdout: Some(stdout),
             }),
             (read, _) => {
                 // Both fail only when it has ended already.
