@@ -35,7 +35,8 @@ macro_rules! charge {
         fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
             let is_asked = ask(&mut input.return_capacity);
             Box::pin(async move {
-                let mut output = self.inner.$operation(input).await?;
+                let answer = self.inner.$operation(input).await;
+                let mut output = answer.inspect_err(|error| self.metrics.cancel(error))?;
                 self.metrics.charge($name, &output.consumed);
                 if !is_asked {
                     output.consumed = Default::default();
