@@ -101,11 +101,8 @@ fn a_server_exports_its_requests_and_says_so() {
     let answer = call(address, "PutItem", put);
     assert!(answer.ends_with("{}"), "{answer}");
     let stderr = server.stop();
-    let said = format!(
-        "floe: telemetry is exported: endpoint={}\n",
-        collector.url()
-    );
-    assert_eq!(stderr, said);
+    let said = format!("floe: telemetry is exported: endpoint={}", collector.url());
+    assert_eq!(stderr.lines().next(), Some(said.as_str()));
     let traces = collector.posted("/v1/traces");
     let has = |text: &str| traces.iter().any(|posted| contains(&posted.body, text));
     for text in [
@@ -118,6 +115,10 @@ fn a_server_exports_its_requests_and_says_so() {
         assert!(has(text), "{text}");
     }
     assert!(!has("hunter2"), "a key was exported");
+    let is_protobuf = |(name, value): &(String, String)| {
+        name == "content-type" && value == "application/x-protobuf"
+    };
+    assert!(traces[0].headers.iter().any(is_protobuf));
     let metrics = collector.posted("/v1/metrics");
     let has = |text: &str| metrics.iter().any(|posted| contains(&posted.body, text));
     assert!(has("db.client.operation.duration") && has("PutItem"));

@@ -90,6 +90,7 @@
 //! | `append` | `floe::events` | an append, until its outcome is known | `floe.stream.category`, `db.collection.name`, `floe.stream.events`, `.calves`, `.outcome` (`written`, `conflict`, `failed`), `error.type` |
 //! | `prune` | `floe::events` | a prune | `floe.stream.category`, `db.collection.name`, `floe.stream.deleted`, `error.type` |
 //! | `index` | `floe::feed` | a step of an indexer | `db.collection.name`, `floe.feed.indexer`, `.records`, `.events`, `.lag_seconds` |
+//! | `read` | `floe::feed` | a read of the feed by a subscription or a consumer | `floe.feed.partition`, `.epoch`, `.batches` |
 //! | `handle` | `floe::feed` | a call of a handler of the feed | `floe.feed.group`, `.partition`, `.events`, `floe.stream.category` |
 //! | `turn` | `floe::changes` | the turn of an item: its changes, handled one after the other | `floe.changes.consumer`, `.changes`, `db.collection.name` |
 //! | `delete in steps` | `floe::graph` | a deletion that takes more than one transaction, or what was left of some | `floe.graph.entities` |

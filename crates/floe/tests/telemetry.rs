@@ -10,6 +10,8 @@
 mod collect;
 #[path = "telemetry/feed.rs"]
 mod feed;
+#[path = "telemetry/graph.rs"]
+mod graph;
 #[path = "telemetry/requests.rs"]
 mod requests;
 #[path = "telemetry/streams.rs"]

@@ -58,6 +58,17 @@ pub(crate) fn step_failed(table: &str, error: &Error, pause: Duration) {
     );
 }
 
+/// Around a read of the feed.
+pub(crate) fn read(partition: Partition, epoch: u32) -> Span {
+    tracing::debug_span!(
+        target: "floe::feed",
+        "read",
+        floe.feed.partition = partition.number(),
+        floe.feed.epoch = epoch,
+        floe.feed.batches = Empty,
+    )
+}
+
 /// Around a handler.
 pub(crate) fn handle(
     group: &str,

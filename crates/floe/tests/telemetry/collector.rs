@@ -2,9 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// What was posted.
 #[derive(Clone, Debug)]
@@ -17,7 +15,6 @@ pub(crate) struct Posted {
 pub(crate) struct CollectorServer {
     pub(crate) address: SocketAddr,
     posted: Arc<Mutex<Vec<Posted>>>,
-    news: Receiver<()>,
 }
 
 impl CollectorServer {
@@ -26,22 +23,14 @@ impl CollectorServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let posted = Arc::new(Mutex::new(Vec::new()));
-        let (tell, news) = channel();
         let all = posted.clone();
         std::thread::spawn(move || {
             for connection in listener.incoming() {
                 let posted = take(connection.unwrap(), status);
                 all.lock().unwrap().extend(posted);
-                if tell.send(()).is_err() {
-                    return;
-                }
             }
         });
-        Self {
-            address,
-            posted,
-            news,
-        }
+        Self { address, posted }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -53,19 +42,6 @@ impl CollectorServer {
         let posted = self.posted.lock().unwrap();
         let posted = posted.iter().filter(|posted| posted.path == path);
         posted.cloned().collect()
-    }
-
-    /// Waits until something was posted to this path that has this text in it.
-    #[allow(dead_code, reason = "not every test waits")]
-    pub(crate) fn wait_for(&self, path: &str, text: &str) -> Posted {
-        loop {
-            let has = |posted: &Posted| contains(&posted.body, text);
-            if let Some(found) = self.posted(path).into_iter().find(has) {
-                return found;
-            }
-            let heard = self.news.recv_timeout(Duration::from_secs(60));
-            heard.expect("nothing more is posted");
-        }
     }
 }
 

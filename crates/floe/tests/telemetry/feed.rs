@@ -75,6 +75,13 @@ fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
     assert_eq!(parked.last().unwrap().0, 1.0);
     assert!(collector.measured("gauge.floe.feed.lag").len() == lag.len());
 
+    let read = collector.spans("read");
+    let batches = read
+        .iter()
+        .map(|span| span.fields["floe.feed.batches"].as_str());
+    assert_eq!(batches.collect::<Vec<_>>()[..2], ["1", "0"]);
+    assert_eq!(read[0].fields["floe.feed.partition"], "0");
+
     let handled = collector.spans("handle");
     assert!(
         handled
