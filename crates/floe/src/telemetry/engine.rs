@@ -40,16 +40,11 @@ impl TracedEngine {
         if span.is_disabled() && !metrics::are_heard() {
             return None;
         }
-        let mut tables = request.tables().into_iter();
-        let table = match (tables.next(), tables.next()) {
-            (Some(only), None) => Some(only.to_owned()),
-            _ => None,
-        };
         Some(Watch {
             span,
             started: Stopwatch::start(),
             operation,
-            table,
+            table: only(&request.tables()).map(str::to_owned),
         })
     }
 }
@@ -70,7 +65,7 @@ fn request_span(kind: &str, operation: &str, request: &impl Request) -> Span {
         otel.status_code = Empty,
         db.system.name = "aws.dynamodb",
         db.operation.name = operation,
-        db.collection.name = only(request.tables()),
+        db.collection.name = only(&request.tables()),
         aws.dynamodb.table_names = display(request.tables().join(",")),
         aws.dynamodb.index_name = request.index(),
         aws.dynamodb.consistent_read = request.is_consistent(),
@@ -83,9 +78,9 @@ fn request_span(kind: &str, operation: &str, request: &impl Request) -> Span {
 }
 
 /// The only one of them.
-fn only(names: Vec<&str>) -> Option<&str> {
-    match names.as_slice() {
-        [only] => Some(*only),
+fn only<'n>(names: &[&'n str]) -> Option<&'n str> {
+    match names {
+        [only] => Some(only),
         _ => None,
     }
 }

@@ -26,7 +26,7 @@ impl CollectorServer {
         let all = posted.clone();
         std::thread::spawn(move || {
             for connection in listener.incoming() {
-                let posted = take(connection.unwrap(), status);
+                let posted = take(&connection.unwrap(), status);
                 all.lock().unwrap().extend(posted);
             }
         });
@@ -52,8 +52,8 @@ pub(crate) fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 /// Takes the one request of a connection.
-fn take(connection: TcpStream, status: u16) -> Option<Posted> {
-    let mut reader = BufReader::new(&connection);
+fn take(mut connection: &TcpStream, status: u16) -> Option<Posted> {
+    let mut reader = BufReader::new(connection);
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -74,7 +74,7 @@ fn take(connection: TcpStream, status: u16) -> Option<Posted> {
     let mut body = vec![0; length?.1.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
     let answer = format!("HTTP/1.1 {status} So\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-    (&connection).write_all(answer.as_bytes()).ok()?;
+    connection.write_all(answer.as_bytes()).ok()?;
     Some(Posted {
         path,
         headers,
