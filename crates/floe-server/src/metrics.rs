@@ -6,13 +6,15 @@
 //! with `ThrottlingException` or `ProvisionedThroughputExceededException`.
 
 mod engine;
-mod text;
+pub(crate) mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use floe_store::Error;
 use floe_store::capacity::{ConsumedCapacity, Units};
+use floe_store::error::CancellationCode;
 
 use crate::service::Answer;
 
@@ -59,7 +61,11 @@ const OPERATIONS: [&str; 29] = [
 
 /// All figures.
 #[derive(Debug)]
-pub(crate) struct Metrics([Mutex<Figures>; OPERATIONS.len()]);
+pub(crate) struct Metrics {
+    operations: [Mutex<Figures>; OPERATIONS.len()],
+    /// How many transactions were canceled for each reason. One that has several counts for each.
+    canceled: Mutex<BTreeMap<&'static str, u64>>,
+}
 
 /// The figures of an operation.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +83,10 @@ struct Figures {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self {
+            operations: std::array::from_fn(|_| Mutex::default()),
+            canceled: Mutex::default(),
+        }
     }
 
     /// Notes a call and its answer.
@@ -118,9 +127,27 @@ impl Metrics {
         }
     }
 
+    /// Notes why a transaction was canceled, if that is what the error says.
+    fn cancel(&self, error: &Error) {
+        let Error::TransactionCanceled { reasons } = error else {
+            return;
+        };
+        let codes = reasons.iter().map(|reason| reason.code);
+        let codes = codes.filter(|code| *code != CancellationCode::None);
+        let codes: BTreeSet<&str> = codes.map(CancellationCode::as_str).collect();
+        let mut canceled = self.canceled();
+        for code in codes {
+            *canceled.entry(code).or_default() += 1;
+        }
+    }
+
+    fn canceled(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
+        self.canceled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn figures(&self, operation: &str) -> Option<MutexGuard<'_, Figures>> {
         let place = OPERATIONS.iter().position(|known| *known == operation);
-        let figures = self.0.get(place.unwrap_or(OPERATIONS.len() - 1))?;
+        let figures = self.operations.get(place.unwrap_or(OPERATIONS.len() - 1))?;
         Some(figures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -94,3 +94,33 @@ async fn there_are_none_unless_they_are_asked_for() {
     assert_eq!(answer.body, "<UnknownOperationException/>\n");
     running.shutdown().await;
 }
+
+#[tokio::test]
+async fn canceled_transactions_are_counted_by_reason() {
+    let running = measured().await;
+    ask(running.local_addr(), &call("CreateTable", TABLE)).await;
+    let check = |id: &str| {
+        format!(
+            r#"{{"ConditionCheck":{{"TableName":"things","Key":{{"id":{{"S":"{id}"}}}},
+                "ConditionExpression":"attribute_exists(id)"}}}}"#
+        )
+    };
+    let checks = [check("a"), check("b")].join(",");
+    let body = format!(r#"{{"TransactItems":[{checks}]}}"#);
+    for _ in 0..2 {
+        let answer = ask(running.local_addr(), &call("TransactWriteItems", &body)).await;
+        assert!(
+            answer.body.contains("TransactionCanceledException"),
+            "{}",
+            answer.body
+        );
+    }
+    let answer = metrics(&running, &[]).await;
+    let line = r#"floe_canceled_transactions_total{reason="ConditionalCheckFailed"} 2"#;
+    assert!(
+        answer.body.lines().any(|known| known == line),
+        "{}",
+        answer.body
+    );
+    running.shutdown().await;
+}

@@ -23,6 +23,7 @@
 //! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
 //! | [`op`] | one file per operation: input, output, validation |
 //! | [`engine`] | the trait that stores implement |
+//! | [`forward`] | macros for engines around engines |
 //! | [`bus`] | the trait that event buses implement |
 //! | [`error`] | errors shaped as DynamoDB's |
 //! | [`env`](mod@env) | the only door for time and randomness |
@@ -71,6 +72,7 @@ pub mod engine;
 pub mod env;
 pub mod error;
 pub mod expr;
+pub mod forward;
 pub mod item;
 mod key_length;
 pub mod limits;

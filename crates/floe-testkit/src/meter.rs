@@ -10,23 +10,15 @@
 //! let get = GetItem::new("Orders", Item::new().with("id", "o-1"));
 //! metered.get_item(get).await.unwrap();
 //! let spent = metered.take();
-//! assert_eq!((spent.requests, spent.read), (1, Units::halves(1)));
+//! assert_eq!((spent.requests, spent.read), (1, Units::whole(1)));
 //! # }
 //! ```
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use floe_store::capacity::{ConsumedCapacity, ReturnConsumedCapacity, Units};
-use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
-};
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::op::{WriteItem, WriteItemOutput};
+use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
 /// What requests have cost. A request that failed is counted, but not charged: nobody tells what it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -83,7 +75,7 @@ impl MeteredEngine {
 }
 
 macro_rules! charge {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
             self.count();
             input.return_capacity = ReturnConsumedCapacity::Total;
@@ -96,8 +88,8 @@ macro_rules! charge {
     )*};
 }
 
-macro_rules! forward {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+macro_rules! count {
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             self.count();
             self.inner.$operation(input)
@@ -106,26 +98,11 @@ macro_rules! forward {
 }
 
 impl Engine for MeteredEngine {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    fn table_arn(&self, table_name: &str) -> Option<String> {
-        self.inner.table_arn(table_name)
-    }
+    forward_to!(self.inner; basics);
 
     fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         self.count();
-        let detail = match &mut input {
-            WriteItem::Put(put) => &mut put.return_capacity,
-            WriteItem::Update(update) => &mut update.return_capacity,
-            WriteItem::Delete(delete) => &mut delete.return_capacity,
-        };
-        *detail = ReturnConsumedCapacity::Total;
+        *input.return_capacity_mut() = ReturnConsumedCapacity::Total;
         Box::pin(async move {
             let output = self.inner.write_item(input).await?;
             self.charge(&output.consumed);
@@ -133,28 +110,7 @@ impl Engine for MeteredEngine {
         })
     }
 
-    charge! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-    }
-
-    forward! {
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
-        hold_changes(HoldChanges) -> ();
-    }
+    each_operation!(charge; get_item, batch_get_item, transact_get_items, batch_write_item);
+    each_operation!(charge; transact_write_items, query, scan);
+    each_operation!(count; tables, streams);
 }

@@ -16,15 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_store::expr::{Condition, Renderer};
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    BatchGetItem, BatchGetItemOutput, GetItem, GetItemOutput, TransactGetItems,
+    TransactGetItemsOutput, TransactWrite, TransactWriteItems, TransactWriteItemsOutput, WriteItem,
     WriteItemOutput,
 };
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, Timestamp};
+use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation, forward_to};
 
 /// An engine that remembers its requests, one line each, in the words of expressions.
 pub struct RecordingEngine {
@@ -134,11 +130,11 @@ fn keys_text<'a>(keys: impl Iterator<Item = (&'a str, &'a Item)>) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-macro_rules! forward {
-    ($($operation:ident($input:ident: $type:ty) -> $output:ty, $name:literal;)*) => {$(
-        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+macro_rules! noted {
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
+        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             self.note($name.to_owned());
-            self.inner.$operation($input)
+            self.inner.$operation(input)
         }
     )*};
 }
@@ -148,13 +144,7 @@ impl Engine for RecordingEngine {
         self.capabilities.clone()
     }
 
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    fn table_arn(&self, table_name: &str) -> Option<String> {
-        self.inner.table_arn(table_name)
-    }
+    forward_to!(self.inner; now, table_arn);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         self.note(format!("GetItem {} {:?}", input.table_name, input.key));
@@ -196,21 +186,5 @@ impl Engine for RecordingEngine {
         self.inner.transact_write_items(input)
     }
 
-    forward! {
-        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput, "BatchWriteItem";
-        query(input: Query) -> Page, "Query";
-        scan(input: Scan) -> Page, "Scan";
-        create_table(input: CreateTable) -> TableDescription, "CreateTable";
-        describe_table(table_name: String) -> TableDescription, "DescribeTable";
-        update_table(input: UpdateTable) -> TableDescription, "UpdateTable";
-        delete_table(table_name: String) -> TableDescription, "DeleteTable";
-        list_tables(input: ListTables) -> ListTablesOutput, "ListTables";
-        update_time_to_live(input: UpdateTimeToLive) -> TableDescription, "UpdateTimeToLive";
-        update_tags(input: UpdateTags) -> (), "UpdateTags";
-        list_streams(input: ListStreams) -> ListStreamsOutput, "ListStreams";
-        describe_stream(input: DescribeStream) -> StreamDescription, "DescribeStream";
-        get_shard_iterator(input: GetShardIterator) -> String, "GetShardIterator";
-        get_records(input: GetRecords) -> GetRecordsOutput, "GetRecords";
-        hold_changes(input: HoldChanges) -> (), "HoldChanges";
-    }
+    each_operation!(noted; batch_write_item, query, scan, tables, streams);
 }

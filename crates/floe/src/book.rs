@@ -24,6 +24,7 @@ chapters! {
     FromKlayers "moving/klayers.md";
     #[cfg(feature = "aws")]
     Production "production.md";
+    Telemetry "telemetry.md";
     Testing "testing.md";
     Scaling "scaling.md";
 }

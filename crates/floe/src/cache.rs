@@ -43,15 +43,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
+    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable, GetItem,
+    GetItemOutput, TransactWriteItems, TransactWriteItemsOutput, UpdateTable, UpdateTimeToLive,
+    WriteItem, WriteItemOutput,
 };
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Result, forward_to};
 
 use shelf::Shelf;
 
@@ -211,26 +208,9 @@ impl Drop for Forgets<'_> {
     }
 }
 
-macro_rules! forward {
-    ($($operation:ident($input:ident: $type:ty) -> $output:ty;)*) => {$(
-        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            self.inner.$operation($input)
-        }
-    )*};
-}
-
 impl Engine for CacheEngine {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    fn table_arn(&self, table_name: &str) -> Option<String> {
-        self.inner.table_arn(table_name)
-    }
+    forward_to!(self.inner; basics, streams);
+    forward_to!(self.inner; transact_get_items, query, scan, list_tables, update_tags);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(self.get(input))
@@ -291,18 +271,5 @@ impl Engine for CacheEngine {
     ) -> BoxFuture<'_, Result<TableDescription>> {
         let name = input.table_name.clone();
         Box::pin(self.change(name, |inner| inner.update_time_to_live(input)))
-    }
-
-    forward! {
-        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput;
-        query(input: Query) -> Page;
-        scan(input: Scan) -> Page;
-        list_tables(input: ListTables) -> ListTablesOutput;
-        update_tags(input: UpdateTags) -> ();
-        list_streams(input: ListStreams) -> ListStreamsOutput;
-        describe_stream(input: DescribeStream) -> StreamDescription;
-        get_shard_iterator(input: GetShardIterator) -> String;
-        get_records(input: GetRecords) -> GetRecordsOutput;
-        hold_changes(input: HoldChanges) -> ();
     }
 }

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::graph::GraphSchema;
 use crate::model::Model;
 use crate::model::query::{self, CursorKey, Predicate};
+use crate::telemetry::TracedEngine;
 use crate::tx::Tx;
 use crate::tx::body::TxBody;
 use crate::tx::options::TxOptions;
@@ -121,7 +122,7 @@ impl Db {
         let random: Vec<u8> = (0..4).flat_map(|_| env.next_u64().to_ne_bytes()).collect();
         Self {
             inner: Arc::new(Inner {
-                engine,
+                engine: Arc::new(TracedEngine::client(engine)),
                 env,
                 timer,
                 cache: None,

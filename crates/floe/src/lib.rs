@@ -120,6 +120,7 @@
 //! | [`changes`] | what a commit leaves behind for others to act on: the router of changes, the outbox |
 //! | [`deploy`] | a template of CloudFormation: tables, functions of Lambda, their rights and alarms |
 //! | [`error`] | the error, by what a caller can do about it |
+//! | [`telemetry`] | spans and measurements, by OpenTelemetry's names, and their export |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 //!
 //! # Features
@@ -132,6 +133,7 @@
 //! | `eventbridge` | `db::EventBridge`: changes are put on a bus of Amazon EventBridge |
 //! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
 //! | `lambda` | `changes::lambda::run`: a program is a function of AWS Lambda |
+//! | `otlp` | `telemetry::otlp`: spans and measurements are sent to a collector of OpenTelemetry |
 //! | `webhook` | `changes::sink::Webhook`: changes are posted to a server |
 //! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
 
@@ -148,9 +150,12 @@ pub mod events;
 pub mod graph;
 #[cfg(feature = "axum")]
 pub mod http;
+#[cfg(any(feature = "otlp", feature = "webhook"))]
+mod https;
 pub mod model;
 pub mod registry;
 mod side_by_side;
+pub mod telemetry;
 pub mod tx;
 
 pub use db::Db;

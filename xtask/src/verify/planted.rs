@@ -12,17 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use floe_store::error::CancellationCode;
 use floe_store::expr::Condition;
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    GetItem, GetItemOutput, GetRecords, GetRecordsOutput, Page, Query, Scan, TransactGetItems,
+    TransactGetItemsOutput, TransactWrite, TransactWriteItems, TransactWriteItemsOutput, WriteItem,
     WriteItemOutput,
 };
-use floe_store::table::TableDescription;
-use floe_store::{
-    BoxFuture, CancellationReason, Capabilities, Engine, Error, Item, Result, Timestamp,
-};
+use floe_store::{BoxFuture, CancellationReason, Engine, Error, Item, Result, forward_to};
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,13 +217,8 @@ impl Flawed {
 }
 
 impl Engine for Flawed {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; basics, batch_get_item, batch_write_item, tables);
+    forward_to!(self.inner; list_streams, describe_stream, get_shard_iterator, hold_changes);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(async move {
@@ -239,10 +228,6 @@ impl Engine for Flawed {
             let stale = before.filter(|_| self.strikes(Bug::StaleRead));
             Ok(stale.unwrap_or(output))
         })
-    }
-
-    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
-        self.inner.batch_get_item(input)
     }
 
     fn transact_get_items(
@@ -279,13 +264,6 @@ impl Engine for Flawed {
                 answer => answer,
             }
         })
-    }
-
-    fn batch_write_item(
-        &self,
-        input: BatchWriteItem,
-    ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
-        self.inner.batch_write_item(input)
     }
 
     fn transact_write_items(
@@ -332,49 +310,6 @@ impl Engine for Flawed {
         })
     }
 
-    fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        self.inner.create_table(input)
-    }
-
-    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        self.inner.describe_table(table_name)
-    }
-
-    fn update_table(&self, input: UpdateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        self.inner.update_table(input)
-    }
-
-    fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        self.inner.delete_table(table_name)
-    }
-
-    fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
-        self.inner.list_tables(input)
-    }
-
-    fn update_time_to_live(
-        &self,
-        input: UpdateTimeToLive,
-    ) -> BoxFuture<'_, Result<TableDescription>> {
-        self.inner.update_time_to_live(input)
-    }
-
-    fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
-        self.inner.update_tags(input)
-    }
-
-    fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
-        self.inner.list_streams(input)
-    }
-
-    fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
-        self.inner.describe_stream(input)
-    }
-
-    fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
-        self.inner.get_shard_iterator(input)
-    }
-
     fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
         Box::pin(async move {
             let mut output = self.inner.get_records(input).await?;
@@ -384,10 +319,6 @@ impl Engine for Flawed {
             }
             Ok(output)
         })
-    }
-
-    fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
-        self.inner.hold_changes(input)
     }
 }
 

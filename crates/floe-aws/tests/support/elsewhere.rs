@@ -4,16 +4,7 @@
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
-use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
-};
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 use tokio::runtime::{Builder, Runtime};
 
 /// The runtime of servers and clients, for all tests of the process.
@@ -48,7 +39,7 @@ impl Elsewhere {
 }
 
 macro_rules! elsewhere {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             let engine = self.engine.clone();
             Box::pin(async move {
@@ -60,33 +51,6 @@ macro_rules! elsewhere {
 }
 
 impl Engine for Elsewhere {
-    fn capabilities(&self) -> Capabilities {
-        self.engine.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.engine.now()
-    }
-
-    elsewhere! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        write_item(WriteItem) -> WriteItemOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
-    }
+    forward_to!(self.engine; basics);
+    each_operation!(elsewhere; all);
 }

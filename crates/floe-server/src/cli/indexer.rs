@@ -1,6 +1,9 @@
 //! `floe indexer`: brings what was appended to a table of events to its feed.
 
+mod figures;
+
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,9 +18,13 @@ use floe::{Error, ErrorKind};
 use floe_store::Error as StoreError;
 use floe_store::env::Stopwatch;
 
+use self::figures::Figures;
 use super::place::{Found, Place, runtime};
+use super::serve::parse_listen;
 use super::signals::Signals;
+use super::telemetry::Export;
 use super::{Failure, lambda, note, say};
+use crate::accept::Running;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,6 +32,7 @@ Examples:
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
   floe indexer --endpoint http://127.0.0.1:8000   a table behind `floe serve`
   floe indexer --data ./orders --once             a directory, up to date and no further
+  floe indexer --table shop --metrics 9464        with figures for Prometheus at http://127.0.0.1:9464/metrics
 
 The index table <NAME>-index is made if it is missing. How many partitions the feed has is said when it is begun and \
 stays so. Any number of indexers may run for a table, under one name or under several: nothing is told twice, and \
@@ -71,6 +79,11 @@ pub(super) struct IndexerCommand {
     #[arg(long)]
     once: bool,
 
+    /// Tell figures for Prometheus at http://ADDRESS/metrics: records, events, lag, epochs, failures; a port of this machine,
+    /// or an address and a port
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
+    metrics: Option<SocketAddr>,
+
     /// In Lambda: answer with the first change that failed, instead of failing; the mapping must have
     /// ReportBatchItemFailures, or changes are lost
     #[arg(long, env = "FLOE_REPORT_BATCH_ITEM_FAILURES")]
@@ -83,15 +96,18 @@ pub(super) struct IndexerCommand {
 impl IndexerCommand {
     pub(super) fn run(self) -> Result<(), Failure> {
         let runtime = runtime()?;
-        if let Ok(here) = Runtime::here() {
-            return runtime.block_on(lambda::serve(here, &self));
-        }
-        runtime.block_on(async {
-            let found = self.place.open().await?;
-            let ran = self.index(&found).await;
-            let closed = found.close();
-            ran.and(closed)
-        })
+        let export = Export::begin("floe-indexer")?;
+        let ran = match Runtime::here() {
+            Ok(here) => runtime.block_on(lambda::serve(here, &self)),
+            Err(_) => runtime.block_on(async {
+                let found = self.place.open().await?;
+                let ran = self.index(&found).await;
+                let closed = found.close();
+                ran.and(closed)
+            }),
+        };
+        export.end();
+        ran
     }
 
     async fn index(&self, found: &Found) -> Result<(), Failure> {
@@ -101,13 +117,34 @@ impl IndexerCommand {
         let store = &found.store;
         let options = self.options(store).await?;
         let notes = Notes::default();
+        let figures = Figures::new(&self.place.table, &self.name);
+        let serving = self.tell(&figures).await?;
         let indexer = store.indexer(options).map_err(Failure::usage)?;
-        let mut indexer = indexer.watched_by(move |progress| notes.take(&progress));
+        let mut indexer = indexer.watched_by(move |progress| {
+            figures.take(&progress);
+            notes.take(&progress);
+        });
         let done = match self.once {
             true => self.catch_up(&mut indexer, signals).await,
             false => self.keep_up(&mut indexer, signals).await,
         };
+        if let Some(serving) = serving {
+            serving.shutdown().await;
+        }
         done.map_err(|error| explained(&error))
+    }
+
+    /// Tells figures to who asks, if that is wanted.
+    async fn tell(&self, figures: &Figures) -> Result<Option<Running>, Failure> {
+        let Some(listen) = self.metrics else {
+            return Ok(None);
+        };
+        let serving = figures.serve(listen).await?;
+        say(&format!(
+            "figures on http://{}/metrics",
+            serving.local_addr()
+        ));
+        Ok(Some(serving))
     }
 
     async fn catch_up(&self, indexer: &mut Indexer, signals: Signals) -> Result<(), Error> {

@@ -51,6 +51,7 @@ mod signals;
 mod table;
 #[cfg(feature = "cli")]
 mod tables;
+mod telemetry;
 
 use std::ffi::OsString;
 use std::io::Write;

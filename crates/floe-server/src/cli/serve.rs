@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use floe_local::{Durability, LocalEngine};
 
 use super::signals::Signals;
+use super::telemetry::Export;
 use super::{ACCOUNT, Failure, say};
 use crate::accept::{ServeError, Server};
 use crate::files;
@@ -24,6 +25,8 @@ Examples:
 
 Then point any AWS SDK or the AWS CLI to it; without keys, any credentials will do:
   aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
+
+With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports spans and measurements of its requests.
 
 Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.";
 
@@ -150,14 +153,21 @@ impl Serve {
                 Failure::broken(format!("the threads could not be started: {error}"))
             })?;
         let engine = Arc::new(self.open()?);
-        let served = runtime.block_on(self.serve(options, &engine));
+        let export = Export::begin("floe-serve")?;
+        let served = runtime.block_on(self.serve(options, &engine, &export));
         let closed = engine.close().map_err(Failure::broken);
+        export.end();
         served.and(closed)
     }
 
-    async fn serve(&self, options: Options, engine: &Arc<LocalEngine>) -> Result<(), Failure> {
+    async fn serve(
+        &self,
+        options: Options,
+        engine: &Arc<LocalEngine>,
+        export: &Export,
+    ) -> Result<(), Failure> {
         let signals = Signals::new()?;
-        let service = Service::new(Arc::clone(engine) as _);
+        let service = Service::new(export.serving(Arc::clone(engine) as _));
         let service = match self.metrics {
             true => service.with_metrics(),
             false => service,

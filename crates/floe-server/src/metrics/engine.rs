@@ -5,16 +5,8 @@
 use std::sync::Arc;
 
 use floe_store::capacity::ReturnConsumedCapacity;
-use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
-};
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::op::{WriteItem, WriteItemOutput};
+use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
 use super::Metrics;
 
@@ -43,7 +35,8 @@ macro_rules! charge {
         fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
             let is_asked = ask(&mut input.return_capacity);
             Box::pin(async move {
-                let mut output = self.inner.$operation(input).await?;
+                let answer = self.inner.$operation(input).await;
+                let mut output = answer.inspect_err(|error| self.metrics.cancel(error))?;
                 self.metrics.charge($name, &output.consumed);
                 if !is_asked {
                     output.consumed = Default::default();
@@ -54,34 +47,12 @@ macro_rules! charge {
     )*};
 }
 
-macro_rules! forward {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
-        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
-            self.inner.$operation(input)
-        }
-    )*};
-}
-
 impl Engine for MeasuredEngine {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    fn table_arn(&self, table_name: &str) -> Option<String> {
-        self.inner.table_arn(table_name)
-    }
+    forward_to!(self.inner; basics, tables, streams);
 
     fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        let (operation, detail) = match &mut input {
-            WriteItem::Put(put) => ("PutItem", &mut put.return_capacity),
-            WriteItem::Update(update) => ("UpdateItem", &mut update.return_capacity),
-            WriteItem::Delete(delete) => ("DeleteItem", &mut delete.return_capacity),
-        };
-        let is_asked = ask(detail);
+        let operation = input.operation();
+        let is_asked = ask(input.return_capacity_mut());
         Box::pin(async move {
             let mut output = self.inner.write_item(input).await?;
             self.metrics.charge(operation, &output.consumed);
@@ -92,28 +63,6 @@ impl Engine for MeasuredEngine {
         })
     }
 
-    charge! {
-        get_item(GetItem) -> GetItemOutput, "GetItem";
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput, "BatchGetItem";
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput, "TransactGetItems";
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput, "BatchWriteItem";
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput, "TransactWriteItems";
-        query(Query) -> Page, "Query";
-        scan(Scan) -> Page, "Scan";
-    }
-
-    forward! {
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
-        hold_changes(HoldChanges) -> ();
-    }
+    each_operation!(charge; get_item, batch_get_item, transact_get_items, batch_write_item);
+    each_operation!(charge; transact_write_items, query, scan);
 }

@@ -40,6 +40,12 @@ impl Metrics {
         for (operation, figures) in &asked {
             histogram(text, operation, figures)?;
         }
+        let about = "Transactions that were canceled, by the reasons of their items; each reason counts once.";
+        head(text, "floe_canceled_transactions_total", "counter", about)?;
+        for (reason, count) in &*self.canceled() {
+            let labels = format!("reason=\"{reason}\"");
+            writeln!(text, "floe_canceled_transactions_total{{{labels}}} {count}")?;
+        }
         let about = "Capacity units that requests have consumed.";
         head(text, "floe_consumed_capacity_units_total", "counter", about)?;
         for (operation, figures) in &asked {
@@ -58,7 +64,8 @@ impl Metrics {
     }
 }
 
-fn head(text: &mut String, name: &str, kind: &str, about: &str) -> fmt::Result {
+/// What goes before the lines of a figure.
+pub(crate) fn head(text: &mut String, name: &str, kind: &str, about: &str) -> fmt::Result {
     writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}")
 }
 

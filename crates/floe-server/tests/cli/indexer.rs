@@ -1,5 +1,8 @@
 //! `floe indexer`.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use floe::events::StreamName;
 use floe_store::op::CreateTable;
 use floe_store::table::{KeyKind, StreamView, TableDef};
@@ -200,4 +203,54 @@ fn wrong_arguments_are_told_in_a_line() {
 fn a_server_that_is_not_there_is_told() {
     let ended = run(&["indexer", "--endpoint", "http://127.0.0.1:9", "--once"]);
     ended.failed(1, &["127.0.0.1:9"]);
+}
+
+#[test]
+fn it_tells_figures_to_prometheus_and_to_no_page() {
+    let (_server, endpoint) = Running::server();
+    block_on(async {
+        let store = connected(&endpoint).await;
+        append(&store, "Cart-1", &["{}", "{}"]).await;
+        append(&store, "Cart-2", &["{}"]).await;
+    });
+    let arguments = ["indexer", "--endpoint", &endpoint, "--table", "shop"];
+    let figures = ["--metrics", "0", "--poll", "10ms"];
+    let mut indexer = Running::start(&[&arguments[..], &figures].concat());
+    let address = indexer
+        .line
+        .strip_prefix("floe: figures on http://")
+        .unwrap();
+    let address = address.strip_suffix("/metrics\n").unwrap().to_owned();
+    assert!(
+        indexer
+            .next_line()
+            .starts_with("floe: indexing shop into shop-index")
+    );
+    let ask = |host: &str| {
+        let mut connection = TcpStream::connect(&address).unwrap();
+        let request = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let is_told = |line: &str| {
+        let answer = ask(&address);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer.lines().any(|told| told == line)
+    };
+    while !is_told(r#"floe_indexer_events_total{table="shop",indexer="0"} 3"#) {}
+    assert!(is_told(
+        r#"floe_indexer_records_total{table="shop",indexer="0"} 2"#
+    ));
+    assert!(is_told(
+        r#"floe_indexer_failures_total{table="shop",indexer="0"} 0"#
+    ));
+    assert!(is_told(
+        r#"floe_indexer_epoch{table="shop",indexer="0",partition="0"} 0"#
+    ));
+    assert!(ask(&address).contains("floe_indexer_lag_seconds{"));
+    let page = ask("evil.example.com");
+    assert!(page.starts_with("HTTP/1.1 403"), "{page}");
+    indexer.stop(Signal::TERM).succeeded();
 }

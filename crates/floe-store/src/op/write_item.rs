@@ -48,6 +48,24 @@ impl WriteItem {
         }
     }
 
+    /// How its capacity is told, to change it.
+    pub const fn return_capacity_mut(&mut self) -> &mut ReturnConsumedCapacity {
+        match self {
+            Self::Put(put) => &mut put.return_capacity,
+            Self::Update(update) => &mut update.return_capacity,
+            Self::Delete(delete) => &mut delete.return_capacity,
+        }
+    }
+
+    /// The name that DynamoDB has for it.
+    pub const fn operation(&self) -> &'static str {
+        match self {
+            Self::Put(_) => "PutItem",
+            Self::Update(_) => "UpdateItem",
+            Self::Delete(_) => "DeleteItem",
+        }
+    }
+
     /// Whether it should tell the size of the item collection.
     pub const fn return_collection(&self) -> bool {
         match self {

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use floe_store::op::{
     BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    HoldChanges, ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
+    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator, Page,
+    Query, Scan, StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
+    TransactWriteItemsOutput, UpdateTable, UpdateTimeToLive, WriteItem, WriteItemOutput,
 };
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, Timestamp};
+use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, forward_to};
 
 use super::FaultEngine;
 use super::batch::{leave_keys, leave_writes};
@@ -36,13 +34,7 @@ impl Engine for FaultEngine {
         capabilities
     }
 
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    fn table_arn(&self, table_name: &str) -> Option<String> {
-        self.inner.table_arn(table_name)
-    }
+    forward_to!(self.inner; now, table_arn, list_tables, update_tags, list_streams, hold_changes);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(async move {
@@ -221,10 +213,6 @@ impl Engine for FaultEngine {
         })
     }
 
-    fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
-        self.inner.list_tables(input)
-    }
-
     fn update_time_to_live(
         &self,
         input: UpdateTimeToLive,
@@ -235,14 +223,6 @@ impl Engine for FaultEngine {
             self.watch.table_changed(&name);
             answer
         })
-    }
-
-    fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
-        self.inner.update_tags(input)
-    }
-
-    fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
-        self.inner.list_streams(input)
     }
 
     fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
@@ -280,10 +260,6 @@ impl Engine for FaultEngine {
             let answer = self.shown_records(&attempt, input).await;
             attempt.answer(answer)
         })
-    }
-
-    fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
-        self.inner.hold_changes(input)
     }
 }
 

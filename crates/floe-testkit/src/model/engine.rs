@@ -3,9 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::env::{Env, Timestamp};
-use floe_store::op::*;
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Item, Result};
+use floe_store::op::{Page, Scan};
+use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation};
 
 use super::state::State;
 
@@ -42,9 +41,9 @@ impl ModelEngine {
 
 /// Implements operations by the methods of [`State`] of the same name.
 macro_rules! operations {
-    ($($name:ident($input:ident: $type:ty) -> $output:ty;)*) => {$(
-        fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(async move { self.state().$name(&$input) })
+    ($($name:ident($type:ty) -> $output:ty, $known:literal;)*) => {$(
+        fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(async move { self.state().$name(&input) })
         }
     )*};
 }
@@ -58,26 +57,5 @@ impl Engine for ModelEngine {
         self.state().env.now()
     }
 
-    operations! {
-        get_item(input: GetItem) -> GetItemOutput;
-        batch_get_item(input: BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput;
-        write_item(input: WriteItem) -> WriteItemOutput;
-        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(input: TransactWriteItems) -> TransactWriteItemsOutput;
-        query(input: Query) -> Page;
-        scan(input: Scan) -> Page;
-        create_table(input: CreateTable) -> TableDescription;
-        describe_table(table_name: String) -> TableDescription;
-        update_table(input: UpdateTable) -> TableDescription;
-        delete_table(table_name: String) -> TableDescription;
-        list_tables(input: ListTables) -> ListTablesOutput;
-        update_time_to_live(input: UpdateTimeToLive) -> TableDescription;
-        update_tags(input: UpdateTags) -> ();
-        list_streams(input: ListStreams) -> ListStreamsOutput;
-        describe_stream(input: DescribeStream) -> StreamDescription;
-        get_shard_iterator(input: GetShardIterator) -> String;
-        get_records(input: GetRecords) -> GetRecordsOutput;
-        hold_changes(input: HoldChanges) -> ();
-    }
+    each_operation!(operations; all);
 }

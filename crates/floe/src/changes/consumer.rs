@@ -90,6 +90,7 @@ use super::stream::{Positions, passes};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::side_by_side;
+use crate::telemetry::changes as telemetry;
 use crate::tx::backoff::Backoff;
 
 /// Gives the changes of tables to a router, and remembers how far it has come.
@@ -278,7 +279,7 @@ impl Consumer {
             let Some(Some(mine)) = lead.transpose()? else {
                 return Ok(ran);
             };
-            self.options.tell(&Notice::Leads);
+            self.tell(&Notice::Leads);
             let stop = stop.as_mut();
             let end = self.deliver(&mine, stop, follows, &mut ran, &mut patience);
             let end = end.await;
@@ -286,7 +287,7 @@ impl Consumer {
                 self.give_back(&mine).await;
                 return end.map(|_| ran);
             }
-            self.options.tell(&Notice::Waits);
+            self.tell(&Notice::Waits);
         }
     }
 
@@ -335,7 +336,7 @@ impl Consumer {
                 }
             }
             if !std::mem::replace(&mut is_told, true) {
-                self.options.tell(&Notice::Waits);
+                self.tell(&Notice::Waits);
             }
             self.sleep(self.options.beat()).await;
         }
@@ -420,8 +421,14 @@ impl Consumer {
 
     async fn wait_after(&self, error: &Error, failures: u32) {
         let pause = STORE_BACKOFF.pause(failures, self.db.env().next_u64());
-        self.options.tell(&Notice::Failed { error, pause });
+        self.tell(&Notice::Failed { error, pause });
         self.sleep(pause).await;
+    }
+
+    /// Tells what happens.
+    fn tell(&self, notice: &Notice<'_>) {
+        telemetry::noticed(&self.name, notice);
+        self.options.tell(notice);
     }
 
     /// Tells of a failure that passes.
@@ -434,7 +441,7 @@ impl Consumer {
             return Err(error);
         }
         let error = &error;
-        self.options.tell(&Notice::Failed { error, pause });
+        self.tell(&Notice::Failed { error, pause });
         Ok(())
     }
 }

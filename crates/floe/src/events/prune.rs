@@ -21,6 +21,7 @@
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
 use floe_store::op::{DeleteItem, Query, UpdateItem, WriteItem};
 use floe_store::{Error as StoreError, Item, Name, Number, Text, Value};
+use tracing::Instrument;
 
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::load;
@@ -32,6 +33,7 @@ use super::schema::{
 use super::send::{Sent, Writes, send};
 use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::telemetry::streams as telemetry;
 
 /// What became of a stream that was pruned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,14 @@ impl EventStore {
     /// [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream, [`Store`](ErrorKind::Store) when the
     /// store cannot answer. After any of them it can be called again.
     pub async fn prune(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
+        let span = telemetry::prune(&self.options().table, stream);
+        let pruned = self.prune_before(stream, before);
+        let pruned = telemetry::noted(&span, pruned.instrument(span.clone()).await)?;
+        span.record("floe.stream.deleted", pruned.deleted);
+        Ok(pruned)
+    }
+
+    async fn prune_before(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
         let mut prune = Prune {
             store: self,
             stream,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::{Instrument, Span};
+
 use super::Access;
 use super::cache::{Caching, StateCache};
 use super::decider::{Decider, Decision};
@@ -16,6 +18,7 @@ use super::sync::{Change, Guard, Position, Synced};
 use super::typed::{Metadata, Unknown, of_data, to_data};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::telemetry::streams as telemetry;
 
 /// How fresh a state must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,6 +193,22 @@ where
         E: From<Error>,
     {
         let name = self.name()?;
+        let span = telemetry::decide(&self.store.options().table, name);
+        self.decide(name, &span, decide)
+            .instrument(span.clone())
+            .await
+    }
+
+    async fn decide<X, E>(
+        &self,
+        name: &StreamName,
+        span: &Span,
+        decide: impl Fn(&D::State) -> Result<X, E>,
+    ) -> Result<(X::Output, u64), E>
+    where
+        X: Decision<D::Event>,
+        E: From<Error>,
+    {
         let mut loaded = self.load_state().await?;
         let mut attempts = 0;
         loop {
@@ -211,6 +230,7 @@ where
                 }
                 Synced::Conflict(tip) => {
                     attempts += 1;
+                    span.record("floe.stream.resyncs", attempts);
                     if attempts >= self.store.options().attempts_max {
                         return Err(exhausted(name, attempts).into());
                     }
@@ -266,6 +286,12 @@ where
     /// The state, as fresh as it was asked for.
     pub(crate) async fn load_state(&self) -> Result<Loading<D::State>> {
         let name = self.name()?;
+        let span = telemetry::load(&self.store.options().table, name);
+        let loaded = self.load_named(name).instrument(span.clone()).await;
+        telemetry::noted(&span, loaded)
+    }
+
+    async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
         if self.load == Load::AssumeEmpty {
             return Ok(empty::<D>());
         }

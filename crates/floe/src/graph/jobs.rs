@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Item, Number, Value};
+use tracing::Instrument;
 
 use super::compile::{is_number, is_version};
 use super::delete::{incoming_of, restricted};
@@ -26,6 +27,7 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, Result};
+use crate::telemetry::graph as telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;
@@ -133,9 +135,11 @@ impl<'a> Job<'a> {
     }
 
     async fn run(mut self) -> Result<Deleted> {
+        let span = telemetry::delete();
         while let Some(place) = self.queue.pop() {
-            self.finish(&place).await?;
+            self.finish(&place).instrument(span.clone()).await?;
         }
+        span.record("floe.graph.entities", self.deleted.entities);
         Ok(self.deleted)
     }
 

@@ -13,6 +13,7 @@ use floe_store::op::{
     DeleteItem, Page, PutItem, Query, Scan, TransactWrite, UpdateItem, WriteItem,
 };
 use floe_store::{Item, Name, Number, Value};
+use tracing::Instrument;
 
 use super::compile::{Meaning, claimed, is_holder, is_version};
 use super::entries::{Indexed, index_entries};
@@ -27,6 +28,7 @@ use super::stored::{
 };
 use super::wide_entries;
 use crate::error::{Error, ErrorKind, Result};
+use crate::telemetry::graph as telemetry;
 
 const STATE_VERSION: Name = Name::new_static("_version");
 const IS_READY: Name = Name::new_static("_is_ready");
@@ -196,6 +198,21 @@ async fn write(reads: &Reads<'_>, write: WriteItem) -> Result<bool> {
 ///
 /// [`Conflict`](ErrorKind::Conflict) when the index is unique and two entities have the same key.
 pub(super) async fn rebuild(
+    reads: &Reads<'_>,
+    scope: &str,
+    index: &IndexDef,
+    listener: &(dyn Fn(&Rebuilding) + Send + Sync),
+) -> Result<Rebuilding> {
+    let span = telemetry::rebuild(&index.name);
+    let rebuilt = steps(reads, scope, index, listener);
+    let rebuilt = rebuilt.instrument(span.clone()).await?;
+    span.record("floe.graph.entities", rebuilt.entities)
+        .record("floe.graph.changed", rebuilt.changed);
+    Ok(rebuilt)
+}
+
+/// Page after page, from where it was left.
+async fn steps(
     reads: &Reads<'_>,
     scope: &str,
     index: &IndexDef,

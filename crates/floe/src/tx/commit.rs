@@ -22,6 +22,7 @@ use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
+use crate::telemetry::transaction as telemetry;
 
 /// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more
 /// than a bad moment to leave an outcome unknown.
@@ -45,20 +46,22 @@ pub(crate) struct Manner {
     pub(crate) exactly_once: bool,
     /// When to give up sending again.
     pub(crate) end: Option<Timestamp>,
+    /// Which run of the body it is, counted from 1.
+    pub(crate) attempt: u32,
 }
 
-/// Sends the plans of a run, and its messages.
+/// Sends the plans of a run, and its messages. Tells how many items were written.
 pub(crate) async fn commit(
     db: &Db,
     mut plans: Vec<Plan>,
     messages: Vec<OutboxMessage>,
     parts: Vec<Box<dyn Part>>,
     manner: Manner,
-) -> Result<(), Failure> {
+) -> Result<usize, Failure> {
     let has_writes = parts.iter().any(|part| part.is_write());
     let writes = plans.iter().any(Plan::is_write) || !messages.is_empty() || has_writes;
     if !writes && (plans.is_empty() && parts.is_empty() || !manner.verified) {
-        return Ok(());
+        return Ok(0);
     }
     let mut commit = Commit::new(db, manner, parts);
     let outbox = outbox::plan(&commit.id, commit.now, messages);
@@ -66,9 +69,13 @@ pub(crate) async fn commit(
     plans.iter_mut().for_each(|plan| plan.stamp(&commit.stamp));
     commit.plan_parts().map_err(Failure::Final)?;
     check_size(db, &plans, commit.writes.len()).map_err(Failure::Final)?;
+    let items = commit.items_written(&plans);
     loop {
         match commit.send(&mut plans).await {
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                commit.parts.iter().for_each(|part| part.committed());
+                return Ok(items);
+            }
             Err(Refusal::Failed(failure)) => {
                 return Err(with_missing_table(failure, &plans, &commit.parts));
             }
@@ -174,12 +181,29 @@ impl<'a> Commit<'a> {
         Ok(())
     }
 
+    fn items_written(&self, plans: &[Plan]) -> usize {
+        let is_write = |write: &TransactWrite| !matches!(write, TransactWrite::Check(_));
+        let others = self.writes.iter().filter(|(_, _, write)| is_write(write));
+        plans.iter().filter(|plan| plan.is_write()).count() + others.count()
+    }
+
+    /// Tells that what a part has written was changed by somebody else.
+    fn note_part(&self, failure: &Failure, place: usize) {
+        if let (Failure::Retry(error), Some(part)) = (failure, self.parts.get(place))
+            && error.store_error().is_none()
+        {
+            telemetry::part_lost(&part.tables(), self.manner.attempt);
+        }
+    }
+
     async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
         if let ([], [part]) = (&*plans, self.parts.as_slice())
             && !self.manner.exactly_once
             && let Some(sent) = part.send_alone(self.db, &self.id).map_err(Failure::Final)?
         {
-            return Ok(sent.await?);
+            return Ok(sent
+                .await
+                .inspect_err(|failure| self.note_part(failure, 0))?);
         }
         match plans {
             [only] if self.parts.is_empty() && only.is_write() && !self.needs_transaction(only) => {
@@ -251,13 +275,19 @@ impl<'a> Commit<'a> {
             };
             let write = self.write_item(plan, action, has_token, only_as_read);
             let error = match self.db.engine().write_item(write).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    note_sent(sent, in_doubt);
+                    return Ok(());
+                }
                 Err(error) => error,
             };
             if let StoreError::ConditionalCheckFailed { item } = &error {
                 let item = item.as_deref();
                 return match self.judge(plan, item) {
-                    Settled::Applied => Ok(()),
+                    Settled::Applied => {
+                        telemetry::settled("stamp", true, sent);
+                        Ok(())
+                    }
                     // An earlier sending may have come late, and somebody else has written since.
                     Settled::Unknown if only_as_read => Err(unknown(plan, error.clone()).into()),
                     _ if plan.meets_expired(item, self.now) => Err(Refusal::OverExpired(vec![0])),
@@ -269,8 +299,11 @@ impl<'a> Commit<'a> {
             }
             if error.may_have_applied() && !has_token {
                 match self.settle(plan).await {
-                    Settled::Applied => return Ok(()),
-                    Settled::NotApplied => {}
+                    Settled::Applied => {
+                        telemetry::settled("stamp", true, sent);
+                        return Ok(());
+                    }
+                    Settled::NotApplied => telemetry::settled("stamp", false, sent),
                     Settled::Unknown => return Err(unknown(plan, error).into()),
                 }
             }
@@ -283,7 +316,10 @@ impl<'a> Commit<'a> {
         loop {
             sent += 1;
             let error = match self.send_once(plans).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    note_sent(sent, in_doubt);
+                    return Ok(());
+                }
                 Err(error) => error,
             };
             in_doubt |= error == StoreError::TransactionInProgress;
@@ -352,7 +388,9 @@ impl<'a> Commit<'a> {
             match (reason.code, self.parts.get(*place)) {
                 (CancellationCode::None, _) => {}
                 (CancellationCode::ConditionalCheckFailed, Some(part)) => {
-                    match part.refused(*at, reason.item.as_ref()) {
+                    let failure = part.refused(*at, reason.item.as_ref());
+                    self.note_part(&failure, *place);
+                    match failure {
                         Failure::Retry(error) => again.get_or_insert(error),
                         Failure::Final(error) => for_good.get_or_insert(error),
                     };
@@ -486,6 +524,13 @@ impl<'a> Commit<'a> {
         let mut check = ConditionCheck::new(table, key, condition.unwrap_or_else(always));
         check.return_old_on_failure = true;
         check.into()
+    }
+}
+
+/// A request that was sent again, and was answered with success, settles what became of it.
+fn note_sent(sent: u32, in_doubt: bool) {
+    if in_doubt {
+        telemetry::settled("token", true, sent);
     }
 }
 

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use floe_store::Timestamp;
+use tracing::Instrument;
 
 use super::backoff::Backoff;
 use super::body::TxBody;
@@ -15,6 +16,7 @@ use super::{Tx, lock, part};
 use crate::changes::outbox;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::telemetry::transaction::{self as telemetry, Transaction};
 
 /// A transaction that has not begun, with its options.
 #[derive(Clone, Debug)]
@@ -135,25 +137,47 @@ impl<'db> TxOptions<'db> {
         if INSIDE.get() && !self.detached {
             return Err(nested().into());
         }
+        let mut watch = Transaction::begin(self.label.as_deref(), self.read_only);
+        let span = watch.span();
+        let returned = self.attempts(&body, &mut watch).instrument(span).await;
+        watch.end();
+        returned
+    }
+
+    /// Runs the body again and again.
+    async fn attempts<R, E, F>(&self, body: &F, watch: &mut Transaction<'_>) -> Result<R, E>
+    where
+        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
+            + for<'t> TxBody<&'t Tx, Result<R, E>>
+            + Send
+            + Sync,
+        R: Send,
+        E: From<Error> + Send,
+    {
         let end = self
             .deadline
             .map(|deadline| self.db.engine().now().plus(deadline));
-        let mut runs = 0;
         loop {
-            runs += 1;
+            let attempt = watch.attempt();
+            let runs = watch.attempts;
             let tx = Tx::new(self.db.clone(), self.cache_rows);
             let returned = {
                 let _ended = Ended(&tx);
-                inside(TxBody::call(&body, &tx)).await
+                let run = inside(TxBody::call(body, &tx));
+                run.instrument(attempt.clone()).await
             };
             let hooks = tx.take_hooks();
             let (own, cause) = match returned {
-                Ok(value) => match self.commit(&tx, end).await {
-                    Ok(()) => {
+                Ok(value) => match self.commit(&tx, end, runs).instrument(attempt).await {
+                    Ok(items) => {
+                        watch.committed(items);
                         hooks::run(hooks, &Outcome::Committed).await;
                         return Ok(value);
                     }
-                    Err(Failure::Final(error)) => return Err(failed(hooks, error, None).await),
+                    Err(Failure::Final(error)) => {
+                        watch.failed(&error);
+                        return Err(failed(hooks, error, None).await);
+                    }
                     Err(Failure::Retry(error)) => (None, error),
                 },
                 Err(error) => match tx.session().retry_cause() {
@@ -163,13 +187,20 @@ impl<'db> TxOptions<'db> {
                     None => return Err(failed(hooks, aborted(), Some(error)).await),
                 },
             };
+            telemetry::retried(&cause, runs);
             if let Err(error) = self.pause(runs, end, cause).await {
+                watch.failed(&error);
                 return Err(failed(hooks, error, own).await);
             }
         }
     }
 
-    async fn commit(&self, tx: &Tx, end: Option<Timestamp>) -> Result<(), Failure> {
+    async fn commit(
+        &self,
+        tx: &Tx,
+        end: Option<Timestamp>,
+        attempt: u32,
+    ) -> Result<usize, Failure> {
         let entries = tx.session().finish().map_err(Failure::Final)?;
         let mut plans = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -183,7 +214,11 @@ impl<'db> TxOptions<'db> {
             outbox::refuse(&messages).map_err(Failure::Final)?;
             part::refuse_writes(&parts).map_err(Failure::Final)?;
         }
-        let manner = Manner { end, ..self.manner };
+        let manner = Manner {
+            end,
+            attempt,
+            ..self.manner
+        };
         commit::commit(self.db, plans, messages, parts, manner).await
     }
 

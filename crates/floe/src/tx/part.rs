@@ -37,6 +37,9 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     /// What it means that the condition of the write at this place did not hold, given the item as it is.
     fn refused(&self, at: usize, item: Option<&Item>) -> Failure;
 
+    /// It was committed with the others.
+    fn committed(&self) {}
+
     /// Sends the part as the only one of a commit, where it knows a cheaper way than a transaction to learn the outcome.
     ///
     /// # Errors

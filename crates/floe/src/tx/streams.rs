@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::schema::{STREAM, TIP_INDEX, key};
 use crate::events::sync::{Change, Guard, Position, Sync, Synced, condition};
 use crate::events::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
+use crate::telemetry::streams as telemetry;
 
 impl Tx {
     /// Loads a stream of the table `events`. That nobody else appends to it meanwhile is checked when the transaction
@@ -218,6 +219,12 @@ impl Part for StreamEntry {
 
     fn refused(&self, _: usize, _: Option<&Item>) -> Failure {
         self.lost_race()
+    }
+
+    fn committed(&self) {
+        if let Some(change) = &self.change {
+            telemetry::appended(&self.table, &self.name, change.events.len());
+        }
     }
 
     /// One plain write, whose outcome the stream itself tells.

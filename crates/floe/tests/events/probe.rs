@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use floe_store::capacity::{ConsumedCapacity, ReturnConsumedCapacity, Units};
 use floe_store::expr::Renderer;
 use floe_store::op::*;
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Result, forward_to};
 use floe_testkit::record::RecordingEngine;
 
 /// What happens before a write: it is told how many writes were before.
@@ -104,22 +103,9 @@ fn query_text(query: &Query) -> String {
     format!("Query {} {text}{order}{limit}{eventual}", query.table_name)
 }
 
-macro_rules! forward {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
-        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
-            self.inner.$operation(input)
-        }
-    )*};
-}
-
 impl Engine for Probe {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; basics, tables, streams);
+    forward_to!(self.inner; batch_get_item, transact_get_items, batch_write_item, scan);
 
     fn get_item(&self, mut input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         let eventual = if input.consistent { "" } else { " eventual" };
@@ -144,11 +130,7 @@ impl Engine for Probe {
     }
 
     fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        match &mut input {
-            WriteItem::Put(put) => put.return_capacity = ReturnConsumedCapacity::Total,
-            WriteItem::Update(update) => update.return_capacity = ReturnConsumedCapacity::Total,
-            WriteItem::Delete(delete) => delete.return_capacity = ReturnConsumedCapacity::Total,
-        }
+        *input.return_capacity_mut() = ReturnConsumedCapacity::Total;
         Box::pin(async move {
             self.disturb().await;
             let output = self.inner.write_item(input).await?;
@@ -168,23 +150,5 @@ impl Engine for Probe {
             self.charge(&output.consumed);
             Ok(output)
         })
-    }
-
-    forward! {
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
     }
 }

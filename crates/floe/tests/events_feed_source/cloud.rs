@@ -10,8 +10,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use floe_local::LocalEngine;
 use floe_store::op::*;
-use floe_store::table::{StreamView, TableDescription};
-use floe_store::{BoxFuture, Capabilities, Engine, Error, Result, Timestamp};
+use floe_store::table::StreamView;
+use floe_store::{
+    BoxFuture, Capabilities, Engine, Error, Result, Timestamp, each_operation, forward_to,
+};
 
 /// How many requests for records get through between two that come to an old iterator.
 const EXPIRED_EACH: u64 = 17;
@@ -368,8 +370,8 @@ async fn yields<T>(output: impl Future<Output = T>) -> T {
     output
 }
 
-macro_rules! forward {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+macro_rules! yielding {
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(yields(self.inner.$operation(input)))
         }
@@ -383,9 +385,7 @@ impl Engine for Cloud {
         capabilities
     }
 
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; now);
 
     fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
         let listed = async move { Ok(self.state().list(&self.table, &input)) };
@@ -404,21 +404,5 @@ impl Engine for Cloud {
         Box::pin(yields(async move { self.state().records(&input) }))
     }
 
-    forward! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        write_item(WriteItem) -> WriteItemOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-    }
+    each_operation!(yielding; items, tables);
 }

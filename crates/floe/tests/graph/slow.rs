@@ -6,14 +6,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use floe_store::op::*;
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
 pub(crate) struct Slow(pub(crate) Arc<dyn Engine>);
 
 macro_rules! slowly {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(async move {
                 tokio::task::yield_now().await;
@@ -26,35 +24,8 @@ macro_rules! slowly {
 }
 
 impl Engine for Slow {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-
-    slowly! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        write_item(WriteItem) -> WriteItemOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
-    }
+    forward_to!(self.0; basics);
+    each_operation!(slowly; all);
 }
 
 /// Polls a future so often, and drops it.

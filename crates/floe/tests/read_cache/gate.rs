@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use floe_store::op::*;
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Error, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Error, Result, each_operation, forward_to};
 use tokio::sync::oneshot;
 
 /// The engine, and what it does to requests.
@@ -100,21 +100,15 @@ impl Gate {
 }
 
 macro_rules! gated {
-    ($($operation:ident($input:ident: $type:ty) -> $output:ty;)*) => {$(
-        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(self.pass(stringify!($operation), self.inner.$operation($input)))
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
+        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(self.pass(stringify!($operation), self.inner.$operation(input)))
         }
     )*};
 }
 
 impl Engine for Gate {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; basics);
 
     fn get_item(&self, mut input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         if self.makes_eventual && !input.return_capacity.is_wanted() {
@@ -148,23 +142,7 @@ impl Engine for Gate {
         self.inner.describe_table(table_name)
     }
 
-    gated! {
-        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput;
-        write_item(input: WriteItem) -> WriteItemOutput;
-        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(input: TransactWriteItems) -> TransactWriteItemsOutput;
-        query(input: Query) -> Page;
-        scan(input: Scan) -> Page;
-        create_table(input: CreateTable) -> TableDescription;
-        update_table(input: UpdateTable) -> TableDescription;
-        delete_table(table_name: String) -> TableDescription;
-        list_tables(input: ListTables) -> ListTablesOutput;
-        update_time_to_live(input: UpdateTimeToLive) -> TableDescription;
-        update_tags(input: UpdateTags) -> ();
-        list_streams(input: ListStreams) -> ListStreamsOutput;
-        describe_stream(input: DescribeStream) -> StreamDescription;
-        get_shard_iterator(input: GetShardIterator) -> String;
-        get_records(input: GetRecords) -> GetRecordsOutput;
-        hold_changes(input: HoldChanges) -> ();
-    }
+    each_operation!(gated; transact_get_items, write_item, batch_write_item, transact_write_items);
+    each_operation!(gated; query, scan, create_table, update_table, delete_table, list_tables);
+    each_operation!(gated; update_time_to_live, update_tags, streams);
 }

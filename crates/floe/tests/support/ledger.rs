@@ -7,15 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use floe::model::schema::STAMP_ATTRIBUTE;
 use floe_store::expr::{SetOperand, SetValue};
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateItem, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
+    TransactWrite, TransactWriteItems, TransactWriteItemsOutput, UpdateItem, WriteItem,
     WriteItemOutput,
 };
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp, Value};
+use floe_store::{BoxFuture, Capabilities, Engine, Result, Value, forward_to};
 
 /// Stamps, and how often each was noted.
 pub(crate) type Stamps = HashMap<String, u32>;
@@ -86,22 +81,13 @@ fn stamp(update: &UpdateItem) -> String {
     }
 }
 
-macro_rules! forward {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
-        fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
-            self.inner.$operation(input)
-        }
-    )*};
-}
-
 impl Engine for Ledger {
     fn capabilities(&self) -> Capabilities {
         self.capabilities.clone()
     }
 
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; now, table_arn, tables, streams);
+    forward_to!(self.inner; get_item, batch_get_item, transact_get_items, batch_write_item, query, scan);
 
     fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         let WriteItem::Update(update) = &input else {
@@ -124,25 +110,5 @@ impl Engine for Ledger {
         assert_eq!(stamps.len(), 1, "a commit has one stamp: {stamps:?}");
         let stamp = stamps.remove(0);
         Box::pin(self.noting(stamp, self.inner.transact_write_items(input)))
-    }
-
-    forward! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
     }
 }

@@ -12,9 +12,7 @@ use std::time::Duration;
 use floe::Db;
 use floe::db::Timer;
 use floe_store::env::SeededRandom;
-use floe_store::op::*;
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
+use floe_store::{BoxFuture, Engine, Result, Timestamp, each_operation, forward_to};
 use floe_testkit::fault::{FaultEngine, Faults};
 use floe_testkit::model::ModelEngine;
 use floe_testkit::time::TestEnv;
@@ -98,7 +96,7 @@ impl Turns {
 }
 
 macro_rules! in_turns {
-    ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
+    ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(async move {
                 self.turn().await;
@@ -112,36 +110,8 @@ macro_rules! in_turns {
 }
 
 impl Engine for Turns {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-
-    in_turns! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        write_item(WriteItem) -> WriteItemOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        create_table(CreateTable) -> TableDescription;
-        describe_table(String) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
-        hold_changes(HoldChanges) -> ();
-    }
+    forward_to!(self.inner; basics);
+    each_operation!(in_turns; all);
 }
 
 /// A task, and whether it has something to do.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use floe_store::env::Timestamp;
 use floe_store::expr::{Condition, KeyOp};
 use floe_store::limits::TOKEN_CHARS;
 use floe_store::op::*;
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Error, Item, Result, Value};
+use floe_store::{BoxFuture, Engine, Error, Item, Result, Value, each_operation, forward_to};
 
 use super::Bug;
 
@@ -398,7 +397,7 @@ fn forget_token(token: &mut Option<String>) {
     }
 }
 
-/// Passes operations on to a method of the mutant, or to the engine inside.
+/// Passes operations on to a method of the mutant.
 macro_rules! operations {
     ($($name:ident($type:ty) -> $output:ty => $method:ident;)*) => {$(
         fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
@@ -408,7 +407,11 @@ macro_rules! operations {
             })
         }
     )*};
-    (inner: $($name:ident($type:ty) -> $output:ty;)*) => {$(
+}
+
+/// Passes operations on to the engine inside.
+macro_rules! bent {
+    ($($name:ident($type:ty) -> $output:ty, $known:literal;)*) => {$(
         fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(async move {
                 let answer = self.inner.$name(input).await;
@@ -419,13 +422,7 @@ macro_rules! operations {
 }
 
 impl Engine for Mutant {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; basics);
 
     operations! {
         get_item(GetItem) -> GetItemOutput => get;
@@ -440,16 +437,7 @@ impl Engine for Mutant {
         get_records(GetRecords) -> GetRecordsOutput => records;
     }
 
-    operations! { inner:
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        create_table(CreateTable) -> TableDescription;
-        update_table(UpdateTable) -> TableDescription;
-        delete_table(String) -> TableDescription;
-        update_time_to_live(UpdateTimeToLive) -> TableDescription;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        hold_changes(HoldChanges) -> ();
-    }
+    each_operation!(bent; transact_get_items, create_table, update_table, delete_table);
+    each_operation!(bent; update_time_to_live, update_tags, list_streams, describe_stream);
+    each_operation!(bent; get_shard_iterator, hold_changes);
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use floe_store::op::HoldChanges;
 use floe_store::{BoxFuture, Item, Timestamp};
+use tracing::Instrument;
 
 use super::super::limits::{
     BYTES_AHEAD, CHANGES_PER_TURN, EMPTY_LOOKS, LOOKS_AHEAD, RECORDS_AHEAD, REMEMBERED,
@@ -28,6 +29,7 @@ use crate::changes::stream::Positions;
 use crate::error::Result;
 use crate::side_by_side;
 use crate::side_by_side::crowd::{Crowd, Ticket};
+use crate::telemetry::changes as telemetry;
 
 /// Why a run has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,8 +331,10 @@ impl<'c> Run<'c> {
                 };
                 let is_parked = self.parked.contains(&(number, item.clone()));
                 let (consumer, mine, keys) = (self.consumer, self.mine.clone(), item.clone());
+                let span = telemetry::turn(&consumer.name, &table.name, works.len());
                 let ticket = crowd.join(Box::pin(async move {
-                    let turn = consumer.turn(&mine, works, is_parked, room).await;
+                    let turn = consumer.turn(&mine, works, is_parked, room);
+                    let turn = turn.instrument(span).await;
                     Done::Turned(number, keys, turn)
                 }));
                 self.turns.push((number, item, ticket));
@@ -412,7 +416,7 @@ impl<'c> Run<'c> {
             waiting,
         };
         self.told = (now, done);
-        self.consumer.options.tell(&Notice::Stored(&progress));
+        self.consumer.tell(&Notice::Stored(&progress));
     }
 
     /// What it has done.

@@ -92,7 +92,7 @@ impl Consumer {
                 Removed::Yes => turn.replayed += 1,
                 Removed::No => {}
             }
-            self.options.tell(&Notice::Replayed(&parked));
+            self.tell(&Notice::Replayed(&parked));
         }
     }
 
@@ -110,7 +110,7 @@ impl Consumer {
             let pause = pause.max(work.pause().unwrap_or_default());
             let pending = work.pending(&self.router);
             if let Some(first) = pending.first() {
-                self.options.tell(&Notice::Retried {
+                self.tell(&Notice::Retried {
                     change: work.change(),
                     handler: &first.name,
                     failure: &first.failure,
@@ -138,7 +138,7 @@ impl Consumer {
                     if parking == Parking::Parked {
                         let error = pending.first().map(|p| p.failure.to_string());
                         let error = error.unwrap_or_default();
-                        self.options.tell(&Notice::Parked(work.change(), &error));
+                        self.tell(&Notice::Parked(work.change(), &error));
                     }
                     return Ok(parking);
                 }

@@ -21,11 +21,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use rustls::{ClientConfig, RootCertStore};
 use sha2::Sha256;
 
 use super::Sink;
@@ -33,6 +32,7 @@ use crate::changes::envelope::Envelope;
 use crate::changes::handler::{Failure, Handled};
 use crate::db::{Timer, TokioTimer};
 use crate::error::{Error, ErrorKind, Result};
+use crate::https::connector;
 use crate::side_by_side;
 
 /// How long an answer may take, unless something else is said.
@@ -172,23 +172,6 @@ impl Webhook {
             }
         }
     }
-}
-
-/// What makes connections: with the certificates of this machine, if they are needed.
-fn connector(is_encrypted: bool) -> std::io::Result<HttpsConnector<HttpConnector>> {
-    let ring = rustls::crypto::ring::default_provider();
-    let builder = HttpsConnectorBuilder::new();
-    let builder = match is_encrypted {
-        true => builder.with_provider_and_native_roots(ring)?,
-        false => {
-            let config = ClientConfig::builder_with_provider(Arc::new(ring))
-                .with_safe_default_protocol_versions()
-                .map_err(std::io::Error::other)?
-                .with_root_certificates(RootCertStore::empty());
-            builder.with_tls_config(config.with_no_client_auth())
-        }
-    };
-    Ok(builder.https_or_http().enable_http1().build())
 }
 
 /// What a server's answer means.

@@ -99,6 +99,7 @@ use super::reader::{Filter, Lag, Reader, behind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
 use crate::side_by_side;
+use crate::telemetry::feed as telemetry;
 use crate::tx::Tx;
 use crate::tx::backoff::Backoff;
 use crate::tx::body::TxBody;
@@ -209,6 +210,7 @@ impl Consumer {
         );
         let mut lag = Lag::at(behind.await?, self.store.db().env().now());
         lag.parked = progress.parked_events();
+        telemetry::lag(&self.id.0, self.partition, &lag);
         Ok(lag)
     }
 
@@ -377,6 +379,7 @@ impl Consumer {
     const fn patience(&self, follows: bool) -> Patience<'_> {
         Patience {
             store: &self.store,
+            group: self.id.0.as_str(),
             options: &self.options,
             partition: Some(self.partition),
             is_endless: follows,
@@ -471,6 +474,7 @@ impl Ran {
 #[derive(Debug)]
 struct Patience<'c> {
     store: &'c EventStore,
+    group: &'c str,
     options: &'c Options,
     partition: Option<Partition>,
     is_endless: bool,
@@ -489,6 +493,7 @@ impl Patience<'_> {
         }
         self.failures = self.failures.saturating_add(1);
         let partition = self.partition;
+        telemetry::failed(self.group, &error);
         self.options.tell(&Notice::Failed { partition, error });
         let db = self.store.db();
         let pause = BACKOFF.pause(self.failures, db.env().next_u64());

@@ -38,6 +38,7 @@ use std::time::Duration;
 
 use floe_store::Error as StoreError;
 use floe_store::op::HoldChanges;
+use tracing::Instrument;
 
 pub use self::intake::Intake;
 use self::position::IndexerPosition;
@@ -50,6 +51,7 @@ use crate::changes::stream::{Positions, Round, Shards};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load};
 use crate::side_by_side;
+use crate::telemetry::feed as telemetry;
 use crate::tx::backoff::Backoff;
 
 /// How an indexer works.
@@ -246,6 +248,7 @@ impl Indexer {
                     failures += 1;
                     let seed = self.store.db().env().next_u64();
                     let pause = BACKOFF.pause(failures, seed);
+                    telemetry::step_failed(&self.store.options().table, &error, pause);
                     self.watch.tell(Progress::Failed {
                         error: &error,
                         pause,
@@ -282,6 +285,19 @@ impl Indexer {
 
     /// Reads a batch, brings it to the epochs, and stores how far it has read.
     async fn step(&mut self) -> Result<Stepped> {
+        let (table, name) = (
+            self.store.options().table.clone(),
+            self.options.name.clone(),
+        );
+        let span = telemetry::step(&table, &name);
+        let stepped = self.read_and_bring().instrument(span.clone()).await?;
+        let indexed = (stepped.indexed.records, stepped.indexed.events);
+        telemetry::stepped(&span, (&table, &name), indexed, stepped.lag);
+        self.watch.tell(Progress::Stepped(&stepped));
+        Ok(stepped)
+    }
+
+    async fn read_and_bring(&mut self) -> Result<Stepped> {
         let mut known = self.begin().await?;
         let Round { records, has_ended } = self.read(&mut known).await?;
         let brought = known.intake.bring(&records).await?;
@@ -289,7 +305,7 @@ impl Indexer {
         self.known = Some(known);
         let now = self.store.db().engine().now();
         let last = records.iter().map(|record| record.created).max();
-        let stepped = Stepped {
+        Ok(Stepped {
             indexed: Indexed {
                 records: records.len() as u64,
                 events: brought.events,
@@ -297,9 +313,7 @@ impl Indexer {
             checkpoints: brought.checkpoints,
             lag: last.map_or(Duration::ZERO, |last| now.since(last)),
             is_idle: records.is_empty() && !has_ended,
-        };
-        self.watch.tell(Progress::Stepped(&stepped));
-        Ok(stepped)
+        })
     }
 
     /// What is known from the last step, or else from what is stored.

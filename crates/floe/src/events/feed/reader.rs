@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use floe_store::{Text, Timestamp};
+use tracing::Instrument;
 
 use super::checkpoint::Checkpoint;
 use super::epoch::{EpochEvent, Ingested};
@@ -23,6 +24,7 @@ use super::partition::Partition;
 use super::span::Span;
 use crate::error::Result;
 use crate::events::name::StreamName;
+use crate::telemetry::feed as telemetry;
 
 pub use self::lag::Lag;
 pub(super) use self::lag::behind;
@@ -109,7 +111,9 @@ impl<S: EpochSource> Reader<S> {
             }
             let (epoch, offset) = (self.checkpoint.epoch(), self.checkpoint.offset());
             let page = self.source.read_epoch(self.partition, epoch, offset);
-            let EpochPage { events, is_end } = page.await?;
+            let span = telemetry::read(self.partition, epoch);
+            let EpochPage { events, is_end } = page.instrument(span.clone()).await?;
+            span.record("floe.feed.batches", events.len());
             if events.is_empty() && !is_end {
                 return Ok(None);
             }

@@ -1,6 +1,7 @@
 //! What becomes of an append: sent until it is known, and settled by what stands in the stream where it is not.
 
 use floe_store::{BoxFuture, Error as StoreError};
+use tracing::Instrument;
 
 use super::{Position, Sync};
 use crate::db::Db;
@@ -10,6 +11,7 @@ use crate::events::load;
 use crate::events::name::StreamName;
 use crate::events::schema::Batch;
 use crate::events::send::{Sent, send};
+use crate::telemetry::streams as telemetry;
 use crate::tx::backoff::Backoff;
 
 /// What became of an append.
@@ -37,6 +39,25 @@ impl Sync<'_> {
                 format!("the engine has no transactions, which calving needs: stream={stream}"),
             ));
         }
+        let (table, events) = (self.table, self.change.events.len());
+        let span = telemetry::append(table, stream, events, self.calves);
+        let synced = self.send_on(db, stream).instrument(span.clone()).await;
+        let outcome = match &synced {
+            Ok(Synced::Written(_)) => "written",
+            Ok(Synced::Conflict(_)) => {
+                telemetry::conflict(table, stream);
+                "conflict"
+            }
+            Err(error) => {
+                telemetry::note(&span, error);
+                "failed"
+            }
+        };
+        span.record("floe.stream.outcome", outcome);
+        synced
+    }
+
+    async fn send_on(self, db: &Db, stream: &StreamName) -> Result<Synced> {
         let unknown = |error| unknown(stream, error);
         let sent = send(db, self.table, || self.request(), unknown).await?;
         let Sent::Conflict { item, in_doubt } = sent else {

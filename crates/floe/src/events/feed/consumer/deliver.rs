@@ -9,6 +9,8 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 
+use tracing::Instrument;
+
 use super::backlog::Backlog;
 use super::progress::{Parked, Place, Progress};
 use super::{Consumed, Consumer, Handled, Notice, Orders, Patience, Ran};
@@ -21,6 +23,7 @@ use crate::events::feed::span::Span;
 use crate::events::feed::subscription::load_between;
 use crate::events::{Recorded, StreamName};
 use crate::side_by_side::crowd::{Crowd, Ticket};
+use crate::telemetry::feed as telemetry;
 
 /// What has come to its end.
 enum Done {
@@ -172,7 +175,7 @@ impl Consumer {
                 .saturating_add(self.options.events_max.max(1) as u64);
             let chunk = range.start..end.min(range.end);
             let (done, reason) = match self.load(stream, chunk.clone(), follows).await {
-                Ok(events) => match handler(stream.clone(), events).await {
+                Ok(events) => match self.call(stream, events, handler).await {
                     Ok(Handled::All) => (chunk.end, None),
                     Ok(Handled::UpTo(index)) => (index.clamp(chunk.start, chunk.end), None),
                     Ok(Handled::None) => (chunk.start, None),
@@ -195,6 +198,21 @@ impl Consumer {
             }
         }
         Ok(outcome)
+    }
+
+    /// Calls the handler.
+    async fn call<H, F, E>(
+        &self,
+        stream: &StreamName,
+        events: Vec<Recorded>,
+        handler: &H,
+    ) -> Result<Handled, E>
+    where
+        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
+        F: Future<Output = Result<Handled, E>> + Send,
+    {
+        let span = telemetry::handle(&self.id.0, self.partition, stream, events.len());
+        handler(stream.clone(), events).instrument(span).await
     }
 
     /// Loads events of a stream, however long the store does not answer if the consumer follows the feed.
@@ -450,6 +468,7 @@ impl<'c> Run<'c> {
             return Ok(());
         };
         let end = self.backlog.take_out(&stream).unwrap_or(outcome.index);
+        telemetry::parked(&self.consumer.id.0, self.consumer.partition, &stream);
         let parked = Parked::new(stream, outcome.index..end, &reason);
         let notice = Notice::Parked(self.consumer.partition, parked.clone());
         self.consumer.options.tell(&notice);

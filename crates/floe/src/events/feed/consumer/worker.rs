@@ -17,6 +17,7 @@ use crate::events::Stream;
 use crate::events::feed::limits::BEATS_PER_LEASE;
 use crate::events::feed::partition::{Partition, Partitions};
 use crate::side_by_side::crowd::{Crowd, Ticket};
+use crate::telemetry::feed as telemetry;
 
 /// How often a worker tries to give its partitions back in the end. If it cannot, its lease runs out.
 const LEAVE_TRIES: u32 = 3;
@@ -44,6 +45,7 @@ pub(super) struct Worker<'w> {
     rounds: u32,
     beating: Beating,
     lease_end: Option<Ticket>,
+    is_measuring: bool,
     is_stopping: bool,
     failed: Option<Error>,
     worked: Worked,
@@ -91,6 +93,8 @@ enum Heard<'w> {
     Ended(Partition, Result<Ran>),
     /// There was no beat for as long as a lease lasts.
     LeaseEnded,
+    /// How far it is behind was measured.
+    Measured,
     /// It is to stop.
     Stop,
 }
@@ -114,6 +118,7 @@ impl<'w> Worker<'w> {
             rounds: 0,
             beating: Beating::Not,
             lease_end: None,
+            is_measuring: false,
             is_stopping: false,
             failed: None,
             worked: Worked::default(),
@@ -136,7 +141,9 @@ impl<'w> Worker<'w> {
                     self.rounds = self.rounds.saturating_add(1);
                     self.wait_for_round(&mut crowd);
                     self.beat(&mut crowd);
+                    self.measure(&mut crowd);
                 }
+                Heard::Measured => self.is_measuring = false,
                 Heard::Ended(partition, ran) => self.ended(&mut crowd, partition, ran),
                 Heard::LeaseEnded => self.lose_all(&mut crowd),
                 Heard::Stop => self.stop(),
@@ -176,6 +183,23 @@ impl<'w> Worker<'w> {
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'w, ()> {
         self.group.store.db().timer().sleep(duration)
+    }
+
+    /// Measures how far it is behind, if somebody listens: this takes two reads for each partition.
+    fn measure(&mut self, crowd: &mut Crowd<'w, Heard<'w>>) {
+        if self.is_measuring || !telemetry::is_measured() {
+            return;
+        }
+        self.is_measuring = true;
+        let held = self.held.keys().map(|held| self.group.partition(*held));
+        let held: Vec<Consumer> = held.collect();
+        crowd.join(Box::pin(async move {
+            for consumer in held {
+                // It tells what it finds. What it cannot find now, it finds later.
+                drop(consumer.lag().await);
+            }
+            Heard::Measured
+        }));
     }
 
     /// Says that it is alive.
@@ -229,6 +253,7 @@ impl<'w> Worker<'w> {
             }
             // The next round tries again.
             Err(error) if self.follows && passes(&error) => {
+                telemetry::failed(&self.group.name, &error);
                 let partition = None;
                 let notice = Notice::Failed { partition, error };
                 self.group.options.tell(&notice);
@@ -394,6 +419,7 @@ impl<'w> Worker<'w> {
         };
         let mut patience = Patience {
             store: &self.group.store,
+            group: self.group.name.as_str(),
             options: &self.group.options,
             partition: None,
             is_endless: true,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use floe_local::LocalEngine;
 use floe_store::op::*;
 use floe_store::table::{TableDescription, TableStatus};
-use floe_store::{BoxFuture, Capabilities, Engine, Env, Error, Result, Timestamp};
+use floe_store::{BoxFuture, Capabilities, Engine, Env, Error, Result, forward_to};
 
 use crate::db::{Db, Timer};
 
@@ -100,22 +100,13 @@ impl SlowEngine {
     }
 }
 
-macro_rules! pass_on {
-    ($($name:ident($input:ty) -> $output:ty;)*) => {
-        $(fn $name(&self, input: $input) -> BoxFuture<'_, Result<$output>> {
-            self.inner.$name(input)
-        })*
-    };
-}
-
 impl Engine for SlowEngine {
     fn capabilities(&self) -> Capabilities {
         self.capabilities.clone()
     }
 
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
+    forward_to!(self.inner; now, table_arn, items, streams);
+    forward_to!(self.inner; delete_table, list_tables, update_tags);
 
     fn describe_table(&self, name: String) -> BoxFuture<'_, Result<TableDescription>> {
         Box::pin(async move {
@@ -145,24 +136,6 @@ impl Engine for SlowEngine {
         Box::pin(self.change(Box::pin(async {
             self.inner.update_time_to_live(input).await
         })))
-    }
-
-    pass_on! {
-        get_item(GetItem) -> GetItemOutput;
-        batch_get_item(BatchGetItem) -> BatchGetItemOutput;
-        transact_get_items(TransactGetItems) -> TransactGetItemsOutput;
-        write_item(WriteItem) -> WriteItemOutput;
-        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput;
-        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput;
-        query(Query) -> Page;
-        scan(Scan) -> Page;
-        delete_table(String) -> TableDescription;
-        list_tables(ListTables) -> ListTablesOutput;
-        update_tags(UpdateTags) -> ();
-        list_streams(ListStreams) -> ListStreamsOutput;
-        describe_stream(DescribeStream) -> StreamDescription;
-        get_shard_iterator(GetShardIterator) -> String;
-        get_records(GetRecords) -> GetRecordsOutput;
     }
 }
 

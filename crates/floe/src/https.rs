@@ -1,0 +1,24 @@
+//! How connections are made to servers, with encryption by rustls: for webhooks and for the export of telemetry.
+
+use std::sync::Arc;
+
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::{ClientConfig, RootCertStore};
+
+/// What makes connections: with the certificates of this machine, if they are needed.
+pub(crate) fn connector(is_encrypted: bool) -> std::io::Result<HttpsConnector<HttpConnector>> {
+    let ring = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = match is_encrypted {
+        true => builder.with_provider_and_native_roots(ring)?,
+        false => {
+            let config = ClientConfig::builder_with_provider(Arc::new(ring))
+                .with_safe_default_protocol_versions()
+                .map_err(std::io::Error::other)?
+                .with_root_certificates(RootCertStore::empty());
+            builder.with_tls_config(config.with_no_client_auth())
+        }
+    };
+    Ok(builder.https_or_http().enable_http1().build())
+}

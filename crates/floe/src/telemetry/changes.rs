@@ -1,0 +1,69 @@
+//! What is told of the router of changes. Items are told by their table alone.
+
+use tracing::{Level, Span};
+
+use super::metrics;
+use crate::changes::consumer::Notice;
+
+macro_rules! tell {
+    ($level:ident, $($fields:tt)*) => {
+        tracing::event!(target: "floe::changes", Level::$level, $($fields)*)
+    };
+}
+
+/// Around the turn of an item.
+pub(crate) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
+    tracing::debug_span!(
+        target: "floe::changes",
+        "turn",
+        floe.changes.consumer = consumer,
+        db.collection.name = table,
+        floe.changes.changes = changes,
+    )
+}
+
+/// What happens while a consumer runs.
+pub(crate) fn noticed(consumer: &str, notice: &Notice<'_>) {
+    match notice {
+        Notice::Stored(progress) => metrics::changes(consumer, progress),
+        Notice::Parked(change, _) => {
+            tell!(
+                WARN,
+                floe.changes.consumer = consumer,
+                db.collection.name = change.table(),
+                "a change was parked"
+            );
+            metrics::change_parked(consumer, change.table());
+        }
+        Notice::Retried {
+            change, attempts, ..
+        } => tell!(
+            DEBUG,
+            floe.changes.consumer = consumer,
+            db.collection.name = change.table(),
+            floe.changes.attempt = attempts,
+            "a handler has failed"
+        ),
+        Notice::Failed { error, .. } => tell!(
+            WARN,
+            floe.changes.consumer = consumer,
+            "error.type" = debug(error.kind()),
+            "the consumer could not go on"
+        ),
+        Notice::Leads => tell!(
+            INFO,
+            floe.changes.consumer = consumer,
+            "this process delivers"
+        ),
+        Notice::Waits => tell!(
+            INFO,
+            floe.changes.consumer = consumer,
+            "another process delivers"
+        ),
+        Notice::Replayed(_) => tell!(
+            INFO,
+            floe.changes.consumer = consumer,
+            "parked changes of an item are done"
+        ),
+    }
+}
