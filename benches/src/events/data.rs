@@ -20,8 +20,13 @@ impl Entry {
 }
 
 /// What an event says, in 200 bytes.
-pub(super) fn note() -> String {
+fn note() -> String {
     "lorem ipsum dolor sit amet ".repeat(8).split_off(16)
+}
+
+/// The body of an event, as it is stored.
+pub(super) fn body() -> Vec<u8> {
+    format!(r#"{{"note":"{}"}}"#, note()).into_bytes()
 }
 
 /// Streams of entries, whose state is how many there are.
@@ -61,7 +66,8 @@ mod tests {
 
     #[test]
     fn an_event_is_of_the_size_that_the_help_tells() {
-        let body = Entry::new().encode().unwrap();
-        assert_eq!((note().len(), body.len()), (200, 211));
+        let encoded = Entry::new().encode().unwrap();
+        assert_eq!((note().len(), encoded.len()), (200, 211));
+        assert_eq!(encoded, body());
     }
 }

@@ -8,7 +8,10 @@ use floe_store::{Engine, Item, Value};
 
 use super::Sent;
 use super::append::{Own, Subject};
-use super::data::note;
+use super::data::body;
+
+/// As long as the one that a stream has, so that both write as many bytes. It stays as it is.
+const ETAG: &str = "0193a5f0-7c1e-7000-8000-000000000000";
 
 pub(super) struct Hand {
     pub(super) engine: Arc<dyn Engine>,
@@ -30,6 +33,7 @@ impl Hand {
     /// A new item, if there is none.
     fn begin(&self, own: &Own) -> WriteItem {
         let item = key(own).with("n", 1).with("e", event());
+        let item = item.with("etag", ETAG);
         let is_new = Condition::attribute_not_exists(Path::attribute("p"));
         PutItem::new(&self.table, item).condition(is_new).into()
     }
@@ -54,6 +58,6 @@ fn event() -> Value {
     let event = Item::new()
         .with("c", "Booked")
         .with("t", "2026-11-17T09:30:00.123Z")
-        .with("d", note());
+        .with("d", body());
     Value::L(vec![Value::M(event)])
 }

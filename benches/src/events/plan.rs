@@ -29,7 +29,7 @@ Cases
 All on a directory, every write synced before it is answered. Events have some 200 bytes. An append is
 one event through a decider whose state is kept in memory, so that it is one request. By hand it is one
 UpdateItem too, `SET e = list_append(e, :event), n = :next` if `n = :version`, on the same table; nothing is
-folded or encoded there. Both begin a new stream, or item, after 20 events.
+folded or encoded there. Items of both are of the same size. Both begin a new stream, or item, after 20 events.
 
 The Tips of both streams of load_snapshot hold 10 events, so that only the lengths differ; that of
 load_snapshot_full holds 127, which must be read too, and so do both of load_snapshot_even. A load that

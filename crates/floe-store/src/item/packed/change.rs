@@ -6,8 +6,12 @@ use std::sync::OnceLock;
 use super::{
     Input, LIST, PLACES_MAX, Packed, checked, push_prefixed, push_type, push_value, push_varint,
 };
+use crate::size::value_size;
 use crate::text::Name;
 use crate::value::Value;
+
+/// Room for what stands before a name or a value.
+const ROOM_BYTES: usize = 8;
 
 /// What becomes of one attribute.
 #[derive(Debug)]
@@ -20,10 +24,24 @@ pub(crate) enum Change<'v> {
     Remove,
 }
 
+impl Change<'_> {
+    /// About how many bytes it adds.
+    fn room(&self, name: &Name) -> usize {
+        let room = |value: &Value| value_size(value) + ROOM_BYTES;
+        let value = match self {
+            Self::Set(value) => room(value),
+            Self::Append(tail) => tail.iter().map(room).sum(),
+            Self::Remove => 0,
+        };
+        name.len() + ROOM_BYTES + value
+    }
+}
+
 impl Packed {
     /// The item with these attributes changed, each name greater than the one before.
     pub(in crate::item) fn changed(&self, changes: &[(&Name, Change<'_>)]) -> Self {
-        let mut output = Output::with_capacity(self.bytes.len() + 64 * changes.len());
+        let added = changes.iter().map(|(name, change)| change.room(name));
+        let mut output = Output::with_capacity(self.bytes.len() + added.sum::<usize>());
         let mut changes = changes.iter().peekable();
         let (mut input, count) = self.attributes_input();
         for at in 0..count {
