@@ -11,6 +11,8 @@
 mod access_patterns;
 #[path = "registry/awkward.rs"]
 mod awkward;
+#[path = "registry/described.rs"]
+mod described;
 #[path = "registry/expiry.rs"]
 mod expiry;
 #[path = "registry/holds.rs"]
@@ -27,6 +29,8 @@ mod properties;
 mod races;
 #[path = "registry/shapes.rs"]
 mod shapes;
+#[path = "registry/read_only.rs"]
+mod read_only;
 #[path = "graph/slow.rs"]
 mod slow;
 #[path = "registry/support.rs"]

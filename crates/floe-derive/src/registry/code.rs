@@ -8,7 +8,7 @@ use syn::{Ident, Index};
 
 use super::parse::{FieldDef, RegistryDef};
 use super::template::Part;
-use crate::shape::{Shape, generated_at};
+use crate::shape::{Shape, generated_at, option_of};
 
 /// The code of the struct.
 pub(super) fn generate(def: &RegistryDef) -> TokenStream {
@@ -104,21 +104,14 @@ fn schema(def: &RegistryDef) -> TokenStream {
         }
     });
     let parts: Vec<_> = parts.collect();
-    let group = def.group().into_iter().map(|field| {
-        let (name, attribute, kind) = (
-            field.ident.unraw().to_string(),
-            &field.attribute,
-            kind(def, field),
-        );
-        quote!(#krate::registry::schema::GroupField { name: #name, attribute: #attribute, kind: #kind })
-    });
+    let group = def.group().into_iter().map(|field| field_schema(def, field));
+    let fields = def.fields.iter().map(|field| field_schema(def, field));
     let indexes = words.indexes.iter().map(|index| {
         let (name, group) = (&index.name, def.group());
         let at = group.iter().position(|field| field.ident == index.key);
         let at = at.unwrap_or_default();
         quote!(#krate::registry::schema::StatusIndex { name: #name, field: #at })
     });
-    let attributes = def.fields.iter().map(|field| &field.attribute);
     let (escaped, version_prefix, latest) =
         (keys.group.escaped(), &keys.version_prefix, &keys.latest);
     let (version, published, deleted) = (&words.version, &words.published, &words.deleted);
@@ -139,7 +132,7 @@ fn schema(def: &RegistryDef) -> TokenStream {
             version_prefix: #version_prefix,
             latest: #latest,
             legacy_keys: #legacy_keys,
-            attributes: &[#(#attributes),*],
+            fields: &[#(#fields),*],
             version: #version,
             published: #published,
             status: #status,
@@ -156,6 +149,30 @@ fn option(value: Option<&impl quote::ToTokens>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),
+    }
+}
+
+fn field_schema(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+    let (krate, ty, attribute) = (&def.words.krate, &field.ty, &field.attribute);
+    let name = field.ident.unraw().to_string();
+    let (kind, is_optional) = match field.serde {
+        // What serde makes of it is known when it is written.
+        true => {
+            let is_optional = option_of(ty).is_some();
+            (quote!(#krate::model::schema::FieldKind::Other), quote!(#is_optional))
+        }
+        false => {
+            let is_optional = quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::OPTIONAL);
+            (kind(def, field), is_optional)
+        }
+    };
+    quote! {
+        #krate::registry::schema::RegistryField {
+            name: #name,
+            attribute: #attribute,
+            kind: #kind,
+            is_optional: #is_optional,
+        }
     }
 }
 

@@ -24,8 +24,9 @@ Examples:
   floe demo --data ./shop            keep the shop in a directory
   floe demo --no-serve --data ./shop
 
-A shop of models, streams of events and a graph is filled, each purchase in one commit over all of them. Then the store is \
-served over DynamoDB's protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
+A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
+change of a price one over the product and the next version of the price list. Then the store is served over DynamoDB's \
+protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
 without --data nothing is left behind.";
 
 /// Where the demo listens, if that is free.
@@ -146,6 +147,14 @@ fn tell_commands(place: &str) {
             "what Ada leads to in the graph",
         ),
         ("graph lookup shop by_city Oslo", "customers by an index"),
+        (
+            "registry latest PriceList market=north",
+            "what everything costs now",
+        ),
+        (
+            "registry history PriceList market=north",
+            "and what it has cost before",
+        ),
         ("tables --format terraform", "the tables as code"),
     ] {
         commands.fact(&format!("  floe {command} {place}"), format!("# {what}"));

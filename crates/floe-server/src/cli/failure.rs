@@ -82,6 +82,7 @@ mod of_errors {
                 | ErrorKind::Unsupported
                 | ErrorKind::TooLarge => Self::Usage(told),
                 ErrorKind::NotFound
+                | ErrorKind::Restricted
                 | ErrorKind::AlreadyExists
                 | ErrorKind::VersionConflict
                 | ErrorKind::Conflict => Self::Unmet(told),

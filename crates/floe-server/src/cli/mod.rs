@@ -44,6 +44,8 @@ mod place;
 #[cfg(feature = "cli")]
 mod query;
 #[cfg(feature = "cli")]
+mod registry;
+#[cfg(feature = "cli")]
 mod scan;
 mod serve;
 mod signals;
@@ -105,6 +107,10 @@ enum Command {
     #[cfg(feature = "cli")]
     Feed(feed::FeedCommand),
     #[cfg(feature = "cli")]
+    Graph(graph::GraphCommand),
+    #[cfg(feature = "cli")]
+    Registry(registry::RegistryCommand),
+    #[cfg(feature = "cli")]
     Changes(changes::ChangesCommand),
     #[cfg(feature = "cli")]
     Tables(tables::Tables),
@@ -120,8 +126,6 @@ enum Command {
     Doctor(doctor::Doctor),
     #[cfg(feature = "cli")]
     Indexer(indexer::IndexerCommand),
-    #[cfg(feature = "cli")]
-    Graph(graph::GraphCommand),
     #[cfg(feature = "cli")]
     Bench(bench::Bench),
     #[cfg(feature = "cli")]
@@ -166,6 +170,8 @@ impl Command {
             Self::Indexer(indexer) => indexer.run(),
             #[cfg(feature = "cli")]
             Self::Graph(graph) => graph.run(),
+            #[cfg(feature = "cli")]
+            Self::Registry(registry) => registry.run(),
             #[cfg(feature = "cli")]
             Self::Bench(bench) => bench.run(),
             #[cfg(feature = "cli")]

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::registry::key::tests::{BUILDS, LAYERS};
-use crate::registry::schema::{GroupField, KeyPart, StatusIndex};
+use crate::registry::key::tests::field;
+use crate::registry::schema::{KeyPart, RegistryField, StatusIndex};
 
 /// The text of the error that these two have together.
 fn error(other: &RegistrySchema) -> String {
@@ -92,7 +93,7 @@ fn what_registries_of_a_table_do_not_agree_on_is_told() {
         "registries of one table expire by different attributes: table=klayers registries=Layer,Build"
     );
     let other = RegistrySchema {
-        attributes: &["exDt"],
+        fields: &[field("expiry", "exDt")],
         ..builds()
     };
     assert_eq!(
@@ -101,10 +102,9 @@ fn what_registries_of_a_table_do_not_agree_on_is_told() {
          table=klayers registries=Layer,Build attribute=exDt registry=Build"
     );
     let other = RegistrySchema {
-        group: &[GroupField {
-            name: "package",
-            attribute: "dplySts",
+        group: &[RegistryField {
             kind: FieldKind::Number,
+            ..field("package", "dplySts")
         }],
         status: Some("state"),
         indexes: &[StatusIndex {
