@@ -386,7 +386,8 @@ impl<'tx, R: Content> Versions<'tx, R> {
         index: RegistryIndex<R, K>,
         name: impl Into<K>,
     ) -> Result<Vec<Version<R>>> {
-        self.listed_by(index, &name.into(), Some(Status::Latest)).await
+        self.listed_by(index, &name.into(), Some(Status::Latest))
+            .await
     }
 
     /// All versions that are deployed in groups of this name, the latest and the deprecated, as far as the index knows.

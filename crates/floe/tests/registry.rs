@@ -27,10 +27,10 @@ mod no_time;
 mod properties;
 #[path = "registry/races.rs"]
 mod races;
-#[path = "registry/shapes.rs"]
-mod shapes;
 #[path = "registry/read_only.rs"]
 mod read_only;
+#[path = "registry/shapes.rs"]
+mod shapes;
 #[path = "graph/slow.rs"]
 mod slow;
 #[path = "registry/support.rs"]

@@ -104,7 +104,10 @@ fn schema(def: &RegistryDef) -> TokenStream {
         }
     });
     let parts: Vec<_> = parts.collect();
-    let group = def.group().into_iter().map(|field| field_schema(def, field));
+    let group = def
+        .group()
+        .into_iter()
+        .map(|field| field_schema(def, field));
     let fields = def.fields.iter().map(|field| field_schema(def, field));
     let indexes = words.indexes.iter().map(|index| {
         let (name, group) = (&index.name, def.group());
@@ -159,10 +162,14 @@ fn field_schema(def: &RegistryDef, field: &FieldDef) -> TokenStream {
         // What serde makes of it is known when it is written.
         true => {
             let is_optional = option_of(ty).is_some();
-            (quote!(#krate::model::schema::FieldKind::Other), quote!(#is_optional))
+            (
+                quote!(#krate::model::schema::FieldKind::Other),
+                quote!(#is_optional),
+            )
         }
         false => {
-            let is_optional = quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::OPTIONAL);
+            let is_optional =
+                quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::OPTIONAL);
             (kind(def, field), is_optional)
         }
     };

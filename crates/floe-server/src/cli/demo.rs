@@ -11,7 +11,7 @@ use floe::Db;
 use floe_local::LocalEngine;
 use floe_store::env::Stopwatch;
 
-use super::out::{Table, print};
+use super::out::print;
 use super::serve::{parse_listen, serve_engine};
 use super::{ACCOUNT, Failure};
 use crate::accept::Server;
@@ -129,8 +129,7 @@ impl Demo {
 
 /// Tells how to look at the shop.
 fn tell_commands(place: &str) {
-    print("\nLook at it, from another terminal:\n");
-    let mut commands = Table::of_facts();
+    print("\nLook at it, from another terminal:");
     for (command, what) in [
         ("table list", "all tables"),
         ("scan Product", "a model, as its items are stored"),
@@ -157,7 +156,6 @@ fn tell_commands(place: &str) {
         ),
         ("tables --format terraform", "the tables as code"),
     ] {
-        commands.fact(&format!("  floe {command} {place}"), format!("# {what}"));
+        print(format!("\n  # {what}\n  floe {command} {place}"));
     }
-    commands.print();
 }

@@ -92,6 +92,70 @@ impl GraphPlace {
     }
 }
 
+/// An entity, and where its graph is.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct EntityPlace {
+    /// The scope
+    #[arg(value_name = "SCOPE")]
+    scope: String,
+
+    /// The type
+    #[arg(value_name = "TYPE")]
+    type_name: String,
+
+    /// The id
+    #[arg(value_name = "ID")]
+    id: String,
+
+    #[command(flatten)]
+    place: GraphPlace,
+}
+
+impl EntityPlace {
+    /// Runs a command on the entity, if it is there.
+    fn run(
+        &self,
+        work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.place.run(&self.scope, async |graph| {
+            let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
+            let node = graph.get_node(&key).await?;
+            work(graph, node.ok_or_else(|| no_entity(graph, &key))?).await
+        })
+    }
+}
+
+/// An entity of which edges are told.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct EdgesOf {
+    #[command(flatten)]
+    entity: EntityPlace,
+
+    /// Only by this predicate
+    #[arg(long, value_name = "NAME")]
+    predicate: Option<String>,
+}
+
+impl EdgesOf {
+    /// Tells the edges that are found.
+    fn run(
+        &self,
+        find: impl AsyncFnOnce(
+            &Graph<'static>,
+            &EntityKey,
+            Option<&str>,
+        ) -> Result<Vec<Led>, floe::Error>,
+    ) -> Result<(), Failure> {
+        self.entity.run(async |graph, node| {
+            let found = find(graph, &node.key, self.predicate.as_deref()).await?;
+            tell_edges(self.entity.place.output, &found);
+            Ok(())
+        })
+    }
+}
+
 /// Refuses a place in which there is no graph.
 async fn check_tables(db: &Db, schema: &GraphSchema) -> Result<(), Failure> {
     for table in schema.tables().map_err(Failure::usage)? {
@@ -154,14 +218,14 @@ fn write_key(w: &mut Writer, key: &EntityKey) {
 }
 
 /// An edge, and the entity at its other end.
-struct Led<'e> {
-    edge: &'e Edge,
-    other: &'e EntityKey,
-    node: Option<&'e Node>,
+struct Led {
+    edge: Edge,
+    other: EntityKey,
+    node: Option<Node>,
 }
 
 /// Prints edges and where they lead to, or come from.
-fn tell_edges(output: Output, edges: &[Led<'_>]) {
+fn tell_edges(output: Output, edges: &[Led]) {
     if output.json {
         for Led { edge, other, node } in edges {
             print_json(|w| {
@@ -186,7 +250,7 @@ fn tell_edges(output: Output, edges: &[Led<'_>]) {
             true => String::new(),
             false => item_cell(&edge.attributes),
         };
-        let attributes = node.map(|node| item_cell(&node.attributes));
+        let attributes = node.as_ref().map(|node| item_cell(&node.attributes));
         table.row([
             edge.predicate.as_str(),
             other.type_name(),

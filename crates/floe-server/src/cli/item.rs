@@ -8,12 +8,13 @@ mod update;
 use clap::{Args, Subcommand};
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser};
+use floe_store::op::{ReturnValues, WriteItem};
 
 use super::Failure;
 use super::input::{Input, Placeholders, with_forms};
 use super::out::Output;
 use super::out::items::print_item;
-use super::place::Opened;
+use super::place::{Opened, Store};
 use crate::wire::write::write_item;
 
 const AFTER_HELP: &str = "\
@@ -77,6 +78,50 @@ impl Conditional {
         let condition = text.map(|text| parser.condition(text)).transpose()?;
         parser.finish()?;
         Ok((condition, other))
+    }
+}
+
+/// What the writes of whole items have in common.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Writing {
+    /// Tell the item that was there before
+    #[arg(long)]
+    old: bool,
+
+    #[command(flatten)]
+    conditional: Conditional,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Writing {
+    fn condition(&self) -> Result<Option<Condition>, Failure> {
+        let (condition, ()) = self.conditional.parse(self.input, |_| Ok(()))?;
+        Ok(condition)
+    }
+
+    const fn returned(&self) -> ReturnValues {
+        match self.old {
+            true => ReturnValues::AllOld,
+            false => ReturnValues::None,
+        }
+    }
+
+    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            opened.table(table).await?;
+            let written = opened.engine().write_item(write).await?;
+            let returned = written.attributes.as_ref();
+            tell_returned(self.output, opened, table, returned, done).await
+        })
     }
 }
 

@@ -286,18 +286,35 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 
 /// Refuses a directory that is not there, and one that holds no store.
 pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
+    const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
     let shown = path.display();
-    if !path.is_dir() {
+    if path.exists() && !path.is_dir() {
         return Err(Failure::broken(format!(
-            "there is no such directory: path={shown}"
+            "this is a file, and a store is a directory: path={shown}; {HINT}"
         )));
     }
-    match floe_local::is_store(path).map_err(Failure::broken)? {
+    let unfinished = unfinished(path);
+    match path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
         true => Ok(()),
+        false if unfinished.is_dir() => Err(Failure::broken(format!(
+            "a copy to this directory was begun and not ended: path={shown} unfinished={}; run `floe restore` or \
+             `floe backup` again, which clears it away",
+            unfinished.display()
+        ))),
+        false if path.is_dir() => Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown}; {HINT}"
+        ))),
         false => Err(Failure::broken(format!(
-            "there is no store in the directory: path={shown}; `floe serve --data` and `floe demo --data` make one"
+            "there is no such directory: path={shown}; {HINT}"
         ))),
     }
+}
+
+/// Where a copy is until it is complete.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    path.with_file_name(name)
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {

@@ -182,7 +182,11 @@ impl RegistryPlace {
                 "there is no description of such a registry: registry={} known={}; ensure_registries keeps it in the \
                  table, --schema gives it",
                 self.registry,
-                if known.is_empty() { "none".to_owned() } else { known.join(",") }
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(",")
+                }
             ))),
             (Some(one), Some(other)) => Err(Failure::usage(format!(
                 "two tables have a registry of this name: registry={} tables={},{}; say which with --table",

@@ -72,7 +72,14 @@ const STANDINGS: &str = "group  partition  checkpoint  events behind  seconds  p
 fn the_status_tells_how_far_each_group_has_come() {
     let world = World::new();
     let lines = world.lines("feed status", &[]);
-    let partitions = ["events  shop", "feed    shop-index", "", "partition  epoch  tail", "        0      0  0@3", ""];
+    let partitions = [
+        "events  shop",
+        "feed    shop-index",
+        "",
+        "partition  epoch  tail",
+        "        0      0  0@3",
+        "",
+    ];
     assert_eq!(lines[..6], partitions);
     assert_eq!(lines[6..], ["no group has stored a checkpoint"]);
     world.consume("mail");
@@ -86,7 +93,10 @@ fn the_status_tells_how_far_each_group_has_come() {
     assert_eq!(lines[..6], partitions);
     assert_eq!(lines[6], STANDINGS);
     let late = "late           0  0@1                     3  ";
-    assert!(lines[7].starts_with(late) && lines[7].ends_with("  0"), "{lines:?}");
+    assert!(
+        lines[7].starts_with(late) && lines[7].ends_with("  0"),
+        "{lines:?}"
+    );
     let done = "mail           0  0@3                     0        0       1";
     assert_eq!(lines[8..], [done]);
     let mut status = world.json("feed status", &["--json"]);
@@ -139,7 +149,8 @@ fn a_checkpoint_is_moved_if_that_is_meant() {
         (ended.stderr, ended.stdout)
     };
     let tells = |shown: &str, checkpoint: &str, lag: u32| {
-        let place = format!("{STANDINGS}\nmail           0  {checkpoint}                     {lag}  ");
+        let place =
+            format!("{STANDINGS}\nmail           0  {checkpoint}                     {lag}  ");
         assert!(
             shown.starts_with(&place) && shown.ends_with("  1\n"),
             "{shown}"
@@ -205,13 +216,14 @@ fn a_place_is_one_of_a_partition() {
     );
     let all = world.lines("feed checkpoint", &[&set[..], &["tail"]].concat());
     let tail = |line: &&String| line.contains("  0@1                     0  ");
-    assert_eq!((all.len(), all.iter().filter(tail).count()), (3, 2), "{all:?}");
+    assert_eq!(
+        (all.len(), all.iter().filter(tail).count()),
+        (3, 2),
+        "{all:?}"
+    );
     let one = [&set[..], &["0@0", "--partition", "1"]].concat();
     let one = world.lines("feed checkpoint", &one);
-    assert!(
-        one[1].starts_with("mail           1  0@0  "),
-        "{one:?}"
-    );
+    assert!(one[1].starts_with("mail           1  0@0  "), "{one:?}");
     let both: usize = ["0", "1"]
         .map(|partition| world.lines("feed read", &["--partition", partition]).len())
         .iter()
@@ -224,9 +236,9 @@ fn a_feed_is_read_as_lines() {
     let world = World::new();
     let lines = world.lines("feed read", &["--from", "0@1"]);
     let expected = [
-        "0@2       Cart-2                        0  Added",
-        "0@2       Order-1                       0  Added",
-        "0@3       Cart-1                        2  Added",
+        "0@2     Cart-2                   0  Added",
+        "0@2     Order-1                  0  Added",
+        "0@3     Cart-1                   2  Added",
     ];
     assert_eq!(lines, expected);
     let spans = world.json("feed read", &["--json"]);

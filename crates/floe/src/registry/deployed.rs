@@ -7,8 +7,8 @@ use floe_store::Value;
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
 
-use super::read::Reads;
 use super::content::Content;
+use super::read::Reads;
 use super::schema::{PARTITION_KEY, RegistrySchema, StatusIndex};
 use super::version::{Status, Version};
 use crate::error::{Error, Result};
@@ -60,7 +60,9 @@ pub(super) fn index_key<K: Attribute>(
     index: &StatusIndex,
     key: &K,
 ) -> Result<Value> {
-    let field = schema.index_field(index).map_or(index.name, |field| field.name);
+    let field = schema
+        .index_field(index)
+        .map_or(index.name, |field| field.name);
     let invalid = |invalid| Error::invalid(schema.name, field, &invalid);
     let key = key.to_value().map_err(invalid)?;
     key.ok_or_else(|| invalid(missing()))

@@ -69,7 +69,10 @@ impl RegistrySchema {
     }
 
     fn node(&self) -> Node {
-        let (group, version) = (self.group_text(), format!("{}{VERSION}", self.version_prefix));
+        let (group, version) = (
+            self.group_text(),
+            format!("{}{VERSION}", self.version_prefix),
+        );
         let (pk, sk) = match self.layout {
             Layout::Grouped => (group, version),
             Layout::Versioned => (version, group),
@@ -86,7 +89,10 @@ impl RegistrySchema {
         ];
         words.extend(self.status.map(|status| ("status", Node::text(status))));
         words.extend(self.expires.map(|expires| ("expires", Node::text(expires))));
-        words.extend(self.retention_text().map(|text| ("retention", Node::Text(text))));
+        words.extend(
+            self.retention_text()
+                .map(|text| ("retention", Node::Text(text))),
+        );
         if self.legacy_keys {
             words.push(("legacy_keys", Node::Flag(true)));
         }
@@ -95,7 +101,9 @@ impl RegistrySchema {
         let indexes = self.indexes.iter().filter_map(|index| {
             let key = self.index_field(index)?.name;
             let words = [("name", index.name), ("key", key)];
-            Some(Node::map(words.map(|(word, text)| (word, Node::text(text)))))
+            Some(Node::map(
+                words.map(|(word, text)| (word, Node::text(text))),
+            ))
         });
         let indexes: Vec<_> = indexes.collect();
         if !indexes.is_empty() {
@@ -158,7 +166,12 @@ fn retention_secs(text: &str) -> Option<u64> {
 }
 
 fn kind_of(text: &str) -> Option<FieldKind> {
-    let kinds = [FieldKind::Text, FieldKind::Number, FieldKind::Bytes, FieldKind::Other];
+    let kinds = [
+        FieldKind::Text,
+        FieldKind::Number,
+        FieldKind::Bytes,
+        FieldKind::Other,
+    ];
     kinds.into_iter().find(|kind| kind.as_str() == text)
 }
 

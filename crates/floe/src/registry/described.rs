@@ -193,9 +193,11 @@ impl Versions<'_, Item> {
     fn names(&self, names: &[(&str, &str)]) -> Result<Vec<(&'static RegistryField, Value)>> {
         let mut known: Vec<(&'static RegistryField, Value)> = Vec::with_capacity(names.len());
         for (name, text) in names {
-            let invalid = |reason: &str| Error::invalid(self.schema.name, name, &Invalid::new(reason));
+            let invalid =
+                |reason: &str| Error::invalid(self.schema.name, name, &Invalid::new(reason));
             let field = self.schema.field(name);
-            let field = field.filter(|field| self.schema.group.iter().any(|own| own.name == field.name));
+            let field =
+                field.filter(|field| self.schema.group.iter().any(|own| own.name == field.name));
             let field = field.ok_or_else(|| {
                 let group = self.schema.group_text();
                 invalid(&format!("the name is none of the group: group={group}"))
@@ -207,7 +209,8 @@ impl Versions<'_, Item> {
                 FieldKind::Number => text.parse().map(Value::N),
                 _ => Ok(Value::from(*text)),
             };
-            let value = value.map_err(|_| invalid(&format!("the name is a number: given={text}")))?;
+            let value =
+                value.map_err(|_| invalid(&format!("the name is a number: given={text}")))?;
             known.push((field, value));
         }
         Ok(known)
@@ -215,7 +218,10 @@ impl Versions<'_, Item> {
 }
 
 fn no_index(schema: &RegistrySchema) -> Error {
-    let fields = schema.indexes.iter().filter_map(|index| schema.index_field(index));
+    let fields = schema
+        .indexes
+        .iter()
+        .filter_map(|index| schema.index_field(index));
     let fields: Vec<_> = fields.map(|field| field.name).collect();
     let by = match fields.is_empty() {
         true => "none".to_owned(),

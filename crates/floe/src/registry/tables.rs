@@ -77,7 +77,10 @@ fn definition(table: &str, sharing: &[&RegistrySchema]) -> Result<TableDef> {
     }
     if sharing.iter().any(|one| one.latest.starts_with(DESCRIBED)) {
         let facts = format!(" latest={DESCRIBED}");
-        return Err(fault("the keys of pointers begin as those of descriptions do", &facts));
+        return Err(fault(
+            "the keys of pointers begin as those of descriptions do",
+            &facts,
+        ));
     }
     let mut builder =
         TableDef::builder(table, PARTITION_KEY, KeyKind::S).sort_key(SORT_KEY, KeyKind::S);

@@ -90,7 +90,8 @@ async fn expire<R: Registry>(
     if versions.reads().item(&place).await?.is_some() {
         return Ok(());
     }
-    let version = Version::of_item(R::SCHEMA, &removed, versions.now()).map_err(Failure::permanent)?;
+    let version =
+        Version::of_item(R::SCHEMA, &removed, versions.now()).map_err(Failure::permanent)?;
     handler.call(Expired { version, change }).await?;
     versions.bury(&removed).await?;
     Ok(())
@@ -138,9 +139,7 @@ impl<R: Content> Versions<'_, R> {
         };
         let mut put = PutItem::new(self.schema.table, tombstone);
         put.condition = Some(stored::is_absent());
-        let written = settled(&self.db, || {
-            self.db.engine().write_item(put.clone().into())
-        });
+        let written = settled(&self.db, || self.db.engine().write_item(put.clone().into()));
         match written.await {
             Ok(_) => Ok(true),
             Err(StoreError::ConditionalCheckFailed { .. }) => Ok(false),

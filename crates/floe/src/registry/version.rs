@@ -111,7 +111,6 @@ impl<R: Content> Version<R> {
             hash: facts.hash,
         })
     }
-
 }
 
 impl<R> Version<R> {

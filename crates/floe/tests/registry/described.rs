@@ -36,7 +36,10 @@ async fn the_description_is_kept_in_the_table() {
     let again = world.db.described_registries(TABLE).await.unwrap();
     assert!(std::ptr::eq(found[0], again[0]), "one is kept for each");
     let item = world.item("_registry#", "_registry#Layer#").await.unwrap();
-    assert_eq!(item.get("_registry"), Some(&Value::from(Layer::SCHEMA.describe())));
+    assert_eq!(
+        item.get("_registry"),
+        Some(&Value::from(Layer::SCHEMA.describe()))
+    );
     assert_eq!(item.len(), 3);
     let missing = world.db.described_registries("none").await.unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Table);
@@ -55,16 +58,24 @@ async fn it_is_read_at_every_start_and_written_if_it_differs() {
     world.put(old.with("_registry", "{}")).await;
     let broken = world.db.described_registries(TABLE).await.unwrap_err();
     assert_eq!(broken.kind(), ErrorKind::Table);
-    assert!(broken.to_string().contains("sk=_registry#Layer#"), "{broken}");
+    assert!(
+        broken.to_string().contains("sk=_registry#Layer#"),
+        "{broken}"
+    );
     world.forget();
     assert_eq!(ensure().await, ["DescribeTable", "BatchGetItem", "PutItem"]);
-    assert_eq!(world.db.described_registries(TABLE).await.unwrap()[1], Layer::SCHEMA);
+    assert_eq!(
+        world.db.described_registries(TABLE).await.unwrap()[1],
+        Layer::SCHEMA
+    );
 }
 
 #[tokio::test]
 async fn who_may_only_read_does_without() {
     let world = World::new().await;
-    let key = Item::new().with("pk", "_registry#").with("sk", "_registry#Layer#");
+    let key = Item::new()
+        .with("pk", "_registry#")
+        .with("sk", "_registry#Layer#");
     world.put(key.with("_registry", "as it was")).await;
     let db = Db::with_engine(Arc::new(ReadOnly(world.engine.clone())));
     let schemas = [Layer::SCHEMA, Build::SCHEMA];
@@ -94,10 +105,24 @@ async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
     let world = World::new().await;
     let layers = described(&world, "Layer").await;
     let arn = |n: u64| format!("arn:{n}");
-    assert_eq!(world.layers.publish(&layer("eu", "numpy", &arn(1))).await, Ok(1));
-    assert_eq!(layers.publish(&layer_item("eu", "numpy", &arn(2))).await, Ok(2));
-    assert_eq!(world.layers.publish(&layer("eu", "numpy", &arn(3))).await, Ok(3));
-    let all = world.layers.history(("eu", "numpy")).collect().await.unwrap();
+    assert_eq!(
+        world.layers.publish(&layer("eu", "numpy", &arn(1))).await,
+        Ok(1)
+    );
+    assert_eq!(
+        layers.publish(&layer_item("eu", "numpy", &arn(2))).await,
+        Ok(2)
+    );
+    assert_eq!(
+        world.layers.publish(&layer("eu", "numpy", &arn(3))).await,
+        Ok(3)
+    );
+    let all = world
+        .layers
+        .history(("eu", "numpy"))
+        .collect()
+        .await
+        .unwrap();
     let statuses: Vec<_> = all.iter().map(|version| version.status).collect();
     let (old, new) = (Some(Status::Deprecated), Some(Status::Latest));
     assert_eq!(statuses, [old, old, new]);
@@ -105,12 +130,24 @@ async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
     assert!(all[0].expires == all[1].expires && all[0].expires.is_some());
 
     // The same content is the same to both.
-    let same = layers.publish_if_changed(&layer_item("eu", "numpy", &arn(3)));
-    assert!(!same.await.unwrap().is_new());
+    let same = layer_item("eu", "numpy", &arn(3));
+    assert!(!layers.publish_if_changed(&same).await.unwrap().is_new());
     let group = layers.group(&NUMPY).unwrap();
-    assert_eq!(layers.latest(&group).await.unwrap().unwrap().value, layer_item("eu", "numpy", "arn:3"));
+    assert_eq!(
+        layers.latest(&group).await.unwrap().unwrap().value,
+        layer_item("eu", "numpy", "arn:3")
+    );
     assert_eq!(layers.retire(&group, 3).await, Ok(true));
-    assert_eq!(world.layers.latest(("eu", "numpy")).await.unwrap().unwrap().number, 2);
+    assert_eq!(
+        world
+            .layers
+            .latest(("eu", "numpy"))
+            .await
+            .unwrap()
+            .unwrap()
+            .number,
+        2
+    );
 }
 
 /// Without a field that says it, the hash is made of all fields.
@@ -118,12 +155,15 @@ async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
 async fn hashes_are_those_of_the_struct() {
     let world = World::new().await;
     let builds = described(&world, "Build").await;
-    let item = Item::new().with("pckg", "numpy").with("requirements.txt", "a==1");
+    let item = Item::new()
+        .with("pckg", "numpy")
+        .with("requirements.txt", "a==1");
     assert_eq!(world.builds.publish(&build("numpy", "a==1")).await, Ok(1));
     assert!(!builds.publish_if_changed(&item).await.unwrap().is_new());
     assert_eq!(builds.publish(&item).await, Ok(2));
-    let same = world.builds.publish_if_changed(&build("numpy", "a==1"));
-    assert!(!same.await.unwrap().is_new());
+    let same = build("numpy", "a==1");
+    let again = world.builds.publish_if_changed(&same).await;
+    assert!(!again.unwrap().is_new());
     let all = world.builds.history("numpy").collect().await.unwrap();
     assert_eq!(all[0].hash, all[1].hash);
 }
@@ -135,12 +175,19 @@ async fn fields_are_checked() {
     let item = layer_item("eu", "numpy", "arn:1");
     for (item, told) in [
         (item.clone().with("arn", 7), "expected=S actual=N"),
-        (item.clone().with("size", 7), "the registry has no field of this attribute"),
+        (
+            item.clone().with("size", 7),
+            "the registry has no field of this attribute",
+        ),
         (item.clone().with("dplySts", "latest"), "field=dplySts"),
         (item.clone().with("pk", "lyr#us.numpy"), "field=pk"),
         (item.clone().with("rgn", ""), "cannot be empty"),
         (Item::new().with("rgn", "eu"), "the attribute is missing"),
-        (item.clone().with("rgn", Value::Ss(Set::new([Text::from("eu")]).unwrap())), "expected=S actual=SS"),
+        (
+            item.clone()
+                .with("rgn", Value::Ss(Set::new([Text::from("eu")]).unwrap())),
+            "expected=S actual=SS",
+        ),
     ] {
         let error = layers.publish(&item).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidField);
@@ -169,6 +216,7 @@ async fn lists_are_got_by_what_is_named() {
         world.publish(region, package, 2).await;
     }
     let layers = described(&world, "Layer").await;
+    world.forget();
     let count = async |names: &[(&str, &str)]| layers.latest_named(names).await.unwrap().len();
     assert_eq!(count(&NUMPY).await, 1);
     assert_eq!(world.requests(), ["GetItem"]);
@@ -182,21 +230,30 @@ async fn lists_are_got_by_what_is_named() {
     assert_eq!(numbers(&one), [1, 2], "by one index, and by the other name");
     let none = layers.latest_named(&[]).await.unwrap_err();
     assert_eq!(none.kind(), ErrorKind::InvalidUse);
-    assert!(none.to_string().contains("indexes_by=package,region"), "{none}");
+    assert!(
+        none.to_string().contains("indexes_by=package,region"),
+        "{none}"
+    );
 
     let builds = described(&world, "Build").await;
     for package in ["numpy", "scipy"] {
         world.builds.publish(&build(package, "a")).await.unwrap();
     }
     assert_eq!(builds.latest_named(&[]).await.unwrap().len(), 2);
-    let none = builds.deployed_named(&[("package", "numpy")]).await.unwrap_err();
+    let none = builds
+        .deployed_named(&[("package", "numpy")])
+        .await
+        .unwrap_err();
     assert!(none.to_string().contains("indexes_by=none"), "{none}");
 }
 
 #[tokio::test]
 async fn groups_of_another_registry_are_refused() {
     let world = World::new().await;
-    let (layers, builds) = (described(&world, "Layer").await, described(&world, "Build").await);
+    let (layers, builds) = (
+        described(&world, "Layer").await,
+        described(&world, "Build").await,
+    );
     let group = builds.group(&[("package", "numpy")]).unwrap();
     let refused = layers.latest(&group).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidUse, "{refused}");
@@ -240,7 +297,10 @@ async fn a_copy_of_a_table_is_read_by_the_description_in_it() {
     let found = world.db.described_registries("copy").await.unwrap();
     assert_eq!((found[1].name, found[1].table), ("Layer", "copy"));
     let layers = world.db.registry_described(found[1]);
-    assert_eq!(layers.publish(&layer_item("eu", "numpy", "arn:2")).await, Ok(2));
+    assert_eq!(
+        layers.publish(&layer_item("eu", "numpy", "arn:2")).await,
+        Ok(2)
+    );
     let kept = world.layers.latest(("eu", "numpy")).await.unwrap().unwrap();
     assert_eq!(kept.number, 1, "the other table is as it was");
 }

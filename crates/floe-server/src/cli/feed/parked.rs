@@ -43,7 +43,11 @@ impl ParkedCommand {
                 let (stream, reason) = (parked.stream.as_str(), parked.reason.as_str());
                 let (index, end) = (parked.index, parked.end);
                 if !self.output.json {
-                    let places = [partition.number().to_string(), index.to_string(), end.to_string()];
+                    let places = [
+                        partition.number().to_string(),
+                        index.to_string(),
+                        end.to_string(),
+                    ];
                     let [partition, index, end] = &places;
                     table.row([group.as_str(), partition, stream, index, end, reason]);
                     continue;

@@ -186,11 +186,19 @@ impl ReadCommand {
 fn span_line(checkpoint: Checkpoint, span: &Span) -> String {
     let types: Vec<_> = span.types.iter().map(|case| escaped(case)).collect();
     let (stream, types) = (span.stream.as_str(), types.join(", "));
-    format!("{:<8}  {stream:<24}  {:>5}  {types}", checkpoint.to_string(), span.start)
+    format!(
+        "{:<6}  {stream:<20}  {:>4}  {types}",
+        checkpoint.to_string(),
+        span.start
+    )
 }
 
 fn event_line(checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
-    format!("{:<8}  {}", checkpoint.to_string(), tail::line(stream.as_str(), event))
+    format!(
+        "{:<6}  {}",
+        checkpoint.to_string(),
+        tail::line(stream.as_str(), event)
+    )
 }
 
 /// The members of an event.

@@ -136,7 +136,7 @@ impl Tail {
 pub(super) fn line(stream: &str, recorded: &Recorded) -> String {
     let data = String::from_utf8_lossy(&recorded.event.data);
     let line = format!(
-        "{}  {stream:<24}  {:>5}  {:<20}  {}",
+        "{}  {stream:<20}  {:>4}  {:<12}  {}",
         moment::text(recorded.time),
         recorded.index,
         recorded.event.event_type,

@@ -111,7 +111,12 @@ fn tell(all: &[Checked], is_repaired: bool) {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
     let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
-    for Checked { scope, report, left } in all {
+    for Checked {
+        scope,
+        report,
+        left,
+    } in all
+    {
         let mut counts = vec![
             report.entities,
             report.edges,
@@ -128,7 +133,10 @@ fn tell(all: &[Checked], is_repaired: bool) {
         }
     }
     scopes.print();
-    if all.iter().any(|checked| !checked.report.differences.is_empty()) {
+    if all
+        .iter()
+        .any(|checked| !checked.report.differences.is_empty())
+    {
         print("");
         differences.print();
     }

@@ -9,7 +9,7 @@ use super::print;
 const CELL_MAX: usize = 60;
 
 /// A column is not cut to less, however narrow the terminal.
-const COLUMN_MIN: usize = 12;
+const COLUMN_MIN: usize = 10;
 
 /// What stands between columns.
 const GAP: &str = "  ";
@@ -91,6 +91,11 @@ impl Table {
             is_number: !self.names.is_empty()
                 && filled.peek().is_some()
                 && filled.all(|cell| is_number(cell)),
+            is_moment: self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .all(|cell| is_moment(cell)),
         }
     }
 }
@@ -98,6 +103,14 @@ impl Table {
 struct Column {
     width: usize,
     is_number: bool,
+    /// Whether it is of moments, which are of no use when they are cut.
+    is_moment: bool,
+}
+
+impl Column {
+    const fn can_be_cut(&self) -> bool {
+        !self.is_number && !self.is_moment && self.width > COLUMN_MIN
+    }
 }
 
 /// Makes columns of text narrower, the widest first, until a line is no longer than this.
@@ -106,7 +119,7 @@ fn fit(columns: &mut [Column], width_max: usize, whole: usize) {
     let mut width = gaps + columns.iter().map(|column| column.width).sum::<usize>();
     while width > width_max {
         let texts = columns.iter_mut().skip(whole);
-        let texts = texts.filter(|column| !column.is_number && column.width > COLUMN_MIN);
+        let texts = texts.filter(|column| column.can_be_cut());
         let Some(widest) = texts.max_by_key(|column| column.width) else {
             return;
         };
@@ -121,7 +134,9 @@ fn columns_of_terminal() -> Option<usize> {
     {
         use std::io::IsTerminal;
         let stdout = std::io::stdout();
-        let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout));
+        let size = stdout
+            .is_terminal()
+            .then(|| rustix::termios::tcgetwinsize(&stdout));
         let columns = usize::from(size?.ok()?.ws_col);
         (columns > 0).then_some(columns)
     }
@@ -152,6 +167,11 @@ fn width(text: &str) -> usize {
 
 fn is_number(cell: &str) -> bool {
     cell.parse::<f64>().is_ok() || cell.replace(',', "").parse::<f64>().is_ok()
+}
+
+fn is_moment(cell: &str) -> bool {
+    let mut letters = cell.chars();
+    letters.all(|letter| letter.is_ascii_digit() || "-: ".contains(letter))
 }
 
 /// A cell: one line, without what a terminal would obey, and not too long.
@@ -199,7 +219,7 @@ mod tests {
         let narrow = table.lines(Some(10));
         assert_eq!(
             narrow.get(1).map(String::as_str),
-            Some("an id that is long   7  somebody ha…")
+            Some("an id that is long   7  somebody …")
         );
     }
 

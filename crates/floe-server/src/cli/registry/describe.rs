@@ -34,7 +34,10 @@ impl Describe {
             facts.fact("registry", schema.name);
             facts.fact("table", schema.table);
             facts.fact("group", schema.group_text());
-            facts.fact("version", format!("{}…, number in {}", schema.version_prefix, schema.version));
+            facts.fact(
+                "version",
+                format!("{}…, number in {}", schema.version_prefix, schema.version),
+            );
             facts.fact("latest", schema.latest);
             for (name, attribute) in [("status", schema.status), ("expires", schema.expires)] {
                 if let Some(attribute) = attribute {

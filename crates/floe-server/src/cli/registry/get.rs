@@ -39,12 +39,16 @@ impl Get {
         self.place.run(async |schema, versions| {
             let group = self.names.group(versions)?;
             let (found, asked) = match (self.version, &self.alias) {
-                (Some(number), _) => {
-                    (versions.version(&group, number).await?, format!("version={number}"))
-                }
+                (Some(number), _) => (
+                    versions.version(&group, number).await?,
+                    format!("version={number}"),
+                ),
                 (None, alias) => {
                     let alias = alias.as_deref().unwrap_or_default();
-                    (versions.by_alias(&group, alias).await?, format!("alias={alias}"))
+                    (
+                        versions.by_alias(&group, alias).await?,
+                        format!("alias={alias}"),
+                    )
                 }
             };
             let version = found.ok_or_else(|| {

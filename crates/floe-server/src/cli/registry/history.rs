@@ -64,7 +64,10 @@ impl HistoryCommand {
             }
             tell_versions(self.place.output, schema, &found, false);
             if after.is_some() {
-                note(&format!("there are more: versions={}; see --max", found.len()));
+                note(&format!(
+                    "there are more: versions={}; see --max",
+                    found.len()
+                ));
             }
             Ok(())
         })

@@ -106,7 +106,12 @@ impl Pinned {
                 false => versions.unpin(&group, self.version).await?,
             };
             let done = if is_pinned { "pinned" } else { "let go" };
-            tell(self.place.output, done, &format!("version {}", self.version), is_changed);
+            tell(
+                self.place.output,
+                done,
+                &format!("version {}", self.version),
+                is_changed,
+            );
             Ok(())
         })
     }

@@ -84,7 +84,10 @@ impl Publish {
                 ))
             })?;
             // Whether it is one is checked with all other fields.
-            let number = text.parse::<Number>().ok().filter(|_| field.kind.as_str() == "number");
+            let number = text
+                .parse::<Number>()
+                .ok()
+                .filter(|_| field.kind.as_str() == "number");
             let value = number.map_or_else(|| Value::from(text.as_str()), Value::N);
             if item.insert(field.attribute, value).is_some() {
                 return Err(Failure::usage(format!(

@@ -47,7 +47,11 @@ impl Retire {
                     });
                 },
                 || {
-                    let done = if is_changed { "retired" } else { "gone already" };
+                    let done = if is_changed {
+                        "retired"
+                    } else {
+                        "gone already"
+                    };
                     let latest = latest.map_or_else(
                         || "there is no latest version".to_owned(),
                         |latest| format!("the latest is version {latest}"),

@@ -55,28 +55,48 @@ pub(super) fn tell_versions(
     }
     let is_name = |name: &str| schema.group.iter().any(|field| field.name == name);
     let fields = schema.fields.iter();
-    let (names, contents): (Vec<&RegistryField>, Vec<&RegistryField>) = fields.partition(|field| is_name(field.name));
+    let (names, contents): (Vec<&RegistryField>, Vec<&RegistryField>) =
+        fields.partition(|field| is_name(field.name));
     let names = if with_group { names } else { Vec::new() };
     let of = |version: &Version<Item>, attribute: &str| {
         version.value.get(attribute).map(cell).unwrap_or_default()
     };
-    let own = ["version", "status", "published", "until", "held by"];
+    let mut own = vec!["version", "status", "published"];
+    let (is_ending, is_held) = (versions.iter().any(ends), versions.iter().any(is_held));
+    own.extend(is_ending.then_some("until"));
+    own.extend(is_held.then_some("held by"));
     let columns = names.iter().map(|field| field.name).chain(own);
     let mut table = Table::new(columns.chain(contents.iter().map(|field| field.name)));
     for version in versions {
-        let mut row: Vec<String> = names.iter().map(|name| of(version, name.attribute)).collect();
-        let until = version.deleted.or_else(|| expires(version));
+        let mut row: Vec<String> = names
+            .iter()
+            .map(|name| of(version, name.attribute))
+            .collect();
+        let published = version.published.map(moment::text);
         row.extend([
             version.number.to_string(),
             status(version).to_owned(),
-            version.published.map(moment::text).unwrap_or_default(),
-            until.map(moment::text).unwrap_or_default(),
-            held(version),
+            published.unwrap_or_default(),
         ]);
+        row.extend(is_ending.then(|| until(version).map(moment::day).unwrap_or_default()));
+        row.extend(is_held.then(|| held(version)));
         row.extend(contents.iter().map(|field| of(version, field.attribute)));
         table.row(row);
     }
     table.print()
+}
+
+/// When it went, or is to go.
+fn until(version: &Version<Item>) -> Option<Timestamp> {
+    version.deleted.or_else(|| expires(version))
+}
+
+fn ends(version: &Version<Item>) -> bool {
+    until(version).is_some()
+}
+
+const fn is_held(version: &Version<Item>) -> bool {
+    version.is_pinned || !version.aliases.is_empty()
 }
 
 fn status(version: &Version<Item>) -> &'static str {

@@ -26,7 +26,10 @@ pub(super) fn checked(words: &Words) -> Result<Keys> {
 }
 
 fn keys(words: &Words) -> Result<Keys> {
-    let (pk, sk) = (template::parse("pk", &words.pk)?, template::parse("sk", &words.sk)?);
+    let (pk, sk) = (
+        template::parse("pk", &words.pk)?,
+        template::parse("sk", &words.sk)?,
+    );
     let is_version = |parts: &[Part]| template::names(parts).any(|name| name == "version");
     let (group, version, is_versioned) = match (is_version(&pk), is_version(&sk)) {
         (false, true) => (pk, sk, false),
@@ -49,7 +52,10 @@ fn keys(words: &Words) -> Result<Keys> {
         || version_prefix.starts_with(latest)
     {
         let what = "the key of the pointer is text, and neither it nor that of a version begins with the other";
-        return Err(fault(what, &[("latest", latest), ("version", &version_prefix)]));
+        return Err(fault(
+            what,
+            &[("latest", latest), ("version", &version_prefix)],
+        ));
     }
     Ok(Keys {
         group,
@@ -80,7 +86,10 @@ fn check_group(words: &Words, group: &[Part]) -> Result<()> {
     }
     match template::is_separated(group) {
         true => Ok(()),
-        false => Err(fault("two fields of a key have a sign between them that tells where one ends", &[])),
+        false => Err(fault(
+            "two fields of a key have a sign between them that tells where one ends",
+            &[],
+        )),
     }
 }
 
@@ -113,13 +122,22 @@ fn check_hash(words: &Words) -> Result<()> {
     let is_text = first.is_none_or(|field| field.kind == FieldKind::Text && !field.is_optional);
     match is_text && marked.next().is_none() {
         true => Ok(()),
-        false => Err(fault("the hash is one field of text that is always there", &[])),
+        false => Err(fault(
+            "the hash is one field of text that is always there",
+            &[],
+        )),
     }
 }
 
 /// An attribute belongs to one field, or to the registry.
 fn check_attributes(words: &Words) -> Result<()> {
-    let mut own = vec![PARTITION_KEY, SORT_KEY, &words.version, &words.published, &words.deleted];
+    let mut own = vec![
+        PARTITION_KEY,
+        SORT_KEY,
+        &words.version,
+        &words.published,
+        &words.deleted,
+    ];
     own.extend(words.status.as_deref());
     own.extend(words.expires.as_deref());
     if !words.fields.iter().any(|field| field.is_hash) {
@@ -127,7 +145,10 @@ fn check_attributes(words: &Words) -> Result<()> {
     }
     let own_count = own.len();
     own.extend(words.fields.iter().map(|field| field.attribute.as_str()));
-    let reserved = own.iter().skip(own_count).find(|name| name.starts_with('_'));
+    let reserved = own
+        .iter()
+        .skip(own_count)
+        .find(|name| name.starts_with('_'));
     let mut sorted = own.clone();
     sorted.sort_unstable();
     let mut pairs = sorted.windows(2);

@@ -13,7 +13,12 @@ pub(super) enum Part {
 
 /// The parts of a key.
 pub(super) fn parse(word: &str, text: &str) -> Result<Vec<Part>> {
-    let wrong = || fault("a key is text with the names of fields in braces", &[(word, text)]);
+    let wrong = || {
+        fault(
+            "a key is text with the names of fields in braces",
+            &[(word, text)],
+        )
+    };
     let (mut parts, mut rest) = (Vec::new(), text);
     let push = |parts: &mut Vec<Part>, text: &str| match text {
         "" => Ok(()),

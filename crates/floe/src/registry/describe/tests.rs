@@ -72,7 +72,12 @@ fn one_is_kept_for_each_distinct_description() {
 
 #[test]
 fn retentions_are_told_in_the_greatest_unit() {
-    for (secs, text) in [(86_400 * 30, "30d"), (7200, "2h"), (90 * 60, "90m"), (61, "61s")] {
+    for (secs, text) in [
+        (86_400 * 30, "30d"),
+        (7200, "2h"),
+        (90 * 60, "90m"),
+        (61, "61s"),
+    ] {
         assert_eq!(retention_text(secs), text);
         assert_eq!(retention_secs(text), Some(secs));
     }
@@ -95,25 +100,68 @@ fn refused(part: &str, other: &str, told: &str) {
 fn what_the_derive_would_refuse_is_refused() {
     refused("{\n  \"name\"", "[\n  \"name\"", "it is no JSON");
     refused("\"table\": \"klayers\",", "", "word=table expected=text");
-    refused("\"table\": \"klayers\"", "\"table\": 7", "word=table expected=text");
-    refused("\"sk\": \"lyrVrsn#v{version}\"", "\"sk\": \"v\"", "one key has {version}");
-    refused("\"sk\": \"lyrVrsn#v{version}\"", "\"sk\": \"{version}v\"", "text and {version} behind it");
-    refused("{region}.{package}", "{region}{package}", "a sign between them");
+    refused(
+        "\"table\": \"klayers\"",
+        "\"table\": 7",
+        "word=table expected=text",
+    );
+    refused(
+        "\"sk\": \"lyrVrsn#v{version}\"",
+        "\"sk\": \"v\"",
+        "one key has {version}",
+    );
+    refused(
+        "\"sk\": \"lyrVrsn#v{version}\"",
+        "\"sk\": \"{version}v\"",
+        "text and {version} behind it",
+    );
+    refused(
+        "{region}.{package}",
+        "{region}{package}",
+        "a sign between them",
+    );
     refused("{region}.{package}", "{region}.{packet}", "field=packet");
     refused("{region}.{package}", "{region}.{region}", "field=region");
     refused("{region}.{package}", "{region", "in braces");
-    refused("\"lyrVrsn0#\"", "\"lyrVrsn#v\"", "neither it nor that of a version");
+    refused(
+        "\"lyrVrsn0#\"",
+        "\"lyrVrsn#v\"",
+        "neither it nor that of a version",
+    );
     refused("\"status\": \"dplySts\",", "", "`expires` needs `status`");
     refused("\"expires\": \"exDt\",", "", "`retention` needs `expires`");
     refused("\"1d\"", "\"1w\"", "retention=1w");
-    refused("\"key\": \"region\"", "\"key\": \"arn\"", "index=region-status key=arn");
-    refused("\"key\": \"region\"", "\"key\": \"package\"", "index=region-status key=package");
-    refused("\"kind\": \"text\"\n    },\n    {\n      \"name\": \"package\"",
-        "\"kind\": \"bytes\"\n    },\n    {\n      \"name\": \"package\"", "field=region");
-    refused("\"attribute\": \"arn\"", "\"attribute\": \"_arn\"", "attribute=_arn");
-    refused("\"attribute\": \"arn\"", "\"attribute\": \"exDt\"", "attribute=exDt");
+    refused(
+        "\"key\": \"region\"",
+        "\"key\": \"arn\"",
+        "index=region-status key=arn",
+    );
+    refused(
+        "\"key\": \"region\"",
+        "\"key\": \"package\"",
+        "index=region-status key=package",
+    );
+    refused(
+        "\"kind\": \"text\"\n    },\n    {\n      \"name\": \"package\"",
+        "\"kind\": \"bytes\"\n    },\n    {\n      \"name\": \"package\"",
+        "field=region",
+    );
+    refused(
+        "\"attribute\": \"arn\"",
+        "\"attribute\": \"_arn\"",
+        "attribute=_arn",
+    );
+    refused(
+        "\"attribute\": \"arn\"",
+        "\"attribute\": \"exDt\"",
+        "attribute=exDt",
+    );
     refused("\"name\": \"arn\"", "\"name\": \"region\"", "field=region");
     refused("\"kind\": \"text\"", "\"kind\": \"uuid\"", "kind=uuid");
     refused("\"latest\"", "\"newest\"", "word=latest");
-    refused("\"version\"", "\"versions\"", "a word is not known: word=versions");
+    refused(
+        "\"version\"",
+        "\"versions\"",
+        "a word is not known: word=versions",
+    );
 }

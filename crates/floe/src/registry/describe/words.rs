@@ -120,7 +120,10 @@ impl Taken {
             "" => word.to_owned(),
             place => format!("{place}.{word}"),
         };
-        fault("a word is missing or of another form", &[("word", &place), ("expected", expected)])
+        fault(
+            "a word is missing or of another form",
+            &[("word", &place), ("expected", expected)],
+        )
     }
 
     fn optional_text(&mut self, word: &str) -> Result<Option<String>> {
@@ -149,11 +152,7 @@ impl Taken {
         }
     }
 
-    fn each<T>(
-        &mut self,
-        word: &'static str,
-        take: impl Fn(Self) -> Result<T>,
-    ) -> Result<Vec<T>> {
+    fn each<T>(&mut self, word: &'static str, take: impl Fn(Self) -> Result<T>) -> Result<Vec<T>> {
         let list = match self.words.remove(word) {
             None => return Ok(Vec::new()),
             Some(Json::Array(list)) => list,
