@@ -6,9 +6,10 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Index};
 
-use super::parse::{FieldDef, RegistryDef};
+use super::parse::RegistryDef;
 use super::template::Part;
 use crate::shape::{Shape, generated_at, option_of};
+use crate::stored::StoredField;
 
 /// The code of the struct.
 pub(super) fn generate(def: &RegistryDef) -> TokenStream {
@@ -155,7 +156,7 @@ fn option(value: Option<&impl quote::ToTokens>) -> TokenStream {
     }
 }
 
-fn field_schema(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ty, attribute) = (&def.words.krate, &field.ty, &field.attribute);
     let name = field.ident.unraw().to_string();
     let (kind, is_optional) = match field.serde {
@@ -183,7 +184,7 @@ fn field_schema(def: &RegistryDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-fn kind(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn kind(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ty) = (&def.words.krate, &field.ty);
     quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::KIND)
 }
@@ -210,7 +211,7 @@ fn assertions(def: &RegistryDef) -> TokenStream {
     quote!(#(#checks)*)
 }
 
-fn write(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn write(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
     let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
     let value = match field.serde {
@@ -222,7 +223,7 @@ fn write(def: &RegistryDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-fn read(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn read(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
     let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
     let decode = match field.serde {
@@ -314,7 +315,7 @@ fn into_group(
     }
 }
 
-fn of_one(def: &RegistryDef, only: &FieldDef) -> TokenStream {
+fn of_one(def: &RegistryDef, only: &StoredField) -> TokenStream {
     let (krate, ty) = (&def.words.krate, &only.ty);
     let mut sources = vec![(quote!(#ty), quote!(self))];
     if Shape::of(ty) == Shape::Text {
@@ -333,7 +334,7 @@ fn of_one(def: &RegistryDef, only: &FieldDef) -> TokenStream {
 }
 
 /// A tuple takes any text for text, and exactly the type for everything else.
-fn of_several(def: &RegistryDef, group: &[&FieldDef]) -> TokenStream {
+fn of_several(def: &RegistryDef, group: &[&StoredField]) -> TokenStream {
     let krate = &def.words.krate;
     let (mut generics, mut types, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for (at, field) in group.iter().enumerate() {

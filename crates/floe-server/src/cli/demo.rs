@@ -12,6 +12,7 @@ use floe_local::LocalEngine;
 use floe_store::env::Stopwatch;
 
 use super::out::print;
+use super::place::refuse_file;
 use super::serve::{parse_listen, serve_engine};
 use super::{ACCOUNT, Failure};
 use crate::accept::Server;
@@ -21,7 +22,8 @@ use crate::service::Service;
 const AFTER_HELP: &str = "\
 Examples:
   floe demo
-  floe demo --data ./shop            keep the shop in a directory
+  # keep the shop in a directory
+  floe demo --data ./shop
   floe demo --no-serve --data ./shop
 
 A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
@@ -71,10 +73,11 @@ impl Demo {
         let Some(path) = &self.data else {
             return LocalEngine::memory_with(options).map_err(Failure::broken);
         };
+        refuse_file(path)?;
         let is_used = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if is_used {
             return Err(Failure::broken(format!(
-                "the directory is not empty, and the demo is for a new one: path={}",
+                "the directory is not empty, and the demo is for a new one: path={}; name another with --data",
                 path.display()
             )));
         }

@@ -22,7 +22,8 @@ Examples:
   floe export orders --data ./shop > orders.jsonl
   floe export orders --to orders.jsonl --endpoint http://127.0.0.1:8000
   floe export orders --data ./shop | floe import --data ./other --new
-  floe export orders --data ./shop --items-only | gzip > orders.json.gz        for DynamoDB's import from S3
+  # for DynamoDB's import from S3
+  floe export orders --data ./shop --items-only | gzip > orders.json.gz
 
 A file is called as --to says only when it is complete; until then its name ends with .part, and a later export takes the \
 place of one that was stopped. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \

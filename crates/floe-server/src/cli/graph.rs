@@ -19,12 +19,18 @@ use crate::wire::write::write_item;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe graph get library author ann --data ./data          an entity of the scope `library`
-  floe graph related library author ann --data ./data      what it leads to
-  floe graph referrers library article a-1 --data ./data   what leads to it
-  floe graph lookup library by_tag rust --data ./data      entities by an index
-  floe graph check --data ./data                           compare the three tables, and tell every difference
-  floe graph check --data ./data --repair                  and make them agree";
+  # an entity of the scope `library`
+  floe graph get library author ann --data ./data
+  # what it leads to
+  floe graph related library author ann --data ./data
+  # what leads to it
+  floe graph referrers library article a-1 --data ./data
+  # entities by an index
+  floe graph lookup library by_tag rust --data ./data
+  # compare the three tables, and tell every difference
+  floe graph check --data ./data
+  # and make them agree
+  floe graph check --data ./data --repair";
 
 /// Look at an entity graph, and look after its tables
 #[derive(Debug, Args)]
@@ -130,12 +136,12 @@ impl EntityPlace {
 #[derive(Debug, Args)]
 #[group(skip)]
 struct EdgesOf {
-    #[command(flatten)]
-    entity: EntityPlace,
-
     /// Only by this predicate
     #[arg(long, value_name = "NAME")]
     predicate: Option<String>,
+
+    #[command(flatten)]
+    entity: EntityPlace,
 }
 
 impl EdgesOf {

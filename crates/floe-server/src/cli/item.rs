@@ -19,9 +19,11 @@ use crate::wire::write::write_item;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' --data ./shop
+  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
+      --data ./shop
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
-  floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
+  floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
+      --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop";
 
 /// Get, put, update and delete items
@@ -81,14 +83,10 @@ impl Conditional {
     }
 }
 
-/// What the writes of whole items have in common.
+/// What all writes have in common.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Writing {
-    /// Tell the item that was there before
-    #[arg(long)]
-    old: bool,
-
     #[command(flatten)]
     conditional: Conditional,
 
@@ -108,13 +106,6 @@ impl Writing {
         Ok(condition)
     }
 
-    const fn returned(&self) -> ReturnValues {
-        match self.old {
-            true => ReturnValues::AllOld,
-            false => ReturnValues::None,
-        }
-    }
-
     fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
         self.store.run(async |opened| {
             opened.table(table).await?;
@@ -122,6 +113,24 @@ impl Writing {
             let returned = written.attributes.as_ref();
             tell_returned(self.output, opened, table, returned, done).await
         })
+    }
+}
+
+/// Whether the item that was there is told.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(skip)]
+struct Before {
+    /// Tell the item that was there before
+    #[arg(long)]
+    old: bool,
+}
+
+impl Before {
+    const fn returned(self) -> ReturnValues {
+        match self.old {
+            true => ReturnValues::AllOld,
+            false => ReturnValues::None,
+        }
     }
 }
 

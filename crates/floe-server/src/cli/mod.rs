@@ -68,9 +68,12 @@ const ACCOUNT: &str = "100000000001";
 #[cfg(feature = "cli")]
 const AFTER_HELP: &str = "\
 Begin with:
-  floe demo                                    a shop to look at, filled and served
-  floe serve --data ./shop                     DynamoDB's protocol on a directory, for any AWS SDK
-  floe table list --data ./shop                what is in a store
+  # a shop to look at, filled and served
+  floe demo
+  # DynamoDB's protocol on a directory, for any AWS SDK
+  floe serve --data ./shop
+  # what is in a store
+  floe table list --data ./shop
 
 A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB as the environment says (--region, --profile). \
 Results go to the standard output: tables for people, JSON with --json. Notes and errors go to the standard error.

@@ -273,8 +273,9 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
 
 fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
     // The engine would make one, and the mistake be found later.
-    if missing == IfMissing::Refuse {
-        check_store(path)?;
+    match missing {
+        IfMissing::Refuse => check_store(path)?,
+        IfMissing::Make => refuse_file(path)?,
     }
     let options = floe_local::Options::new().account(ACCOUNT);
     LocalEngine::open_with(path, options).map_err(|error| {
@@ -286,14 +287,8 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 
 /// Refuses a directory that is not there, and one that holds no store.
 pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
-    const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
-    let shown = path.display();
-    if path.exists() && !path.is_dir() {
-        return Err(Failure::broken(format!(
-            "this is a file, and a store is a directory: path={shown}; {HINT}"
-        )));
-    }
-    let unfinished = unfinished(path);
+    refuse_file(path)?;
+    let (shown, unfinished) = (path.display(), unfinished(path));
     match path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
         true => Ok(()),
         false if unfinished.is_dir() => Err(Failure::broken(format!(
@@ -306,6 +301,20 @@ pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
         ))),
         false => Err(Failure::broken(format!(
             "there is no such directory: path={shown}; {HINT}"
+        ))),
+    }
+}
+
+/// What to do where there is no store.
+const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
+
+/// Refuses a file in the place of a directory.
+pub(super) fn refuse_file(path: &Path) -> Result<(), Failure> {
+    match path.exists() && !path.is_dir() {
+        false => Ok(()),
+        true => Err(Failure::broken(format!(
+            "this is a file, and a store is a directory: path={}; {HINT}",
+            path.display()
         ))),
     }
 }

@@ -26,12 +26,19 @@ use super::table::list::names;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe registry list --data ./layers                                                 which registries there are
-  floe registry latest Layer region=eu package=numpy --data ./layers                 the latest version of a group
-  floe registry latest Layer package=numpy --data ./layers                           and of all regions
-  floe registry history Layer region=eu package=numpy --data ./layers                all versions of it
-  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' --data ./layers
-  floe registry retire Layer region=eu package=numpy --version 3 --data ./layers     take one back
+  # which registries there are
+  floe registry list --data ./layers
+  # the latest version of a group
+  floe registry latest Layer region=eu package=numpy --data ./layers
+  # and of all regions
+  floe registry latest Layer package=numpy --data ./layers
+  # all versions of it
+  floe registry history Layer region=eu package=numpy --data ./layers
+  # the next version
+  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
+      --data ./layers
+  # take one back
+  floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
 A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
 by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.";
@@ -83,7 +90,7 @@ impl RegistryCommand {
 #[group(skip)]
 struct RegistryPlace {
     /// The registry, named as its struct is
-    #[arg(value_name = "REGISTRY")]
+    #[arg(value_name = "REGISTRY", index = 1)]
     registry: String,
 
     /// Its table [default: the one that describes a registry of this name]
@@ -106,7 +113,7 @@ struct RegistryPlace {
 #[group(skip)]
 struct Names {
     /// The names of the group, each behind the name of its field: region=eu
-    #[arg(value_name = "FIELD=NAME", value_parser = parse_name)]
+    #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
     names: Vec<(String, String)>,
 }
 

@@ -3,6 +3,7 @@
 //! Which commands there are is asked of the program itself, so that none can be forgotten here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -330,7 +331,7 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
             &["demo", "--no-serve", "--data", path][..],
             "the directory is not empty",
         ),
-        (&["demo", "--no-serve", "--data", &file], "could not"),
+        (&["demo", "--no-serve", "--data", &file], "this is a file"),
         (&["serve", "--listen", "0", "--data", &file], "could not"),
         (
             &["restore", &missing, "--data", "/nowhere/at/all"],
@@ -352,16 +353,16 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
         ),
         (
             &["import", "--new", "--from", "/dev/null", "--data", &file],
-            "could not",
+            "this is a file",
         ),
         (
             &[
-                "table", "create", "a", "--key", "id:S", "--new", "--data", &file,
+                "table", "create", "made", "--key", "id:S", "--new", "--data", &file,
             ],
-            "could not",
+            "this is a file",
         ),
     ] {
-        one_line(&run(words), 1, &[told]);
+        one_line(&run(words), 1, &[told, "; "]);
     }
     assert_eq!(files(folder.path()), before);
 }
@@ -385,6 +386,33 @@ fn a_server_that_cannot_be_reached_is_told_with_a_hint() {
                 "; see --endpoint",
             ],
         );
+    }
+}
+
+#[test]
+fn a_server_that_is_no_dynamodb_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut request = [0; 4096];
+            let answer =
+                b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            if connection.read(&mut request).unwrap() > 0 {
+                connection.write_all(answer).unwrap();
+            }
+        }
+    });
+    for words in [
+        &["table", "list"][..],
+        &["events", "stats"],
+        &["registry", "list"],
+    ] {
+        let ended = run(&[words, &["--endpoint", &endpoint]].concat());
+        let told =
+            "what answers there does not speak DynamoDB's protocol: status=404; see --endpoint";
+        one_line(&ended, 1, &[told]);
     }
 }
 
@@ -413,9 +441,14 @@ fn every_command_has_help_worth_reading() {
         let name = name(&commands, words);
         let words: Vec<&str> = name.split(' ').collect();
         let help = run(&[&words[..], &["--help"]].concat()).succeeded().stdout;
-        assert!(help.contains("Examples:\n  floe "), "{name} {help}");
+        let (_, examples) = help.split_once("Examples:\n").unwrap();
+        let (examples, _) = examples.split_once("\n\n").unwrap_or((examples, ""));
+        assert!(examples.contains("  floe "), "{name} {help}");
+        let is_wide = |line: &&str| line.chars().count() > 80;
+        let wide = examples.lines().find(is_wide);
+        assert!(wide.is_none() || name == "indexer", "{name} {wide:?}");
         let first = help.lines().next().unwrap();
-        assert!(first.len() > 12 && !first.ends_with('.'), "{name}: {first}");
+        assert!(first.len() > 10 && !first.ends_with('.'), "{name}: {first}");
         assert_eq!(
             help.contains("--json"),
             !WITHOUT_JSON.contains(&name),

@@ -14,8 +14,10 @@ use crate::cli::out::Output;
 const AFTER_HELP: &str = "\
 Examples:
   floe feed checkpoint --table shop --group mail
-  floe feed checkpoint --table shop --group mail --set start --yes    handle everything again
-  floe feed checkpoint --table shop --group audit --set tail --yes    a new group, from now on
+  # handle everything again
+  floe feed checkpoint --table shop --group mail --set start --yes
+  # a new group, from now on
+  floe feed checkpoint --table shop --group audit --set tail --yes
   floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
 
 Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \

@@ -12,7 +12,7 @@ Examples:
   floe feed lag --table shop --group mail --max 1000 || page somebody
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. Exit \
-code 3: a group has more than --max events before it.";
+code 3: a group has more than --max events before it, or there is no such group.";
 
 /// Tell how far each group of consumers is behind
 #[derive(Debug, Args)]

@@ -14,9 +14,12 @@ use crate::wire::json::{Reader as Json, Writer};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe feed read --table shop                         what was appended to which streams
-  floe feed read --table shop --from 3@12 --events    and what the events say
-  floe feed read --table shop --from tail --follow --events --category Cart --json
+  # what was appended to which streams
+  floe feed read --table shop
+  # and what the events say
+  floe feed read --table shop --from 3@12 --events
+  floe feed read --table shop --from tail --follow --events --category Cart \\
+      --json
 
 Without --events a line is a span of a stream: checkpoint, stream, index of the first event, types. With --events it is an \
 event: checkpoint, time, stream, index, type and what it says.

@@ -9,7 +9,8 @@ use crate::cli::out::{Output, Table, grouped};
 const AFTER_HELP: &str = "\
 Examples:
   floe feed status --table shop
-  floe feed status --table shop --json | jq '.groups[] | select(.lag_events > 1000)'
+  floe feed status --table shop --json \\
+      | jq '.groups[] | select(.lag_events > 1000)'
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is \
 counted from the index alone. To find the groups the whole index table is read.";

@@ -8,7 +8,8 @@ use crate::cli::Failure;
 const AFTER_HELP: &str = "\
 Examples:
   floe graph get library author ann --data ./data
-  floe graph get library author ann --json --endpoint http://127.0.0.1:8000 | jq .attributes
+  floe graph get library author ann --json --endpoint http://127.0.0.1:8000 \\
+      | jq .attributes
 
 Exit code 3: there is no such entity.";
 

@@ -8,7 +8,8 @@ use crate::cli::Failure;
 const AFTER_HELP: &str = "\
 Examples:
   floe graph referrers library article a-1 --data ./data
-  floe graph referrers library article a-1 --predicate wrote --json --data ./data
+  floe graph referrers library article a-1 --predicate wrote --json \\
+      --data ./data
 
 As far as the index of reversed edges knows, which may be a little behind in Amazon DynamoDB. Exit code 3: there is no such \
 entity.";

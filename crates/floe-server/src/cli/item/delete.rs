@@ -3,14 +3,15 @@
 use clap::Args;
 use floe_store::op::DeleteItem;
 
-use super::Writing;
+use super::{Before, Writing};
 use crate::cli::Failure;
 use crate::cli::input::with_forms;
 
 const AFTER_HELP: &str = "\
 Examples:
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
-  floe item delete orders --key @key.json --condition 'quantity = :none' --values '{\":none\":0}' --old --data ./shop
+  floe item delete orders --key @key.json --condition 'quantity = :none' \\
+      --values '{\":none\":0}' --old --data ./shop
 
 An item that is not there is as good as deleted. Exit code 3: the condition does not hold.";
 
@@ -28,6 +29,9 @@ pub(super) struct Delete {
     key: String,
 
     #[command(flatten)]
+    before: Before,
+
+    #[command(flatten)]
     writing: Writing,
 }
 
@@ -36,7 +40,7 @@ impl Delete {
         let key = self.writing.input.item("--key", &self.key)?;
         let mut delete = DeleteItem::new(self.table.as_str(), key);
         delete.condition = self.writing.condition()?;
-        let delete = delete.return_values(self.writing.returned());
+        let delete = delete.return_values(self.before.returned());
         self.writing.run(&self.table, delete.into(), "deleted")
     }
 }

@@ -3,15 +3,18 @@
 use clap::Args;
 use floe_store::op::PutItem;
 
-use super::Writing;
+use super::{Before, Writing};
 use crate::cli::Failure;
 use crate::cli::input::with_forms;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' --data ./shop
-  floe item put orders --item @order.json --condition 'attribute_not_exists(customer)' --data ./shop
-  floe item put tags --item '{\"id\":{\"S\":\"a\"},\"tags\":{\"SS\":[\"x\",\"y\"]}}' --endpoint http://127.0.0.1:8000
+  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
+      --data ./shop
+  floe item put orders --item @order.json \\
+      --condition 'attribute_not_exists(customer)' --data ./shop
+  floe item put tags --item '{\"id\":{\"S\":\"a\"},\"tags\":{\"SS\":[\"x\",\"y\"]}}' \\
+      --endpoint http://127.0.0.1:8000
 
 It takes the place of the item with the same key. Exit code 3: the condition does not hold.";
 
@@ -29,6 +32,9 @@ pub(super) struct Put {
     item: String,
 
     #[command(flatten)]
+    before: Before,
+
+    #[command(flatten)]
     writing: Writing,
 }
 
@@ -37,7 +43,7 @@ impl Put {
         let item = self.writing.input.item("--item", &self.item)?;
         let mut put = PutItem::new(self.table.as_str(), item);
         put.condition = self.writing.condition()?;
-        let put = put.return_values(self.writing.returned());
+        let put = put.return_values(self.before.returned());
         self.writing.run(&self.table, put.into(), "put")
     }
 }

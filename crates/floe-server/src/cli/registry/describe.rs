@@ -10,7 +10,8 @@ const AFTER_HELP: &str = "\
 Examples:
   floe registry describe Layer --data ./layers
   floe registry describe Layer --json --data ./layers > layer.json
-  floe registry latest Layer region=eu package=numpy --schema layer.json --region eu-west-1
+  floe registry latest Layer region=eu package=numpy --schema layer.json \\
+      --region eu-west-1
 
 With --json it is the description itself, in the words of #[derive(Registry)], as --schema takes it.";
 

@@ -9,7 +9,8 @@ use crate::cli::Failure;
 const AFTER_HELP: &str = "\
 Examples:
   floe registry get Layer region=eu package=numpy --version 7 --data ./layers
-  floe registry get Layer region=eu package=numpy --alias lts --json --data ./layers | jq .item
+  floe registry get Layer region=eu package=numpy --alias lts --json \\
+      --data ./layers | jq .item
 
 A version that is gone is told as well, with the moment since when it is. Exit code 3: there is no such version, or no such \
 alias.";
@@ -28,10 +29,10 @@ pub(super) struct Get {
     alias: Option<String>,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl Get {

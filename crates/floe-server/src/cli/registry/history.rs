@@ -9,8 +9,10 @@ use crate::cli::{Failure, note};
 const AFTER_HELP: &str = "\
 Examples:
   floe registry history Layer region=eu package=numpy --data ./layers
-  floe registry history Layer region=eu package=numpy --newest-first --max 5 --data ./layers
-  floe registry history Layer region=eu package=numpy --json --data ./layers | jq 'select(.deleted_ms == null)'
+  floe registry history Layer region=eu package=numpy --newest-first --max 5 \\
+      --data ./layers
+  floe registry history Layer region=eu package=numpy --json --data ./layers \\
+      | jq 'select(.deleted_ms == null)'
 
 Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.";
 
@@ -28,10 +30,10 @@ pub(super) struct HistoryCommand {
     max: u32,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl HistoryCommand {

@@ -21,8 +21,10 @@ deployed any more.";
 
 const ALIAS_HELP: &str = "\
 Examples:
-  floe registry alias Layer region=eu package=numpy --alias lts --version 3 --data ./layers
-  floe registry alias Layer region=eu package=numpy --alias lts --remove --data ./layers
+  floe registry alias Layer region=eu package=numpy --alias lts --version 3 \\
+      --data ./layers
+  floe registry alias Layer region=eu package=numpy --alias lts --remove \\
+      --data ./layers
   floe registry get Layer region=eu package=numpy --alias lts --data ./layers
 
 The alias moves from wherever it led, in one commit. The version that it leads to does not expire, and cannot be retired. \
@@ -55,10 +57,10 @@ struct Pinned {
     version: u64,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 /// Have an alias lead to a version, or remove it
@@ -79,10 +81,10 @@ pub(super) struct Alias {
     remove: bool,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl Pin {

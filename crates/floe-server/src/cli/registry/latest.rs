@@ -9,8 +9,10 @@ use crate::cli::Failure;
 const LATEST_HELP: &str = "\
 Examples:
   floe registry latest Layer region=eu package=numpy --data ./layers
-  floe registry latest Layer package=numpy --data ./layers                of all regions
-  floe registry latest Build --json --data ./layers | jq .version         of all groups, where they are one partition
+  # of all regions
+  floe registry latest Layer package=numpy --data ./layers
+  # of all groups, where they are one partition
+  floe registry latest Build --json --data ./layers | jq .version
 
 With all names of the group it is one version. With some of them it is one of each group that has these names, for which \
 there must be an index by one of them. Without any it is one of each group, if the partition key is the version. Exit code \
@@ -19,7 +21,8 @@ there must be an index by one of them. Without any it is one of each group, if t
 const DEPLOYED_HELP: &str = "\
 Examples:
   floe registry deployed Layer region=eu --data ./layers
-  floe registry deployed Layer package=numpy --json --endpoint http://127.0.0.1:8000
+  floe registry deployed Layer package=numpy --json \\
+      --endpoint http://127.0.0.1:8000
 
 The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.";
 
@@ -29,10 +32,10 @@ The latest and the deprecated, as far as the index knows. There must be an index
 #[group(skip)]
 pub(super) struct Latest {
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 /// Tell all versions that are deployed in the groups that have a name
@@ -41,10 +44,10 @@ pub(super) struct Latest {
 #[group(skip)]
 pub(super) struct Deployed {
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl Latest {

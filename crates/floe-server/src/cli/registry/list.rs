@@ -10,7 +10,8 @@ use crate::cli::place::Store;
 const AFTER_HELP: &str = "\
 Examples:
   floe registry list --data ./layers
-  floe registry list --table klayers --json --endpoint http://127.0.0.1:8000 | jq -r .registry
+  floe registry list --table klayers --json --endpoint http://127.0.0.1:8000 \\
+      | jq -r .registry
 
 Those are told whose description is kept in their table, as `ensure_registries` does.";
 

@@ -11,8 +11,10 @@ use crate::cli::out::print;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' --data ./layers
-  floe registry publish Layer --item @layer.json --if-changed --json --data ./layers | jq .version
+  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
+      --data ./layers
+  floe registry publish Layer --item @layer.json --if-changed --json \\
+      --data ./layers | jq .version
 
 The item has the attributes of the fields, as they are stored; names of the group may be given before it instead. It is \
 checked against the description: all fields that are not optional, of their kinds, and nothing else. It gets the next \
@@ -36,10 +38,10 @@ pub(super) struct Publish {
     input: Input,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl Publish {

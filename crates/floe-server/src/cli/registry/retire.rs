@@ -24,10 +24,10 @@ pub(super) struct Retire {
     version: u64,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    names: Names,
 
     #[command(flatten)]
-    names: Names,
+    place: RegistryPlace,
 }
 
 impl Retire {

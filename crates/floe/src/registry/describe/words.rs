@@ -61,7 +61,11 @@ impl Words {
             deleted: all.text_or("deleted", "deleted_date")?,
             status: all.optional_text("status")?,
             expires: all.optional_text("expires")?,
-            retention_secs: all.optional_text("retention")?.map(retention).transpose()?,
+            retention_secs: all
+                .optional_text("retention")?
+                .as_deref()
+                .map(retention)
+                .transpose()?,
             legacy_keys: all.flag("legacy_keys")?,
             fields: all.each("fields", FieldWords::take)?,
             indexes: all.each("indexes", |mut index| {
@@ -75,10 +79,10 @@ impl Words {
     }
 }
 
-fn retention(text: String) -> Result<u64> {
-    retention_secs(&text).ok_or_else(|| {
+fn retention(text: &str) -> Result<u64> {
+    retention_secs(text).ok_or_else(|| {
         let what = "a retention is a number of days, hours, minutes or seconds, as 30d";
-        fault(what, &[("retention", &text)])
+        fault(what, &[("retention", text)])
     })
 }
 
