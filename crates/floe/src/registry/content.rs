@@ -11,7 +11,7 @@ use crate::model::attribute::{Invalid, mismatch, missing};
 use crate::model::schema::FieldKind;
 
 /// What the versions of a registry hold: a struct that derives [`Registry`], or an [`Item`] with the attributes of its
-/// fields. Implemented for both, and for nothing else.
+/// fields. There is no reason to implement it.
 pub trait Content: Sized {
     /// The group of a value.
     ///

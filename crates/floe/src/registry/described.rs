@@ -28,6 +28,8 @@
 //! ends with digits, and no alias, for `#` is escaped in its name; a pointer that would have it is refused. Its only
 //! other attribute begins with `_`, as that of no field does, so that it is in no index.
 
+use std::collections::BTreeMap;
+
 use floe_store::expr::KeyCondition;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{PutItem, Query};
@@ -79,7 +81,11 @@ impl Db {
     ///
     /// [`Table`](ErrorKind::Table) when a table is missing, [`Store`](ErrorKind::Store) when the store cannot answer.
     pub async fn describe_registries(&self, schemas: &[&RegistrySchema]) -> Result<()> {
-        for schemas in schemas.chunks(BATCH_GET_ITEMS_MAX) {
+        let named = schemas.iter().map(|schema| (place(schema), *schema));
+        // A request takes each key once.
+        let distinct: BTreeMap<Place, &RegistrySchema> = named.collect();
+        let distinct: Vec<_> = distinct.into_iter().collect();
+        for schemas in distinct.chunks(BATCH_GET_ITEMS_MAX) {
             match self.describe_some(schemas).await {
                 // What a description is for can be had from a file as well.
                 Err(error) if matches!(error.store_error(), Some(StoreError::AccessDenied(_))) => {}
@@ -89,10 +95,10 @@ impl Db {
         Ok(())
     }
 
-    async fn describe_some(&self, schemas: &[&RegistrySchema]) -> Result<()> {
-        let places: Vec<_> = schemas.iter().map(|schema| place(schema)).collect();
+    async fn describe_some(&self, schemas: &[(Place, &RegistrySchema)]) -> Result<()> {
+        let places: Vec<_> = schemas.iter().map(|(place, _)| place.clone()).collect();
         let known = self.registry_reads().items(&places).await?;
-        for ((schema, place), known) in schemas.iter().zip(places).zip(known) {
+        for ((place, schema), known) in schemas.iter().zip(known) {
             let item = place.key().with(DESCRIPTION, schema.describe());
             if known.as_ref() == Some(&item) {
                 continue;

@@ -54,6 +54,9 @@ async fn it_is_read_at_every_start_and_written_if_it_differs() {
         world.requests()
     };
     assert_eq!(ensure().await, ["DescribeTable", "BatchGetItem"]);
+    let twice = [Layer::SCHEMA, Layer::SCHEMA];
+    world.db.ensure_registries(&twice).await.unwrap();
+    assert_eq!(world.requests(), ["DescribeTable", "GetItem"]);
     let old = world.item("_registry#", "_registry#Layer#").await.unwrap();
     world.put(old.with("_registry", "{}")).await;
     let broken = world.db.described_registries(TABLE).await.unwrap_err();
