@@ -117,6 +117,21 @@ struct Names {
     names: Vec<(String, String)>,
 }
 
+/// A version by its number, and where its registry is.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Numbered {
+    /// The number
+    #[arg(long, value_name = "N")]
+    version: u64,
+
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
 impl Names {
     fn pairs(&self) -> Vec<(&str, &str)> {
         let names = self.names.iter();

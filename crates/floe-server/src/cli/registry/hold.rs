@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Names, RegistryPlace};
+use super::{Names, Numbered, RegistryPlace};
 use crate::cli::Failure;
 use crate::cli::out::{Output, print};
 
@@ -36,7 +36,7 @@ Exit code 3: there is no such version, or it is not deployed any more.";
 #[group(skip)]
 pub(super) struct Pin {
     #[command(flatten)]
-    pinned: Pinned,
+    version: Numbered,
 }
 
 /// Let a version go that was pinned
@@ -45,22 +45,7 @@ pub(super) struct Pin {
 #[group(skip)]
 pub(super) struct Unpin {
     #[command(flatten)]
-    pinned: Pinned,
-}
-
-/// Which version.
-#[derive(Debug, Args)]
-#[group(skip)]
-struct Pinned {
-    /// The number
-    #[arg(long, value_name = "N")]
-    version: u64,
-
-    #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    version: Numbered,
 }
 
 /// Have an alias lead to a version, or remove it
@@ -89,18 +74,18 @@ pub(super) struct Alias {
 
 impl Pin {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.pinned.run(true)
+        self.version.pin(true)
     }
 }
 
 impl Unpin {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.pinned.run(false)
+        self.version.pin(false)
     }
 }
 
-impl Pinned {
-    fn run(&self, is_pinned: bool) -> Result<(), Failure> {
+impl Numbered {
+    fn pin(&self, is_pinned: bool) -> Result<(), Failure> {
         self.place.run(async |_, versions| {
             let group = self.names.group(versions)?;
             let is_changed = match is_pinned {

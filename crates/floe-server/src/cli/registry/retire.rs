@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Names, RegistryPlace};
+use super::Numbered;
 use crate::cli::Failure;
 use crate::cli::out::print;
 
@@ -19,27 +19,25 @@ no such version, or an alias leads to it.";
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct Retire {
-    /// The number
-    #[arg(long, value_name = "N")]
-    version: u64,
-
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    version: Numbered,
 }
 
 impl Retire {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |_, versions| {
-            let group = self.names.group(versions)?;
-            let is_changed = versions.retire(&group, self.version).await?;
+        let Numbered {
+            version,
+            names,
+            place,
+        } = &self.version;
+        place.run(async |_, versions| {
+            let group = names.group(versions)?;
+            let is_changed = versions.retire(&group, *version).await?;
             let latest = versions.latest(&group).await?.map(|latest| latest.number);
-            self.place.output.tell(
+            place.output.tell(
                 |w| {
                     w.object(|w| {
-                        w.name("version").number(self.version);
+                        w.name("version").number(version);
                         w.name("retired").bool(is_changed);
                         if let Some(latest) = latest {
                             w.name("latest").number(latest);
@@ -56,7 +54,7 @@ impl Retire {
                         || "there is no latest version".to_owned(),
                         |latest| format!("the latest is version {latest}"),
                     );
-                    print(format!("{done}: version {}; {latest}", self.version));
+                    print(format!("{done}: version {version}; {latest}"));
                 },
             );
             Ok(())
