@@ -160,7 +160,8 @@ fn sdk_and_wire_formats_stay_outside() {
         &["crates"],
         &["floe-aws/src/convert/"],
     );
-    // Exports, JSON fields, JSON Schema, the bodies of events and the events of Lambda are text by nature, and not the wire.
+    // Exports, JSON fields, JSON Schema, the bodies of events, the descriptions of registries and the events of Lambda are
+    // text by nature, and not the wire.
     check_only_in(
         &["serde_json"],
         &["crates"],
@@ -171,6 +172,7 @@ fn sdk_and_wire_formats_stay_outside() {
             "floe/src/model.rs",
             "floe/src/events/support.rs",
             "floe/src/events/feed/",
+            "floe/src/registry/describe",
         ],
     );
 }

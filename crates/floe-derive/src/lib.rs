@@ -28,6 +28,7 @@ mod row;
 mod rules;
 mod schema;
 mod shape;
+mod stored;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};

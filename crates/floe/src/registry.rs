@@ -79,11 +79,15 @@
 //! | [`history`], [`deployed`] | reading many of them |
 //! | [`tombstone`] | what is done when a version has expired |
 //! | [`tables`] | making the tables |
-//! | [`schema`] | the description that the derive makes, and the names of attributes |
+//! | [`schema`], [`describe`] | the description that the derive makes, as a constant and as text |
+//! | [`described`], [`content`] | registries without a struct |
 
 pub(crate) mod changes;
 mod compile;
+pub mod content;
 pub mod deployed;
+pub mod describe;
+pub mod described;
 pub mod group;
 mod hash;
 pub mod history;
@@ -104,6 +108,7 @@ use std::time::Duration;
 
 use floe_store::{Item, Timestamp};
 
+pub use content::Content;
 pub use deployed::RegistryIndex;
 pub use group::{Group, IntoGroup};
 pub use history::History;
@@ -115,7 +120,7 @@ pub use version::{Status, Version};
 
 use crate::changes::Watched;
 use crate::db::Db;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Attribute;
 use crate::tx::Tx;
 use group::GroupPlace;
@@ -178,6 +183,7 @@ pub trait LatestTogether: Registry {}
 pub struct Versions<'tx, R> {
     db: Db,
     tx: Option<&'tx Tx>,
+    schema: &'static RegistrySchema,
     retention: Option<Duration>,
     registry: PhantomData<fn() -> R>,
 }
@@ -208,14 +214,19 @@ impl Published {
 impl Db {
     /// The versions of a registry.
     pub fn registry<R: Registry>(&self) -> Versions<'static, R> {
-        Versions::new(self.clone(), None)
+        Versions::new(self.clone(), None, R::SCHEMA)
     }
 }
 
 impl Tx {
     /// The versions of a registry, as part of the transaction.
     pub fn registry<R: Registry>(&self) -> Versions<'_, R> {
-        Versions::new(self.db().clone(), Some(self))
+        Versions::new(self.db().clone(), Some(self), R::SCHEMA)
+    }
+
+    /// The versions of a registry that is known by its description, as part of the transaction.
+    pub fn registry_described(&self, schema: &'static RegistrySchema) -> Versions<'_, Item> {
+        Versions::new(self.db().clone(), Some(self), schema)
     }
 }
 
@@ -228,20 +239,21 @@ impl<R> Clone for Versions<'_, R> {
     }
 }
 
-impl<R: Registry> fmt::Debug for Versions<'_, R> {
+impl<R> fmt::Debug for Versions<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Versions")
-            .field("registry", &R::SCHEMA.name)
+            .field("registry", &self.schema.name)
             .finish_non_exhaustive()
     }
 }
 
-impl<'tx, R: Registry> Versions<'tx, R> {
-    fn new(db: Db, tx: Option<&'tx Tx>) -> Self {
+impl<'tx, R: Content> Versions<'tx, R> {
+    fn new(db: Db, tx: Option<&'tx Tx>, schema: &'static RegistrySchema) -> Self {
         Self {
             db,
             tx,
-            retention: R::SCHEMA.retention_secs.map(Duration::from_secs),
+            schema,
+            retention: schema.retention_secs.map(Duration::from_secs),
             registry: PhantomData,
         }
     }
@@ -280,14 +292,15 @@ impl<'tx, R: Registry> Versions<'tx, R> {
     }
 
     async fn publish_how(&self, value: &R, if_changed: bool) -> Result<Done> {
-        let content = value.to_attributes()?;
-        let hash = hash::content_hash(R::SCHEMA, &content);
+        let content = value.attributes_in(self.schema)?;
+        let hash = hash::content_hash(self.schema, &content);
         let op = Op::Publish {
             content,
             hash,
             if_changed,
         };
-        self.run(&value.group()?.place, &op).await
+        let group = value.group_in(self.schema)?.place;
+        self.run(&group, &op).await
     }
 
     /// The latest version, if any is deployed: one request.
@@ -297,9 +310,9 @@ impl<'tx, R: Registry> Versions<'tx, R> {
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when a name cannot be in a key, or what is stored is of another
     /// form, [`Store`](crate::ErrorKind::Store) when the store cannot answer.
     pub async fn latest(&self, group: impl IntoGroup<R>) -> Result<Option<Version<R>>> {
-        let group = group.into_group()?.place;
+        let group = self.place(group)?;
         let pointer = self.load(&group, &group.pointer()).await?;
-        let version = pointer.map(|pointer| Version::of_pointer(&pointer, self.now()));
+        let version = pointer.map(|pointer| Version::of_pointer(self.schema, &pointer, self.now()));
         Ok(version.transpose()?.flatten())
     }
 
@@ -313,7 +326,7 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         group: impl IntoGroup<R>,
         number: u64,
     ) -> Result<Option<Version<R>>> {
-        let group = group.into_group()?.place;
+        let group = self.place(group)?;
         self.load_version(&group, number).await
     }
 
@@ -327,11 +340,11 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         group: impl IntoGroup<R>,
         alias: &str,
     ) -> Result<Option<Version<R>>> {
-        let group = group.into_group()?.place;
+        let group = self.place(group)?;
         let place = group.alias(alias)?;
         for _ in 0..FOLLOWED_MAX {
             let item = self.load(&group, &place).await?;
-            let number = item.map(|item| Facts::of(R::SCHEMA, &item)).transpose()?;
+            let number = item.map(|item| Facts::of(self.schema, &item)).transpose()?;
             let Some(number) = number.and_then(|facts| facts.number) else {
                 return Ok(None);
             };
@@ -346,7 +359,8 @@ impl<'tx, R: Registry> Versions<'tx, R> {
 
     /// The versions of a group, also those that are gone, by their numbers.
     pub fn history(&self, group: impl IntoGroup<R>) -> History<'_, R> {
-        History::new(self.reads(), group.into_group())
+        let group = group.into_group();
+        History::new(self.reads(), group.and_then(|group| self.own(group)))
     }
 
     /// The version that was the latest at a moment, if any was.
@@ -372,8 +386,8 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         index: RegistryIndex<R, K>,
         name: impl Into<K>,
     ) -> Result<Vec<Version<R>>> {
-        let (reads, name) = (self.reads(), name.into());
-        deployed::deployed(reads, index, &name, Some(Status::Latest)).await
+        self.listed_by(index, &name.into(), Some(Status::Latest))
+            .await
     }
 
     /// All versions that are deployed in groups of this name, the latest and the deprecated, as far as the index knows.
@@ -386,8 +400,18 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         index: RegistryIndex<R, K>,
         name: impl Into<K>,
     ) -> Result<Vec<Version<R>>> {
-        let (reads, name) = (self.reads(), name.into());
-        deployed::deployed(reads, index, &name, None).await
+        self.listed_by(index, &name.into(), None).await
+    }
+
+    async fn listed_by<K: Attribute>(
+        &self,
+        index: RegistryIndex<R, K>,
+        name: &K,
+        status: Option<Status>,
+    ) -> Result<Vec<Version<R>>> {
+        let (schema, index) = (self.schema, index.schema());
+        let key = deployed::index_key(schema, index, name)?;
+        deployed::deployed(self.reads(), (schema, index), key, status).await
     }
 
     /// The latest versions of all groups, in the order of the groups' keys: one query.
@@ -399,7 +423,7 @@ impl<'tx, R: Registry> Versions<'tx, R> {
     where
         R: LatestTogether,
     {
-        deployed::latest_of_groups(self.reads()).await
+        deployed::latest_of_groups(self.reads(), self.schema).await
     }
 
     /// Retires a version: it has no status any more, so it leaves the lists of what is deployed, and it has the moment of
@@ -413,7 +437,7 @@ impl<'tx, R: Registry> Versions<'tx, R> {
     /// [`NotFound`](crate::ErrorKind::NotFound) when there is none of this number,
     /// [`Restricted`](crate::ErrorKind::Restricted) when an alias leads to it.
     pub async fn retire(&self, group: impl IntoGroup<R>, number: u64) -> Result<bool> {
-        let group = group.into_group()?.place;
+        let group = self.place(group)?;
         Ok(self.run(&group, &Op::Retire(number)).await?.is_changed)
     }
 
@@ -442,7 +466,7 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         number: u64,
         is_pinned: bool,
     ) -> Result<bool> {
-        let (group, op) = (group.into_group()?.place, Op::Pin { number, is_pinned });
+        let (group, op) = (self.place(group)?, Op::Pin { number, is_pinned });
         Ok(self.run(&group, &op).await?.is_changed)
     }
 
@@ -479,8 +503,26 @@ impl<'tx, R: Registry> Versions<'tx, R> {
         to: Option<u64>,
     ) -> Result<bool> {
         let name = alias.to_owned();
-        let (group, op) = (group.into_group()?.place, Op::Alias { name, to });
+        let (group, op) = (self.place(group)?, Op::Alias { name, to });
         Ok(self.run(&group, &op).await?.is_changed)
+    }
+
+    /// A group of this registry: those of described ones have one type.
+    fn own(&self, group: Group<R>) -> Result<Group<R>> {
+        match group.place.is_of(self.schema) {
+            true => Ok(group),
+            false => Err(Error::new(
+                ErrorKind::InvalidUse,
+                format!(
+                    "the group is one of another registry: group={group:?} registry={}",
+                    self.schema.name
+                ),
+            )),
+        }
+    }
+
+    fn place(&self, group: impl IntoGroup<R>) -> Result<GroupPlace> {
+        Ok(self.own(group.into_group()?)?.place)
     }
 
     fn now(&self) -> Timestamp {
@@ -506,7 +548,7 @@ impl<'tx, R: Registry> Versions<'tx, R> {
 
     async fn load_version(&self, group: &GroupPlace, number: u64) -> Result<Option<Version<R>>> {
         let item = self.load(group, &group.version(number)).await?;
-        item.map(|item| Version::of_item(&item, self.now()))
+        item.map(|item| Version::of_item(self.schema, &item, self.now()))
             .transpose()
     }
 

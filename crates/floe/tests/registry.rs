@@ -11,6 +11,8 @@
 mod access_patterns;
 #[path = "registry/awkward.rs"]
 mod awkward;
+#[path = "registry/described.rs"]
+mod described;
 #[path = "registry/expiry.rs"]
 mod expiry;
 #[path = "registry/holds.rs"]
@@ -25,6 +27,8 @@ mod no_time;
 mod properties;
 #[path = "registry/races.rs"]
 mod races;
+#[path = "registry/read_only.rs"]
+mod read_only;
 #[path = "registry/shapes.rs"]
 mod shapes;
 #[path = "graph/slow.rs"]

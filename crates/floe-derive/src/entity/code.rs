@@ -4,8 +4,9 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::parse::{EntityDef, FieldDef};
+use super::parse::EntityDef;
 use crate::shape::Shape;
+use crate::stored::StoredField;
 
 /// The code of the struct.
 pub(super) fn generate(def: &EntityDef) -> TokenStream {
@@ -45,7 +46,7 @@ pub(super) fn generate(def: &EntityDef) -> TokenStream {
     }
 }
 
-fn write(def: &EntityDef, field: &FieldDef) -> TokenStream {
+fn write(def: &EntityDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.krate, &field.ident, &field.ty);
     let (entity, name, attribute) = (def.ident.to_string(), ident.to_string(), &field.attribute);
     let value = match field.serde {
@@ -57,7 +58,7 @@ fn write(def: &EntityDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-fn read(def: &EntityDef, field: &FieldDef) -> TokenStream {
+fn read(def: &EntityDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.krate, &field.ident, &field.ty);
     let (entity, name, attribute) = (def.ident.to_string(), ident.to_string(), &field.attribute);
     let decode = match field.serde {

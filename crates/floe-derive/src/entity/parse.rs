@@ -1,11 +1,10 @@
 //! From the tokens of a struct to the checked description of its entities. All errors are told at once.
 
-use std::collections::BTreeMap;
-
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Error, Expr, Field, Fields, Ident, Path, Result, Type, parse_quote};
+use syn::{DeriveInput, Error, Ident, Path, Result, parse_quote};
 
-use crate::attributes::{Errors, Given, Vocabulary, for_each, optional_expression, text};
+use crate::attributes::{Errors, Given, Vocabulary, for_each, text};
+use crate::stored::{Marks, StoredField, check_attributes, named_fields};
 
 /// A struct whose values are entities.
 pub(super) struct EntityDef {
@@ -13,20 +12,8 @@ pub(super) struct EntityDef {
     pub(super) krate: Path,
     /// The name of the type.
     pub(super) type_name: String,
-    pub(super) id: FieldDef,
-    pub(super) fields: Vec<FieldDef>,
-}
-
-/// A field of the struct.
-pub(super) struct FieldDef {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    /// The name of the attribute.
-    pub(super) attribute: String,
-    pub(super) default: Option<Option<Expr>>,
-    pub(super) serde: bool,
-    is_id: bool,
-    given: Given,
+    pub(super) id: StoredField,
+    pub(super) fields: Vec<StoredField>,
 }
 
 const STRUCT: Vocabulary = Vocabulary {
@@ -35,11 +22,22 @@ const STRUCT: Vocabulary = Vocabulary {
     repeated: &[],
 };
 
-const FIELD: Vocabulary = Vocabulary {
-    place: "a field",
-    known: &["id", "rename", "default", "serde"],
-    repeated: &[],
+const FIELDS: Marks = Marks {
+    derive: "entity",
+    words: Vocabulary {
+        place: "a field",
+        known: &["id", "rename", "default", "serde"],
+        repeated: &[],
+    },
+    mark: "id",
+    rename: |meta| Ok(text(meta)?.value()),
 };
+
+const NO_STRUCT: [&str; 3] = [
+    "an entity is a struct with named fields: they are its attributes",
+    "an entity is a struct: write one for each type of entity",
+    "an entity is a struct",
+];
 
 impl EntityDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
@@ -67,12 +65,9 @@ impl EntityDef {
             }
             Ok(())
         }));
-        let fields = named_fields(input)?.iter().filter_map(|field| {
-            let ident = field.ident.as_ref()?;
-            errors.note(FieldDef::parse(field, ident))
-        });
-        let mut fields: Vec<FieldDef> = fields.collect();
-        errors.note(check_names(&fields));
+        let fields = named_fields(input, NO_STRUCT)?;
+        let mut fields = StoredField::all(&FIELDS, fields, &mut errors);
+        errors.note(check_attributes(&fields, not_an_attribute));
         let id = errors.note(id_of(&input.ident, &mut fields));
         let krate = errors.finish(krate)?;
         let Some(id) = id else {
@@ -90,29 +85,10 @@ impl EntityDef {
 
 const NO_ID: &str = "an entity has an id: name a field `id`, or mark one with `#[entity(id)]`";
 
-fn named_fields(
-    input: &DeriveInput,
-) -> Result<&syn::punctuated::Punctuated<Field, syn::Token![,]>> {
-    match &input.data {
-        Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => Ok(&fields.named),
-            _ => Err(Error::new_spanned(
-                &input.ident,
-                "an entity is a struct with named fields: they are its attributes",
-            )),
-        },
-        Data::Enum(data) => Err(Error::new(
-            data.enum_token.span,
-            "an entity is a struct: write one for each type of entity",
-        )),
-        Data::Union(data) => Err(Error::new(data.union_token.span, "an entity is a struct")),
-    }
-}
-
 /// Takes the id out of the fields: the marked one, or the one of that name.
-fn id_of(ident: &Ident, fields: &mut Vec<FieldDef>) -> Result<FieldDef> {
+fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
     let marked: Vec<usize> = (0..fields.len())
-        .filter(|at| fields.get(*at).is_some_and(|field| field.is_id))
+        .filter(|at| fields.get(*at).is_some_and(|field| field.is_marked))
         .collect();
     if let Some(second) = marked.get(1).and_then(|at| fields.get(*at)) {
         let message = "an entity has one id: join several parts into one text";
@@ -132,51 +108,16 @@ fn id_of(ident: &Ident, fields: &mut Vec<FieldDef>) -> Result<FieldDef> {
     Ok(id)
 }
 
-/// An attribute belongs to one field, and not to the graph.
-fn check_names(fields: &[FieldDef]) -> Result<()> {
-    let mut errors = Errors::default();
-    let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
-    for field in fields {
-        let place = field.ident.span();
-        if field.attribute.starts_with('_') {
-            let message = "names that begin with an underscore are the graph's own: choose another with \
-                           `rename = \"..\"`";
-            errors.note::<()>(Err(field.given.error("rename", place, message)));
+/// Why a name is not one of an attribute of a field.
+fn not_an_attribute(name: &str) -> Option<String> {
+    let message = match name {
+        "" => "the name of an attribute is not empty",
+        name if name.starts_with('_') => {
+            "names that begin with an underscore are the graph's own: choose another with `rename = \"..\"`"
         }
-        if field.attribute.is_empty() {
-            let message = "the name of an attribute is not empty";
-            errors.note::<()>(Err(field.given.error("rename", place, message)));
-        }
-        if let Some(first) = seen.insert(&field.attribute, &field.ident) {
-            let message = format!("the attribute `{}` is the field `{first}`", field.attribute);
-            errors.note::<()>(Err(field.given.error("rename", place, message)));
-        }
-    }
-    errors.finish(())
-}
-
-impl FieldDef {
-    fn parse(field: &Field, ident: &Ident) -> Result<Self> {
-        let mut def = Self {
-            ident: ident.clone(),
-            ty: field.ty.clone(),
-            attribute: ident.unraw().to_string(),
-            default: None,
-            serde: false,
-            is_id: false,
-            given: Given::default(),
-        };
-        for_each("entity", &field.attrs, |meta| {
-            match FIELD.word(meta, &mut def.given)?.as_str() {
-                "id" => def.is_id = true,
-                "rename" => def.attribute = text(meta)?.value(),
-                "serde" => def.serde = true,
-                _ => def.default = Some(optional_expression(meta)?),
-            }
-            Ok(())
-        })?;
-        Ok(def)
-    }
+        _ => return None,
+    };
+    Some(message.to_owned())
 }
 
 /// `ReadingList` as `reading_list`.

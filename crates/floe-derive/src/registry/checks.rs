@@ -1,22 +1,21 @@
 //! What is refused of registries when the program is compiled, each with the place and what to do instead.
 
-use std::collections::BTreeMap;
-
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Ident, Result};
 
-use super::parse::{FieldDef, Keys, RegistryDef, Words, field_named};
+use super::parse::{Keys, RegistryDef, Words, field_named};
 use super::template::{Template, VERSION};
 use crate::attributes::Errors;
 use crate::shape::{Shape, option_of};
+use crate::stored::{self, StoredField};
 
 /// The keys of the table, and where the hash of the content stands unless it is a field.
 const OWN: [&str; 2] = ["pk", "sk"];
 const CONTENT_HASH: &str = "content_hash";
 
 /// Tells the two keys apart.
-pub(super) fn keys(ident: &Ident, words: &Words, fields: &[FieldDef]) -> Result<Keys> {
+pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Result<Keys> {
     let (Some(pk), Some(sk), Some(latest)) = (&words.pk, &words.sk, &words.latest) else {
         let message = "a registry has two keys, one with the fields of the group and one with the version, and the \
                        text that stands for the version in the pointer to the latest: `#[registry(pk = \
@@ -62,7 +61,7 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[FieldDef]) -> Result<
     })
 }
 
-fn check_group(group: &Template, fields: &[FieldDef]) -> Result<()> {
+fn check_group(group: &Template, fields: &[StoredField]) -> Result<()> {
     let names: Vec<&str> = group.names().collect();
     if names.is_empty() {
         return Err(group.error("a group has at least one field: `pckg#{package}`"));
@@ -80,7 +79,7 @@ fn check_group(group: &Template, fields: &[FieldDef]) -> Result<()> {
 }
 
 /// A field of the group is always there, and has one form.
-fn check_name(field: &FieldDef) -> Result<()> {
+fn check_name(field: &StoredField) -> Result<()> {
     for word in ["default", "serde", "hash"] {
         if field.given.has(word) {
             let message = format!("`{word}` is not for fields of the group, which stand in keys");
@@ -148,7 +147,7 @@ fn check_indexes(def: &RegistryDef) -> Result<()> {
 }
 
 fn check_hash(def: &RegistryDef) -> Result<()> {
-    let mut marked = def.fields.iter().filter(|field| field.is_hash);
+    let mut marked = def.fields.iter().filter(|field| field.is_marked);
     let Some(first) = marked.next() else {
         return Ok(());
     };
@@ -186,20 +185,13 @@ fn check_attributes(def: &RegistryDef) -> Result<()> {
         );
         errors.note::<()>(Err(Error::new_spanned(&def.ident, message)));
     }
-    let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
-    for field in &def.fields {
-        let place = field.ident.span();
-        let name = field.attribute.as_str();
-        if own.contains(&name) || name.starts_with('_') {
-            let message = format!(
+    errors.note(stored::check_attributes(&def.fields, |name| {
+        let is_own = own.contains(&name) || name.starts_with('_');
+        is_own.then(|| {
+            format!(
                 "the attribute `{name}` is the registry's own: choose another with `rename = \"..\"`"
-            );
-            errors.note::<()>(Err(field.given.error("rename", place, message)));
-        }
-        if let Some(first) = seen.insert(name, &field.ident) {
-            let message = format!("the attribute `{name}` is the field `{first}`");
-            errors.note::<()>(Err(field.given.error("rename", place, message)));
-        }
-    }
+            )
+        })
+    }));
     errors.finish(())
 }

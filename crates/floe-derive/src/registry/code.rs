@@ -6,9 +6,10 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Index};
 
-use super::parse::{FieldDef, RegistryDef};
+use super::parse::RegistryDef;
 use super::template::Part;
-use crate::shape::{Shape, generated_at};
+use crate::shape::{Shape, generated_at, option_of};
+use crate::stored::StoredField;
 
 /// The code of the struct.
 pub(super) fn generate(def: &RegistryDef) -> TokenStream {
@@ -104,21 +105,17 @@ fn schema(def: &RegistryDef) -> TokenStream {
         }
     });
     let parts: Vec<_> = parts.collect();
-    let group = def.group().into_iter().map(|field| {
-        let (name, attribute, kind) = (
-            field.ident.unraw().to_string(),
-            &field.attribute,
-            kind(def, field),
-        );
-        quote!(#krate::registry::schema::GroupField { name: #name, attribute: #attribute, kind: #kind })
-    });
+    let group = def
+        .group()
+        .into_iter()
+        .map(|field| field_schema(def, field));
+    let fields = def.fields.iter().map(|field| field_schema(def, field));
     let indexes = words.indexes.iter().map(|index| {
         let (name, group) = (&index.name, def.group());
         let at = group.iter().position(|field| field.ident == index.key);
         let at = at.unwrap_or_default();
         quote!(#krate::registry::schema::StatusIndex { name: #name, field: #at })
     });
-    let attributes = def.fields.iter().map(|field| &field.attribute);
     let (escaped, version_prefix, latest) =
         (keys.group.escaped(), &keys.version_prefix, &keys.latest);
     let (version, published, deleted) = (&words.version, &words.published, &words.deleted);
@@ -139,7 +136,7 @@ fn schema(def: &RegistryDef) -> TokenStream {
             version_prefix: #version_prefix,
             latest: #latest,
             legacy_keys: #legacy_keys,
-            attributes: &[#(#attributes),*],
+            fields: &[#(#fields),*],
             version: #version,
             published: #published,
             status: #status,
@@ -159,7 +156,35 @@ fn option(value: Option<&impl quote::ToTokens>) -> TokenStream {
     }
 }
 
-fn kind(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
+    let (krate, ty, attribute) = (&def.words.krate, &field.ty, &field.attribute);
+    let name = field.ident.unraw().to_string();
+    let (kind, is_optional) = match field.serde {
+        // What serde makes of it is known when it is written.
+        true => {
+            let is_optional = option_of(ty).is_some();
+            (
+                quote!(#krate::model::schema::FieldKind::Other),
+                quote!(#is_optional),
+            )
+        }
+        false => {
+            let is_optional =
+                quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::OPTIONAL);
+            (kind(def, field), is_optional)
+        }
+    };
+    quote! {
+        #krate::registry::schema::RegistryField {
+            name: #name,
+            attribute: #attribute,
+            kind: #kind,
+            is_optional: #is_optional,
+        }
+    }
+}
+
+fn kind(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ty) = (&def.words.krate, &field.ty);
     quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::KIND)
 }
@@ -186,7 +211,7 @@ fn assertions(def: &RegistryDef) -> TokenStream {
     quote!(#(#checks)*)
 }
 
-fn write(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn write(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
     let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
     let value = match field.serde {
@@ -198,7 +223,7 @@ fn write(def: &RegistryDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-fn read(def: &RegistryDef, field: &FieldDef) -> TokenStream {
+fn read(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
     let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
     let decode = match field.serde {
@@ -290,7 +315,7 @@ fn into_group(
     }
 }
 
-fn of_one(def: &RegistryDef, only: &FieldDef) -> TokenStream {
+fn of_one(def: &RegistryDef, only: &StoredField) -> TokenStream {
     let (krate, ty) = (&def.words.krate, &only.ty);
     let mut sources = vec![(quote!(#ty), quote!(self))];
     if Shape::of(ty) == Shape::Text {
@@ -309,7 +334,7 @@ fn of_one(def: &RegistryDef, only: &FieldDef) -> TokenStream {
 }
 
 /// A tuple takes any text for text, and exactly the type for everything else.
-fn of_several(def: &RegistryDef, group: &[&FieldDef]) -> TokenStream {
+fn of_several(def: &RegistryDef, group: &[&StoredField]) -> TokenStream {
     let krate = &def.words.krate;
     let (mut generics, mut types, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for (at, field) in group.iter().enumerate() {

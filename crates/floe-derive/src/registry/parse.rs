@@ -1,14 +1,13 @@
 //! From the tokens of a struct to the checked description of its registry. All errors are told at once.
 
-use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::{Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, Path, Result, Type};
-use syn::{Visibility, parse_quote};
+use syn::{DeriveInput, Error, Ident, LitStr, Path, Result, Visibility, parse_quote};
 
 use super::checks;
 use super::template::Template;
-use crate::attributes::{Errors, Given, Vocabulary, for_each, nested, optional_expression, text};
+use crate::attributes::{Errors, Given, Vocabulary, for_each, nested, text};
+use crate::stored::{Marks, StoredField, named_fields};
 
 /// A struct whose values are published in versions.
 pub(super) struct RegistryDef {
@@ -16,7 +15,7 @@ pub(super) struct RegistryDef {
     pub(super) vis: Visibility,
     pub(super) words: Words,
     pub(super) keys: Keys,
-    pub(super) fields: Vec<FieldDef>,
+    pub(super) fields: Vec<StoredField>,
 }
 
 /// What is said of the struct.
@@ -52,18 +51,6 @@ pub(super) struct IndexDef {
     pub(super) key: Ident,
 }
 
-/// A field of the struct.
-pub(super) struct FieldDef {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    /// The name of the attribute.
-    pub(super) attribute: String,
-    pub(super) default: Option<Option<Expr>>,
-    pub(super) serde: bool,
-    pub(super) is_hash: bool,
-    pub(super) given: Given,
-}
-
 const STRUCT: Vocabulary = Vocabulary {
     place: "a registry",
     known: &[
@@ -90,11 +77,22 @@ const INDEX: Vocabulary = Vocabulary {
     repeated: &[],
 };
 
-const FIELD: Vocabulary = Vocabulary {
-    place: "a field",
-    known: &["rename", "default", "serde", "hash"],
-    repeated: &[],
+const FIELDS: Marks = Marks {
+    derive: "registry",
+    words: Vocabulary {
+        place: "a field",
+        known: &["rename", "default", "serde", "hash"],
+        repeated: &[],
+    },
+    mark: "hash",
+    rename: attribute,
 };
+
+const NO_STRUCT: [&str; 3] = [
+    "a registry is a struct with named fields: they are its attributes",
+    "a registry is a struct with named fields",
+    "a registry is a struct with named fields",
+];
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
@@ -103,15 +101,11 @@ impl RegistryDef {
                 "a registry cannot be generic: its versions have one form; write a struct for each";
             return Err(Error::new_spanned(&input.generics, message));
         }
-        let fields = named_fields(input)?;
+        let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
         let mut words = Words::new();
         errors.note(for_each("registry", &input.attrs, |meta| words.take(meta)));
-        let fields = fields.iter().filter_map(|field| {
-            let ident = field.ident.as_ref()?;
-            errors.note(FieldDef::parse(field, ident))
-        });
-        let fields: Vec<FieldDef> = fields.collect();
+        let fields = StoredField::all(&FIELDS, fields, &mut errors);
         let words = errors.finish(words)?;
         let keys = checks::keys(&input.ident, &words, &fields)?;
         let def = Self {
@@ -130,41 +124,21 @@ impl RegistryDef {
     }
 
     /// The fields of the group, in the order of its key.
-    pub(super) fn group(&self) -> Vec<&FieldDef> {
+    pub(super) fn group(&self) -> Vec<&StoredField> {
         let names = self.keys.group.names();
         names
             .filter_map(|name| field_named(&self.fields, name))
             .collect()
     }
 
-    pub(super) fn hash(&self) -> Option<&FieldDef> {
-        self.fields.iter().find(|field| field.is_hash)
+    pub(super) fn hash(&self) -> Option<&StoredField> {
+        self.fields.iter().find(|field| field.is_marked)
     }
 }
 
 /// The field of that name.
-pub(super) fn field_named<'f>(fields: &'f [FieldDef], name: &str) -> Option<&'f FieldDef> {
+pub(super) fn field_named<'f>(fields: &'f [StoredField], name: &str) -> Option<&'f StoredField> {
     fields.iter().find(|field| field.ident.unraw() == name)
-}
-
-fn named_fields(
-    input: &DeriveInput,
-) -> Result<&syn::punctuated::Punctuated<Field, syn::Token![,]>> {
-    match &input.data {
-        Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => Ok(&fields.named),
-            _ => Err(Error::new_spanned(
-                &input.ident,
-                "a registry is a struct with named fields: they are its attributes",
-            )),
-        },
-        Data::Enum(data) => Err(not_a_struct(data.enum_token.span)),
-        Data::Union(data) => Err(not_a_struct(data.union_token.span)),
-    }
-}
-
-fn not_a_struct(span: Span) -> Error {
-    Error::new(span, "a registry is a struct with named fields")
 }
 
 impl Words {
@@ -254,29 +228,5 @@ impl IndexDef {
             (Some(name), Some(key)) => Ok(Self { name, key }),
             _ => Err(Error::new_spanned(&meta.path, SHAPE)),
         }
-    }
-}
-
-impl FieldDef {
-    fn parse(field: &Field, ident: &Ident) -> Result<Self> {
-        let mut def = Self {
-            ident: ident.clone(),
-            ty: field.ty.clone(),
-            attribute: ident.unraw().to_string(),
-            default: None,
-            serde: false,
-            is_hash: false,
-            given: Given::default(),
-        };
-        for_each("registry", &field.attrs, |meta| {
-            match FIELD.word(meta, &mut def.given)?.as_str() {
-                "rename" => def.attribute = attribute(meta)?,
-                "serde" => def.serde = true,
-                "hash" => def.is_hash = true,
-                _ => def.default = Some(optional_expression(meta)?),
-            }
-            Ok(())
-        })?;
-        Ok(def)
     }
 }

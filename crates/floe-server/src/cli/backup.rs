@@ -23,7 +23,8 @@ const RESTORE_HELP: &str = "\
 Examples:
   floe restore ./backups/monday --data ./shop-again
 
-The directory must not be there, or be empty: nothing is ever overwritten.";
+The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
+and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.";
 
 /// Copy a whole store into a new directory
 #[derive(Debug, Args)]

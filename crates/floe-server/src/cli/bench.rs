@@ -18,7 +18,8 @@ use measure::{Kind, Measured, TABLE};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe bench --data /var/lib/floe         on the disk that will hold the data
+  # on the disk that will hold the data
+  floe bench --data /var/lib/floe
   floe bench --data . --tasks 64 --seconds 5
   floe bench --memory --json
 
@@ -152,7 +153,7 @@ impl Bench {
 fn folder_in(data: &Path) -> Result<PathBuf, Failure> {
     if !data.is_dir() {
         return Err(Failure::broken(format!(
-            "there is no such directory: path={}",
+            "there is no such directory: path={}; make it first, or name another",
             data.display()
         )));
     }

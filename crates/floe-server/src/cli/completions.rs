@@ -53,7 +53,7 @@ impl Man {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
             return Err(Failure::broken(format!(
-                "there is no such directory: path={shown}"
+                "there is no such directory: path={shown}; make it first, or name another"
             )));
         }
         clap_mangen::generate_to(Floe::command(), &self.folder).map_err(|error| {

@@ -11,7 +11,8 @@ use floe::Db;
 use floe_local::LocalEngine;
 use floe_store::env::Stopwatch;
 
-use super::out::{Table, print};
+use super::out::print;
+use super::place::refuse_file;
 use super::serve::{parse_listen, serve_engine};
 use super::{ACCOUNT, Failure};
 use crate::accept::Server;
@@ -21,11 +22,13 @@ use crate::service::Service;
 const AFTER_HELP: &str = "\
 Examples:
   floe demo
-  floe demo --data ./shop            keep the shop in a directory
+  # keep the shop in a directory
+  floe demo --data ./shop
   floe demo --no-serve --data ./shop
 
-A shop of models, streams of events and a graph is filled, each purchase in one commit over all of them. Then the store is \
-served over DynamoDB's protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
+A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
+change of a price one over the product and the next version of the price list. Then the store is served over DynamoDB's \
+protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
 without --data nothing is left behind.";
 
 /// Where the demo listens, if that is free.
@@ -70,10 +73,11 @@ impl Demo {
         let Some(path) = &self.data else {
             return LocalEngine::memory_with(options).map_err(Failure::broken);
         };
+        refuse_file(path)?;
         let is_used = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if is_used {
             return Err(Failure::broken(format!(
-                "the directory is not empty, and the demo is for a new one: path={}",
+                "the directory is not empty, and the demo is for a new one: path={}; name another with --data",
                 path.display()
             )));
         }
@@ -128,8 +132,7 @@ impl Demo {
 
 /// Tells how to look at the shop.
 fn tell_commands(place: &str) {
-    print("\nLook at it, from another terminal:\n");
-    let mut commands = Table::of_facts();
+    print("\nLook at it, from another terminal:");
     for (command, what) in [
         ("table list", "all tables"),
         ("scan Product", "a model, as its items are stored"),
@@ -146,9 +149,16 @@ fn tell_commands(place: &str) {
             "what Ada leads to in the graph",
         ),
         ("graph lookup shop by_city Oslo", "customers by an index"),
+        (
+            "registry latest PriceList market=north",
+            "what everything costs now",
+        ),
+        (
+            "registry history PriceList market=north",
+            "and what it has cost before",
+        ),
         ("tables --format terraform", "the tables as code"),
     ] {
-        commands.fact(&format!("  floe {command} {place}"), format!("# {what}"));
+        print(format!("\n  # {what}\n  floe {command} {place}"));
     }
-    commands.print();
 }

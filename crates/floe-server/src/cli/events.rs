@@ -12,7 +12,8 @@ use super::Failure;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' --data ./shop
+  floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
+      --data ./shop
   floe events read Cart-7 --data ./shop
   floe events stats --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floe_local::ExportOptions;
@@ -22,9 +22,11 @@ Examples:
   floe export orders --data ./shop > orders.jsonl
   floe export orders --to orders.jsonl --endpoint http://127.0.0.1:8000
   floe export orders --data ./shop | floe import --data ./other --new
-  floe export orders --data ./shop --items-only | gzip > orders.json.gz        for DynamoDB's import from S3
+  # for DynamoDB's import from S3
+  floe export orders --data ./shop --items-only | gzip > orders.json.gz
 
-The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
+A file is called as --to says only when it is complete; until then its name ends with .part, and a later export takes the \
+place of one that was stopped. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
 many there were. Of a directory they are the items of one moment; behind a server they are read page by page, while others \
 may write.";
 
@@ -68,21 +70,41 @@ impl Export {
         }
         self.store.run(async |opened| {
             opened.table(&self.table).await?;
-            let out: Box<dyn Write> = match &self.to {
-                Some(path) => Box::new(File::create_new(path).map_err(|error| {
-                    let shown = path.display();
-                    Failure::broken(format!("the file cannot be made, {error}: path={shown}"))
-                })?),
-                None => Box::new(std::io::stdout().lock()),
+            let exported = match &self.to {
+                Some(path) => self.export_to(opened, path).await?,
+                None => {
+                    let out = BufWriter::new(std::io::stdout().lock());
+                    self.export(opened, out).await?
+                }
             };
-            let exported = self.export(opened, BufWriter::new(out)).await;
-            if let (Err(_), Some(path)) = (&exported, &self.to) {
-                // Half of a table is of no use, and would be in the way of the next attempt.
-                drop(std::fs::remove_file(path));
-            }
-            self.tell(exported?);
+            self.tell(exported);
             Ok(())
         })
+    }
+
+    /// Writes the file under another name first: half of a table must not be taken for a whole one.
+    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<Exported, Failure> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            let shown = path.display();
+            Failure::broken(format!("{what}, {error}: path={shown}"))
+        };
+        if path.exists() {
+            return Err(failed("the file cannot be made", &"it is there already"));
+        }
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let file =
+            File::create(&part).map_err(|error| failed("the file cannot be made", &error))?;
+        let exported = self.export(opened, BufWriter::new(&file)).await;
+        let written = exported.and_then(|exported| {
+            let named = file.sync_all().and_then(|()| std::fs::rename(&part, path));
+            named.map_err(|error| failed("the export could not be written", &error))?;
+            Ok(exported)
+        });
+        if written.is_err() {
+            drop(std::fs::remove_file(&part));
+        }
+        written
     }
 
     async fn export(&self, opened: &Opened, out: impl Write) -> Result<Exported, Failure> {

@@ -61,6 +61,9 @@ mod of_errors {
     /// What the store says, and what to do about it.
     impl From<StoreError> for Failure {
         fn from(error: StoreError) -> Self {
+            if let Some(failure) = answered_by_another(&error) {
+                return failure;
+            }
             let told = told(&error.to_string(), Some(&error));
             match error {
                 StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(told),
@@ -74,6 +77,9 @@ mod of_errors {
 
     impl From<floe::Error> for Failure {
         fn from(error: floe::Error) -> Self {
+            if let Some(failure) = error.store_error().and_then(answered_by_another) {
+                return failure;
+            }
             let told = told(&error.to_string(), error.store_error());
             match error.kind() {
                 ErrorKind::InvalidUse
@@ -82,12 +88,22 @@ mod of_errors {
                 | ErrorKind::Unsupported
                 | ErrorKind::TooLarge => Self::Usage(told),
                 ErrorKind::NotFound
+                | ErrorKind::Restricted
                 | ErrorKind::AlreadyExists
                 | ErrorKind::VersionConflict
                 | ErrorKind::Conflict => Self::Unmet(told),
                 _ => Self::Broken(told),
             }
         }
+    }
+
+    /// DynamoDB tells a code with every error. Who does not is something else: a web server, a proxy in between.
+    fn answered_by_another(error: &StoreError) -> Option<Failure> {
+        let text = error.to_string();
+        let (_, status) = text.split_once("no code and no message: ")?;
+        Some(Failure::Broken(format!(
+            "what answers there does not speak DynamoDB's protocol: {status}; see --endpoint"
+        )))
     }
 
     /// The words for an error, and what to do about it.

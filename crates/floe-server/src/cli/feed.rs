@@ -23,13 +23,17 @@ use super::{Failure, note};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe feed status --table shop           partitions, groups, how far each has come
+  # partitions, groups, how far each has come
+  floe feed status --table shop
   floe feed read --table shop --from 3@12 --max 20 --events
   floe feed checkpoint --table shop --group mail --set start --yes
   floe feed parked --table shop --group mail
-  floe feed tail --table shop             what is appended from now on
-  floe feed lag --table shop --max 1000   whether every group keeps up
-  floe feed verify --table shop           whether the feed tells every event once, and in order
+  # what is appended from now on
+  floe feed tail --table shop
+  # whether every group keeps up
+  floe feed lag --table shop --max 1000
+  # whether the feed tells every event once, and in order
+  floe feed verify --table shop
 
 A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
 epoch@offset. A group of consumers stores one checkpoint for each partition.";

@@ -19,12 +19,18 @@ use crate::wire::write::write_item;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe graph get library author ann --data ./data          an entity of the scope `library`
-  floe graph related library author ann --data ./data      what it leads to
-  floe graph referrers library article a-1 --data ./data   what leads to it
-  floe graph lookup library by_tag rust --data ./data      entities by an index
-  floe graph check --data ./data                           compare the three tables, and tell every difference
-  floe graph check --data ./data --repair                  and make them agree";
+  # an entity of the scope `library`
+  floe graph get library author ann --data ./data
+  # what it leads to
+  floe graph related library author ann --data ./data
+  # what leads to it
+  floe graph referrers library article a-1 --data ./data
+  # entities by an index
+  floe graph lookup library by_tag rust --data ./data
+  # compare the three tables, and tell every difference
+  floe graph check --data ./data
+  # and make them agree
+  floe graph check --data ./data --repair";
 
 /// Look at an entity graph, and look after its tables
 #[derive(Debug, Args)]
@@ -92,6 +98,70 @@ impl GraphPlace {
     }
 }
 
+/// An entity, and where its graph is.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct EntityPlace {
+    /// The scope
+    #[arg(value_name = "SCOPE")]
+    scope: String,
+
+    /// The type
+    #[arg(value_name = "TYPE")]
+    type_name: String,
+
+    /// The id
+    #[arg(value_name = "ID")]
+    id: String,
+
+    #[command(flatten)]
+    place: GraphPlace,
+}
+
+impl EntityPlace {
+    /// Runs a command on the entity, if it is there.
+    fn run(
+        &self,
+        work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.place.run(&self.scope, async |graph| {
+            let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
+            let node = graph.get_node(&key).await?;
+            work(graph, node.ok_or_else(|| no_entity(graph, &key))?).await
+        })
+    }
+}
+
+/// An entity of which edges are told.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct EdgesOf {
+    /// Only by this predicate
+    #[arg(long, value_name = "NAME")]
+    predicate: Option<String>,
+
+    #[command(flatten)]
+    entity: EntityPlace,
+}
+
+impl EdgesOf {
+    /// Tells the edges that are found.
+    fn run(
+        &self,
+        find: impl AsyncFnOnce(
+            &Graph<'static>,
+            &EntityKey,
+            Option<&str>,
+        ) -> Result<Vec<Led>, floe::Error>,
+    ) -> Result<(), Failure> {
+        self.entity.run(async |graph, node| {
+            let found = find(graph, &node.key, self.predicate.as_deref()).await?;
+            tell_edges(self.entity.place.output, &found);
+            Ok(())
+        })
+    }
+}
+
 /// Refuses a place in which there is no graph.
 async fn check_tables(db: &Db, schema: &GraphSchema) -> Result<(), Failure> {
     for table in schema.tables().map_err(Failure::usage)? {
@@ -154,14 +224,14 @@ fn write_key(w: &mut Writer, key: &EntityKey) {
 }
 
 /// An edge, and the entity at its other end.
-struct Led<'e> {
-    edge: &'e Edge,
-    other: &'e EntityKey,
-    node: Option<&'e Node>,
+struct Led {
+    edge: Edge,
+    other: EntityKey,
+    node: Option<Node>,
 }
 
 /// Prints edges and where they lead to, or come from.
-fn tell_edges(output: Output, edges: &[Led<'_>]) {
+fn tell_edges(output: Output, edges: &[Led]) {
     if output.json {
         for Led { edge, other, node } in edges {
             print_json(|w| {
@@ -186,7 +256,7 @@ fn tell_edges(output: Output, edges: &[Led<'_>]) {
             true => String::new(),
             false => item_cell(&edge.attributes),
         };
-        let attributes = node.map(|node| item_cell(&node.attributes));
+        let attributes = node.as_ref().map(|node| item_cell(&node.attributes));
         table.row([
             edge.predicate.as_str(),
             other.type_name(),

@@ -18,7 +18,8 @@ const AFTER_HELP: &str = "\
 Examples:
   floe import --from orders.jsonl --data ./shop
   floe import --from orders.jsonl --data ./fresh --new
-  zcat AWSDynamoDB/…/data/*.json.gz | floe import --table orders --endpoint http://127.0.0.1:8000
+  zcat AWSDynamoDB/…/data/*.json.gz | floe import --table orders \\
+      --endpoint http://127.0.0.1:8000
 
 It reads what `floe export` has written, several tables in a row too, and the lines of DynamoDB's export to S3, for which \
 --table names a table that is there. Tables that are missing are made. Items that are there under the same key are replaced, \

@@ -8,19 +8,22 @@ mod update;
 use clap::{Args, Subcommand};
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser};
+use floe_store::op::{ReturnValues, WriteItem};
 
 use super::Failure;
 use super::input::{Input, Placeholders, with_forms};
 use super::out::Output;
 use super::out::items::print_item;
-use super::place::Opened;
+use super::place::{Opened, Store};
 use crate::wire::write::write_item;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' --data ./shop
+  floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
+      --data ./shop
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
-  floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
+  floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
+      --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop";
 
 /// Get, put, update and delete items
@@ -77,6 +80,57 @@ impl Conditional {
         let condition = text.map(|text| parser.condition(text)).transpose()?;
         parser.finish()?;
         Ok((condition, other))
+    }
+}
+
+/// What all writes have in common.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Writing {
+    #[command(flatten)]
+    conditional: Conditional,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Writing {
+    fn condition(&self) -> Result<Option<Condition>, Failure> {
+        let (condition, ()) = self.conditional.parse(self.input, |_| Ok(()))?;
+        Ok(condition)
+    }
+
+    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            opened.table(table).await?;
+            let written = opened.engine().write_item(write).await?;
+            let returned = written.attributes.as_ref();
+            tell_returned(self.output, opened, table, returned, done).await
+        })
+    }
+}
+
+/// Whether the item that was there is told.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(skip)]
+struct Before {
+    /// Tell the item that was there before
+    #[arg(long)]
+    old: bool,
+}
+
+impl Before {
+    const fn returned(self) -> ReturnValues {
+        match self.old {
+            true => ReturnValues::AllOld,
+            false => ReturnValues::None,
+        }
     }
 }
 

@@ -44,6 +44,8 @@ mod place;
 #[cfg(feature = "cli")]
 mod query;
 #[cfg(feature = "cli")]
+mod registry;
+#[cfg(feature = "cli")]
 mod scan;
 mod serve;
 mod signals;
@@ -67,9 +69,12 @@ const ACCOUNT: &str = "100000000001";
 #[cfg(feature = "cli")]
 const AFTER_HELP: &str = "\
 Begin with:
-  floe demo                                    a shop to look at, filled and served
-  floe serve --data ./shop                     DynamoDB's protocol on a directory, for any AWS SDK
-  floe table list --data ./shop                what is in a store
+  # a shop to look at, filled and served
+  floe demo
+  # DynamoDB's protocol on a directory, for any AWS SDK
+  floe serve --data ./shop
+  # what is in a store
+  floe table list --data ./shop
 
 A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB as the environment says (--region, --profile). \
 Results go to the standard output: tables for people, JSON with --json. Notes and errors go to the standard error.
@@ -106,6 +111,10 @@ enum Command {
     #[cfg(feature = "cli")]
     Feed(feed::FeedCommand),
     #[cfg(feature = "cli")]
+    Graph(graph::GraphCommand),
+    #[cfg(feature = "cli")]
+    Registry(registry::RegistryCommand),
+    #[cfg(feature = "cli")]
     Changes(changes::ChangesCommand),
     #[cfg(feature = "cli")]
     Tables(tables::Tables),
@@ -121,8 +130,6 @@ enum Command {
     Doctor(doctor::Doctor),
     #[cfg(feature = "cli")]
     Indexer(indexer::IndexerCommand),
-    #[cfg(feature = "cli")]
-    Graph(graph::GraphCommand),
     #[cfg(feature = "cli")]
     Bench(bench::Bench),
     #[cfg(feature = "cli")]
@@ -167,6 +174,8 @@ impl Command {
             Self::Indexer(indexer) => indexer.run(),
             #[cfg(feature = "cli")]
             Self::Graph(graph) => graph.run(),
+            #[cfg(feature = "cli")]
+            Self::Registry(registry) => registry.run(),
             #[cfg(feature = "cli")]
             Self::Bench(bench) => bench.run(),
             #[cfg(feature = "cli")]

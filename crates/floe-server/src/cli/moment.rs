@@ -5,9 +5,15 @@ use floe_store::Timestamp;
 /// The text of a moment: `2026-11-17 09:30:00`.
 pub(super) fn text(moment: Timestamp) -> String {
     let seconds = moment.as_secs();
-    let (year, month, day) = date(seconds / 86_400);
+    let day = day(moment);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    format!("{day} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// The text of a day: `2026-11-17`.
+pub(super) fn day(moment: Timestamp) -> String {
+    let (year, month, day) = date(moment.as_secs() / 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// The year, month and day of a number of days since 1970. Years are counted from March on, so that the day that some

@@ -273,8 +273,9 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
 
 fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
     // The engine would make one, and the mistake be found later.
-    if missing == IfMissing::Refuse {
-        check_store(path)?;
+    match missing {
+        IfMissing::Refuse => check_store(path)?,
+        IfMissing::Make => refuse_file(path)?,
     }
     let options = floe_local::Options::new().account(ACCOUNT);
     LocalEngine::open_with(path, options).map_err(|error| {
@@ -286,18 +287,43 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 
 /// Refuses a directory that is not there, and one that holds no store.
 pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
-    let shown = path.display();
-    if !path.is_dir() {
-        return Err(Failure::broken(format!(
-            "there is no such directory: path={shown}"
-        )));
-    }
-    match floe_local::is_store(path).map_err(Failure::broken)? {
+    refuse_file(path)?;
+    let (shown, unfinished) = (path.display(), unfinished(path));
+    match path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
         true => Ok(()),
+        false if unfinished.is_dir() => Err(Failure::broken(format!(
+            "a copy to this directory was begun and not ended: path={shown} unfinished={}; run `floe restore` or \
+             `floe backup` again, which clears it away",
+            unfinished.display()
+        ))),
+        false if path.is_dir() => Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown}; {HINT}"
+        ))),
         false => Err(Failure::broken(format!(
-            "there is no store in the directory: path={shown}; `floe serve --data` and `floe demo --data` make one"
+            "there is no such directory: path={shown}; {HINT}"
         ))),
     }
+}
+
+/// What to do where there is no store.
+const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
+
+/// Refuses a file in the place of a directory.
+pub(super) fn refuse_file(path: &Path) -> Result<(), Failure> {
+    match path.exists() && !path.is_dir() {
+        false => Ok(()),
+        true => Err(Failure::broken(format!(
+            "this is a file, and a store is a directory: path={}; {HINT}",
+            path.display()
+        ))),
+    }
+}
+
+/// Where a copy is until it is complete.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    path.with_file_name(name)
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {

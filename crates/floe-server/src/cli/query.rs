@@ -10,11 +10,13 @@ use super::pages::{Reading, Selection};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe query orders --key-condition 'customer = :c' --values '{\":c\":\"ada\"}' --data ./shop
-  floe query orders --key-condition 'customer = :c AND placed > :p' --values '{\":c\":\"ada\",\":p\":2}' --descending --limit 5 \\
+  floe query orders --key-condition 'customer = :c' --values '{\":c\":\"ada\"}' \\
       --data ./shop
-  floe query orders --index by_product --key-condition 'product = :p' --filter 'quantity >= :q' \\
-      --values '{\":p\":\"sled\",\":q\":2}' --json --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
+  floe query orders --key-condition 'customer = :c AND placed > :p' \\
+      --values '{\":c\":\"ada\",\":p\":2}' --descending --limit 5 --data ./shop
+  floe query orders --index by_product --key-condition 'product = :p' \\
+      --filter 'quantity >= :q' --values '{\":p\":\"sled\",\":q\":2}' --json \\
+      --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
 
 Expressions are DynamoDB's. At most --limit items are told; if there are more, a cursor is told with which --cursor goes on. \
 With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor if there is more.";

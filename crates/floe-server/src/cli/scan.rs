@@ -11,8 +11,10 @@ use super::pages::{Reading, Selection};
 const AFTER_HELP: &str = "\
 Examples:
   floe scan orders --data ./shop
-  floe scan orders --filter 'quantity > :q' --values '{\":q\":1}' --limit 20 --data ./shop
-  floe scan orders --all --json --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
+  floe scan orders --filter 'quantity > :q' --values '{\":q\":1}' --limit 20 \\
+      --data ./shop
+  floe scan orders --all --json --endpoint http://127.0.0.1:8000 \\
+      | jq -c '.items[]'
   floe scan orders --count --all --data ./shop
 
 A filter leaves items out after they were read and paid for. At most --limit items are told; if there are more, a cursor is \

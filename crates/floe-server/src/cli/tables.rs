@@ -11,7 +11,8 @@ use super::table::list::names;
 const AFTER_HELP: &str = "\
 Examples:
   floe tables --format cloudformation --data ./shop > tables.json
-  floe tables --format terraform orders customers --endpoint http://127.0.0.1:8000 > tables.tf
+  floe tables --format terraform orders customers \\
+      --endpoint http://127.0.0.1:8000 > tables.tf
   floe tables --format json --data ./shop | jq '.[0].CreateTable' > orders.json
   aws dynamodb create-table --cli-input-json file://orders.json
 

@@ -91,6 +91,7 @@ impl Session {
             "docs/guides/graph.md" | "docs/moving/rynodb.md" => {
                 stage::graphs(&session.folder.path().join("data"));
             }
+            "docs/guides/registry.md" => stage::registry(&session.folder.path().join("data")),
             "docs/operating-the-feed.md" => session.stage_feed(),
             _ => {}
         }
@@ -127,7 +128,8 @@ impl Session {
         let words = line.strip_prefix("floe ")?;
         let address = self.address.as_deref().unwrap_or(ADDRESS);
         let words = words.replace(ADDRESS, address);
-        let mut words: Vec<&str> = words.split(' ').collect();
+        let words = words.split(' ').map(|word| word.trim_matches('\''));
+        let mut words: Vec<&str> = words.collect();
         let is_endless = match words.first() {
             Some(&"serve") => true,
             Some(&"indexer") => !words.contains(&"--once"),

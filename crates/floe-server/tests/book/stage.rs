@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
-use floe::Db;
 use floe::db::ConnectOptions;
 use floe::events::feed::{Consumer, Handled, Partition};
 use floe::events::{EventData, EventStoreOptions, Expected, Recorded, StreamName};
 use floe::graph::{GraphSchema, Node};
+use floe::{Db, Registry};
 
 use crate::session::OPEN;
 
@@ -32,6 +32,41 @@ pub(crate) fn graphs(directory: &Path) {
             }
             let likes = graph.related_by(&("author", "ann"), "likes");
             likes.link(&("author", "bob")).await.unwrap();
+        }
+    });
+}
+
+/// The registry of the guide, with what its program has published.
+pub(crate) fn registry(directory: &Path) {
+    #[derive(Registry)]
+    #[registry(
+        table = "images",
+        pk = "img#{stage}.{service}",
+        sk = "v{version}",
+        latest = "latest",
+        status = "state",
+        expires = "expires",
+        retention = "30d",
+        index(name = "by-stage", key = stage)
+    )]
+    struct Image {
+        stage: String,
+        service: String,
+        digest: String,
+    }
+    let _guard = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    block_on(async {
+        let db = Db::open(directory).unwrap();
+        db.ensure_registries(&[Image::SCHEMA]).await.unwrap();
+        for digest in ["a1", "b2", "c3"] {
+            let (stage, service) = ("live".to_owned(), "shop".to_owned());
+            let digest = digest.to_owned();
+            let image = Image {
+                stage,
+                service,
+                digest,
+            };
+            db.registry().publish(&image).await.unwrap();
         }
     });
 }

@@ -18,6 +18,14 @@ fn shop() -> (tempfile::TempDir, String) {
         "{told}"
     );
     assert!(told.contains("refused     100 tents: "), "{told}");
+    assert!(
+        told.contains("\nregistry    2 versions of the price list"),
+        "{told}"
+    );
+    assert!(
+        told.contains("floe registry history PriceList market=north --data "),
+        "{told}"
+    );
     (folder, path)
 }
 
@@ -105,6 +113,27 @@ fn the_demo_fills_a_store_that_every_command_can_look_at() {
         &["there is no such entity: scope=shop type=customer id=nobody"],
     );
     prints(&path, &["graph", "check"]);
+    let latest = prints(&path, &["registry", "latest", "PriceList", "market=north"]);
+    assert!(
+        latest.starts_with("version    2\nstatus     latest\n"),
+        "{latest}"
+    );
+    assert!(latest.contains("\nreason     a bad harvest\n"), "{latest}");
+    assert!(latest.contains("\"tea\":1100"), "{latest}");
+    let tea = [
+        "item",
+        "get",
+        "Product",
+        "--key",
+        r#"{"_id":"tea"}"#,
+        "--json",
+    ];
+    assert!(
+        prints(&path, &tea).contains(r#""cents":{"N":"1100"}"#),
+        "one commit"
+    );
+    let history = prints(&path, &["registry", "history", "PriceList", "market=north"]);
+    assert_eq!(history.lines().count(), 3, "{history}");
     let again = run(&["demo", "--no-serve", "--data", &path]);
     again.failed(1, &["the directory is not empty"]);
 }
@@ -228,11 +257,24 @@ fn shells_and_man_know_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let text = run(&["completions", shell]).succeeded().stdout;
         assert!(text.contains("checkpoint"), "{shell}");
+        if shell == "bash" {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            let bash = std::process::Command::new("bash")
+                .arg("-n")
+                .arg(file.path())
+                .status();
+            assert!(bash.unwrap().success());
+        }
     }
     let folder = tempfile::tempdir().unwrap();
     run(&["man", folder.path().to_str().unwrap()]).succeeded();
-    for page in ["floe.1", "floe-table-create.1", "floe-feed-verify.1"] {
-        let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
-        assert!(text.contains("Examples:") || page == "floe.1", "{page}");
+    for page in std::fs::read_dir(folder.path()).unwrap() {
+        let page = page.unwrap().path();
+        let text = std::fs::read_to_string(&page).unwrap();
+        let is_first = page.ends_with("floe.1");
+        assert!(text.contains("Examples:") || is_first, "{page:?}");
+        assert!(text.contains("Exit codes:") || !is_first, "{page:?}");
     }
+    assert!(folder.path().join("floe-registry-publish.1").exists());
 }

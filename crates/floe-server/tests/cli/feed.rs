@@ -66,15 +66,22 @@ impl World {
     }
 }
 
+const STANDINGS: &str = "group  partition  checkpoint  events behind  seconds  parked";
+
 #[test]
 fn the_status_tells_how_far_each_group_has_come() {
     let world = World::new();
     let lines = world.lines("feed status", &[]);
-    let expected = [
-        "table=shop index=shop-index partitions=1",
-        "partition=0 epoch=0 tail=0@3",
+    let partitions = [
+        "events  shop",
+        "feed    shop-index",
+        "",
+        "partition  epoch  tail",
+        "        0      0  0@3",
+        "",
     ];
-    assert_eq!(lines, expected);
+    assert_eq!(lines[..6], partitions);
+    assert_eq!(lines[6..], ["no group has stored a checkpoint"]);
     world.consume("mail");
     world
         .run(
@@ -83,13 +90,15 @@ fn the_status_tells_how_far_each_group_has_come() {
         )
         .succeeded();
     let lines = world.lines("feed status", &[]);
-    let late = "group=late partition=0 checkpoint=0@1 lag_events=3 lag_seconds=";
+    assert_eq!(lines[..6], partitions);
+    assert_eq!(lines[6], STANDINGS);
+    let late = "late           0  0@1                     3  ";
     assert!(
-        lines[2].starts_with(late) && lines[2].ends_with(" parked=0"),
+        lines[7].starts_with(late) && lines[7].ends_with("  0"),
         "{lines:?}"
     );
-    let done = "group=mail partition=0 checkpoint=0@3 lag_events=0 lag_seconds=0 parked=1";
-    assert_eq!(lines[3..], [done]);
+    let done = "mail           0  0@3                     0        0       1";
+    assert_eq!(lines[8..], [done]);
     let mut status = world.json("feed status", &["--json"]);
     // How long ago the oldest came depends on the machine.
     let age = status[0]["groups"][0]["lag_seconds"].take();
@@ -113,10 +122,11 @@ fn what_is_parked_is_told_with_the_reason() {
     assert_eq!(world.lines("feed parked", &[]), [""; 0]);
     world.consume("mail");
     let parked = world.lines("feed parked", &[]);
-    let expected = "group=mail partition=0 stream=Cart-1 index=1 end=3 reason=";
-    assert_eq!(parked.len(), 1);
+    assert_eq!(parked.len(), 2);
+    assert_eq!(parked[0], "group  partition  stream  from  to  reason");
+    let expected = "mail           0  Cart-1     1   3  ";
     assert!(
-        parked[0].starts_with(expected) && parked[0].contains(r#"no \"room\""#),
+        parked[1].starts_with(expected) && parked[1].contains(r#"no "room""#),
         "{parked:?}"
     );
     let parked = world.json("feed parked", &["--json", "--group", "mail"]);
@@ -139,9 +149,10 @@ fn a_checkpoint_is_moved_if_that_is_meant() {
         (ended.stderr, ended.stdout)
     };
     let tells = |shown: &str, checkpoint: &str, lag: u32| {
-        let place = format!("group=mail partition=0 checkpoint={checkpoint} lag_events={lag} ");
+        let place =
+            format!("{STANDINGS}\nmail           0  {checkpoint}                     {lag}  ");
         assert!(
-            shown.starts_with(&place) && shown.ends_with(" parked=1\n"),
+            shown.starts_with(&place) && shown.ends_with("  1\n"),
             "{shown}"
         );
     };
@@ -204,18 +215,15 @@ fn a_place_is_one_of_a_partition() {
         &["a place is one of a partition: partitions=2", "--partition"],
     );
     let all = world.lines("feed checkpoint", &[&set[..], &["tail"]].concat());
-    assert_eq!(all.len(), 2);
-    assert!(
-        all.iter()
-            .all(|line| line.contains("checkpoint=0@1 lag_events=0")),
+    let tail = |line: &&String| line.contains("  0@1                     0  ");
+    assert_eq!(
+        (all.len(), all.iter().filter(tail).count()),
+        (3, 2),
         "{all:?}"
     );
     let one = [&set[..], &["0@0", "--partition", "1"]].concat();
     let one = world.lines("feed checkpoint", &one);
-    assert!(
-        one[0].starts_with("group=mail partition=1 checkpoint=0@0 lag_events="),
-        "{one:?}"
-    );
+    assert!(one[1].starts_with("mail           1  0@0  "), "{one:?}");
     let both: usize = ["0", "1"]
         .map(|partition| world.lines("feed read", &["--partition", partition]).len())
         .iter()
@@ -226,7 +234,14 @@ fn a_place_is_one_of_a_partition() {
 #[test]
 fn a_feed_is_read_as_lines() {
     let world = World::new();
-    let spans = world.json("feed read", &[]);
+    let lines = world.lines("feed read", &["--from", "0@1"]);
+    let expected = [
+        "0@2     Cart-2                   0  Added",
+        "0@2     Order-1                  0  Added",
+        "0@3     Cart-1                   2  Added",
+    ];
+    assert_eq!(lines, expected);
+    let spans = world.json("feed read", &["--json"]);
     let span = |checkpoint: &str, stream: &str, index: u32, count: usize| {
         json!({"partition": 0, "checkpoint": checkpoint, "stream": stream, "index": index,
             "types": vec!["Added"; count]})
@@ -238,7 +253,7 @@ fn a_feed_is_read_as_lines() {
         span("0@3", "Cart-1", 2, 1),
     ];
     assert_eq!(spans, expected);
-    let some = |arguments: &[&str]| world.json("feed read", arguments);
+    let some = |arguments: &[&str]| world.json("feed read", &[arguments, &["--json"]].concat());
     assert_eq!(some(&["--from", "0@2"]), expected[3..]);
     assert_eq!(some(&["--from", "tail"]), [Value::Null; 0]);
     assert_eq!(some(&["--category", "Order"]), expected[2..3]);
@@ -312,7 +327,7 @@ fn events_are_told_with_what_comes_beside_them() {
     });
     let world = World(folder);
     world.run("indexer", &["--once"]).succeeded();
-    let event = &world.json("feed read", &["--events"])[0];
+    let event = &world.json("feed read", &["--events", "--json"])[0];
     assert_eq!(event["meta"], json!({"by": "me"}));
     assert_eq!(
         (&event["correlation_id"], &event["causation_id"]),
@@ -356,7 +371,7 @@ fn checkpoints_of_other_programs_are_passed_over() {
     });
     world.consume("mail");
     let ended = world.run("feed status", &[]).succeeded();
-    assert_eq!(ended.stdout.lines().count(), 3, "{ended:?}");
+    assert_eq!(ended.stdout.lines().count(), 8, "{ended:?}");
     assert!(ended.stderr.contains("$ReaderCheckpoint-0_7"), "{ended:?}");
     world.run("feed parked", &[]).succeeded();
 }

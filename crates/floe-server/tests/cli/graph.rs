@@ -82,13 +82,15 @@ fn tables_that_agree_are_told_by_scope() {
     let ended = world.check(&[]).succeeded();
     assert_eq!(
         ended.stdout,
-        "scope=one entities=2 edges=2 entries=2 differences=0\n\
-         scope=two entities=2 edges=2 entries=2 differences=0\n"
+        "scope  entities  edges  entries  differences\n\
+         one           2      2        2            0\n\
+         two           2      2        2            0\n"
     );
     let ended = world.check(&["--scope", "two", "--repair"]).succeeded();
     assert_eq!(
         ended.stdout,
-        "scope=two entities=2 edges=2 entries=2 differences=0 left=0\n"
+        "scope  entities  edges  entries  differences  left\n\
+         two           2      2        2            0     0\n"
     );
 }
 
@@ -99,12 +101,12 @@ fn differences_are_told_and_what_can_be_is_repaired() {
     let ended = world.check(&[]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     for line in [
-        "scope=one entities=1 edges=2 entries=2 differences=4",
-        "an edge leads from nothing: subject=author:b predicate=likes object=author:a",
-        "an edge leads to nothing: subject=author:a predicate=likes object=author:b",
-        "an entry is one too many: entity=author:b index=by_name key=Bob",
-        "a unique key is held in vain: entity=author:b index=by_name key=Bob",
-        "an entry is missing or wrong: entity=author:a index=by_name key=Ann",
+        "one           1      2        2            4",
+        "one  an edge leads from nothing: subject=author:b predicate=likes object=author:a",
+        "one  an edge leads to nothing: subject=author:a predicate=likes object=author:b",
+        "one  an entry is one too many: entity=author:b index=by_name key=Bob",
+        "one  a unique key is held in vain: entity=author:b index=by_name key=Bob",
+        "two  an entry is missing or wrong: entity=author:a index=by_name key=Ann",
     ] {
         assert!(
             ended.stdout.lines().any(|told| told == line),
@@ -120,7 +122,7 @@ fn differences_are_told_and_what_can_be_is_repaired() {
     // The function of the index is not known here: the entry is for a program that has it.
     let ended = world.check(&["--repair"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let left = "an entry is missing or wrong: entity=author:a index=by_name key=Ann (left)";
+    let left = "two  an entry is missing or wrong: entity=author:a index=by_name key=Ann (left)";
     assert!(ended.stdout.lines().any(|told| told == left), "{ended:?}");
     world.with(async |db| db.graph("two").repair().await.unwrap());
     world.check(&[]).succeeded();
@@ -182,7 +184,7 @@ fn a_graph_behind_a_server_is_checked() {
     ];
     let ended = run(&words);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_eq!(ended.stdout.lines().count(), 2 + 5, "{ended:?}");
+    assert_eq!(ended.stdout.lines().count(), 3 + 1 + 5, "{ended:?}");
     let scope = ["--scope", "one", "--repair"];
     run(&[&words[..], &scope].concat()).succeeded();
 }

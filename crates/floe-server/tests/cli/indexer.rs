@@ -56,7 +56,7 @@ fn it_keeps_up_with_a_server_until_it_is_told_to_stop() {
             let read = format!(r#""index":{},"types""#, version - 2);
             let is_told = || {
                 let spans = ["0", "1"].map(|partition| {
-                    let read = ["feed", "read", "--partition", partition];
+                    let read = ["feed", "read", "--json", "--partition", partition];
                     run(&[&read[..], &arguments].concat()).succeeded().stdout
                 });
                 spans.concat().contains(&read)
@@ -94,7 +94,7 @@ fn two_may_run_at_once_under_any_name() {
         running.end().succeeded();
     }
     let read = [
-        &["feed", "read", "--events", "--max", "1000"][..],
+        &["feed", "read", "--json", "--events", "--max", "1000"][..],
         &arguments,
     ]
     .concat();

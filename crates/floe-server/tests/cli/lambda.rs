@@ -197,7 +197,15 @@ fn changes_that_lambda_brings_are_in_the_feed() {
     assert!(reason.starts_with("the event is not JSON: "), "{reason}");
     assert_eq!(lambda.answered(r#"{"Records":[]}"#), all);
 
-    let read = ["feed", "read", "--endpoint", &endpoint, "--table", "shop"];
+    let read = [
+        "feed",
+        "read",
+        "--json",
+        "--endpoint",
+        &endpoint,
+        "--table",
+        "shop",
+    ];
     let told = run(&read).succeeded().stdout;
     assert_eq!(told.lines().count(), 2, "{told}");
     // Who cannot ask any more has nothing to do.

@@ -24,6 +24,8 @@ mod lambda;
 mod parked;
 #[cfg(feature = "cli")]
 mod refusals;
+#[cfg(feature = "cli")]
+mod registry;
 mod serve;
 #[cfg(feature = "cli")]
 mod transfer;

@@ -59,9 +59,9 @@ fn what_is_parked_is_told_replayed_and_discarded() {
     let floe = |words: &[&str]| run(&[&["changes"], words, &["--data", data]].concat());
 
     let told = floe(&["parked", "mailer"]).succeeded().stdout;
-    assert_eq!(told.lines().count(), 2, "{told}");
+    assert_eq!(told.lines().count(), 3, "{told}");
     assert!(
-        told.contains("INSERT  attempts=1 handlers=matching  no such customer"),
+        told.contains("  INSERT      1         matching  no such customer"),
         "{told}"
     );
     let json = floe(&["parked", "mailer", "--json"]).succeeded().stdout;

@@ -1,8 +1,161 @@
 //! `floe export`, `floe import`, `floe backup`, `floe restore`, `floe doctor` and `floe tables`.
 
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::world::{Store, run};
+use crate::world::{Store, floe, run, spawn};
+
+/// A store of one table with so many items of a kilobyte, imported from lines of JSON that are kept in a file.
+fn filled(folder: &Path, items: usize) -> (Store, String) {
+    let store = Store::directory().with_orders();
+    let file = folder.join("lines").to_str().unwrap().to_owned();
+    let text = "x".repeat(1000);
+    let lines: String = (0..items)
+        .map(|at| format!(r#"{{"Item":{{"customer":{{"S":"bulk"}},"placed":{{"N":"{at}"}},"text":{{"S":"{text}"}}}}}}"#) + "\n")
+        .collect();
+    std::fs::write(&file, lines).unwrap();
+    store.prints(&["import", "--from", &file, "--table", "orders"]);
+    (store, file)
+}
+
+/// Starts a command, and kills it as soon as it has made a file or directory.
+fn kill_when_made(arguments: &[&str], made: &Path) {
+    let mut child = spawn(floe(arguments));
+    while !made.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_restore_that_was_killed_is_recognised_and_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = filled(folder.path(), 3000);
+    let [_, source] = store.option();
+    let (target, unfinished) = (folder.path().join("again"), folder.path().join("again.tmp"));
+    let data = target.to_str().unwrap();
+    let restore = ["restore", source, "--data", data];
+    kill_when_made(&restore, &unfinished);
+    let count = ["scan", "orders", "--count", "--data", data];
+    if unfinished.exists() {
+        assert!(!target.exists());
+        run(&count).failed(
+            1,
+            &[
+                "a copy to this directory was begun and not ended",
+                "again.tmp",
+                "floe restore",
+            ],
+        );
+        run(&["scan", "orders", "--data", unfinished.to_str().unwrap()])
+            .failed(1, &["there is no store in the directory"]);
+        run(&restore).succeeded();
+    }
+    assert_eq!(run(&count).succeeded().stdout, "3,003\n");
+    assert!(!unfinished.exists());
+    // Nothing is overwritten: neither a store nor what somebody else has put there.
+    run(&restore).failed(1, &["there already and not empty"]);
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("note"), "mine").unwrap();
+    run(&["restore", source, "--data", other.to_str().unwrap()])
+        .failed(1, &["there already and not empty"]);
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+}
+
+#[test]
+fn an_export_that_was_killed_has_another_name_and_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = filled(folder.path(), 3000);
+    let [_, source] = store.option();
+    let (target, part) = (folder.path().join("out"), folder.path().join("out.part"));
+    let to = target.to_str().unwrap();
+    let export = ["export", "orders", "--to", to, "--data", source];
+    kill_when_made(&export, &part);
+    if part.exists() {
+        assert!(!target.exists());
+        run(&export).succeeded();
+    }
+    assert!(!part.exists());
+    let lines = std::fs::read_to_string(&target).unwrap();
+    assert_eq!(lines.lines().count(), 3003 + 2);
+    run(&export).failed(1, &["the file cannot be made, it is there already"]);
+}
+
+#[test]
+fn an_import_that_was_killed_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, file) = filled(folder.path(), 300);
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let target = Store::directory().with_orders();
+    let [_, data] = target.option();
+    let mut command = floe(&["import", "--table", "orders", "--data", data]);
+    command.stdin(Stdio::piped());
+    let mut child = spawn(command);
+    let half = &lines.as_bytes()[..lines.len() / 2];
+    child.stdin.as_mut().unwrap().write_all(half).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    target.prints(&["import", "--from", &file, "--table", "orders"]);
+    assert_eq!(target.prints(&["scan", "orders", "--count"]), "303\n");
+}
+
+#[test]
+fn an_export_that_was_cut_off_is_told_when_it_is_imported() {
+    let store = Store::directory().with_orders();
+    let lines = store.prints(&["export", "orders"]);
+    let cut = lines.lines().take(3).collect::<Vec<_>>().join("\n") + "\n";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), cut).unwrap();
+    for target in Store::both() {
+        let import = ["import", "--from", file.path().to_str().unwrap()];
+        target
+            .run(&import)
+            .failed(2, &["the text of the table was cut off", "table=orders"]);
+    }
+}
+
+/// Bars are for terminals: in a pipe there is the summary alone.
+#[test]
+fn a_pipe_gets_a_summary_and_no_bar() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, file) = filled(folder.path(), 200);
+    let [_, data] = store.option();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let exported = run(&["export", "orders", "--to", &path("out"), "--data", data]).succeeded();
+    assert_eq!(exported.stdout, "");
+    assert!(
+        exported
+            .stderr
+            .starts_with("floe: exported: orders, 203 items, "),
+        "{exported:?}"
+    );
+    let (copy, again) = (path("copy"), path("again"));
+    for (words, told) in [
+        (&["backup", &copy, "--data", data][..], "backup: 1 tables, "),
+        (
+            &["restore", &copy, "--data", &again],
+            "restored: 1 tables, ",
+        ),
+        (
+            &[
+                "import", "--from", &file, "--table", "orders", "--data", data,
+            ],
+            "imported: 200 items",
+        ),
+    ] {
+        let ended = run(words).succeeded();
+        assert!(ended.stdout.starts_with(told), "{ended:?}");
+        assert_eq!(
+            (ended.stderr.as_str(), ended.stdout.lines().count()),
+            ("", 1)
+        );
+    }
+}
 
 #[test]
 fn a_table_is_carried_between_directories_and_servers() {

@@ -72,6 +72,18 @@ pub enum FieldKind {
     Other,
 }
 
+impl FieldKind {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Bytes => "bytes",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// How numbers are written in a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKeyEncoding {

@@ -7,10 +7,10 @@ use floe_store::Value;
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
 
+use super::content::Content;
 use super::read::Reads;
-use super::schema::{PARTITION_KEY, StatusIndex};
+use super::schema::{PARTITION_KEY, RegistrySchema, StatusIndex};
 use super::version::{Status, Version};
-use super::{LatestTogether, Registry};
 use crate::error::{Error, Result};
 use crate::model::attribute::{Attribute, missing};
 
@@ -28,6 +28,10 @@ impl<R, K> RegistryIndex<R, K> {
             index,
             types: PhantomData,
         }
+    }
+
+    pub(super) const fn schema(&self) -> &'static StatusIndex {
+        self.index
     }
 
     /// Its name.
@@ -50,27 +54,37 @@ impl<R, K> fmt::Debug for RegistryIndex<R, K> {
     }
 }
 
-/// The deployed versions under a key of an index, of this status or of both. Those whose time has come are left out.
-pub(super) async fn deployed<R: Registry, K: Attribute>(
-    reads: Reads<'_>,
-    index: RegistryIndex<R, K>,
+/// The key of an index that a value is.
+pub(super) fn index_key<K: Attribute>(
+    schema: &RegistrySchema,
+    index: &StatusIndex,
     key: &K,
+) -> Result<Value> {
+    let field = schema
+        .index_field(index)
+        .map_or(index.name, |field| field.name);
+    let invalid = |invalid| Error::invalid(schema.name, field, &invalid);
+    let key = key.to_value().map_err(invalid)?;
+    key.ok_or_else(|| invalid(missing()))
+}
+
+/// The deployed versions under a key of an index, of this status or of both. Those whose time has come are left out.
+pub(super) async fn deployed<R: Content>(
+    reads: Reads<'_>,
+    (schema, index): (&'static RegistrySchema, &StatusIndex),
+    key: Value,
     status: Option<Status>,
 ) -> Result<Vec<Version<R>>> {
-    let schema = R::SCHEMA;
-    let (Some(field), Some(attribute)) = (schema.index_field(index.index), schema.status) else {
+    let (Some(field), Some(attribute)) = (schema.index_field(index), schema.status) else {
         return Ok(Vec::new());
     };
-    let invalid = |invalid| Error::invalid(schema.name, field.name, &invalid);
-    let key = key.to_value().map_err(invalid)?;
-    let key = key.ok_or_else(|| invalid(missing()))?;
     let mut condition = KeyCondition::partition(field.attribute, key);
     if let Some(status) = status {
         condition = condition.and(attribute, KeyOp::Eq(Value::from(status.as_str())));
     }
-    let query = Query::new(schema.table, condition).index(index.name());
+    let query = Query::new(schema.table, condition).index(index.name);
     let (items, now) = (reads.query(query).await?, reads.db.engine().now());
-    let versions = items.iter().map(|item| Version::of_item(item, now));
+    let versions = items.iter().map(|item| Version::of_item(schema, item, now));
     let is_there = |version: &Result<Version<R>>| match version {
         Ok(version) => version.is_deployed(),
         Err(_) => true,
@@ -79,12 +93,15 @@ pub(super) async fn deployed<R: Registry, K: Attribute>(
 }
 
 /// The latest version of every group.
-pub(super) async fn latest_of_groups<R: LatestTogether>(
+pub(super) async fn latest_of_groups<R: Content>(
     reads: Reads<'_>,
+    schema: &'static RegistrySchema,
 ) -> Result<Vec<Version<R>>> {
-    let condition = KeyCondition::partition(PARTITION_KEY, R::SCHEMA.latest);
-    let query = Query::new(R::SCHEMA.table, condition).consistent();
+    let condition = KeyCondition::partition(PARTITION_KEY, schema.latest);
+    let query = Query::new(schema.table, condition).consistent();
     let (items, now) = (reads.query(query).await?, reads.db.engine().now());
-    let versions = items.iter().map(|item| Version::of_pointer(item, now));
+    let versions = items
+        .iter()
+        .map(|item| Version::of_pointer(schema, item, now));
     versions.filter_map(Result::transpose).collect()
 }

@@ -29,7 +29,16 @@ impl<R: Registry> Group<R> {
     /// The group of these names, which the derive hands over in the order of the key.
     #[doc(hidden)]
     pub fn of(names: &[Result<Option<Value>, Invalid>]) -> Result<Self> {
-        let schema = R::SCHEMA;
+        Self::in_schema(R::SCHEMA, names)
+    }
+}
+
+impl<R> Group<R> {
+    /// The group of these names, in the order of the key.
+    pub(super) fn in_schema(
+        schema: &'static RegistrySchema,
+        names: &[Result<Option<Value>, Invalid>],
+    ) -> Result<Self> {
         let mut texts = Vec::with_capacity(names.len());
         for (field, value) in schema.group.iter().zip(names) {
             let text = value.clone().and_then(|value| name_text(value.as_ref()));
@@ -90,7 +99,14 @@ impl<R> fmt::Debug for Group<R> {
 
 impl PartialEq for GroupPlace {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.schema, other.schema) && self.text == other.text
+        self.is_of(other.schema) && self.text == other.text
+    }
+}
+
+impl GroupPlace {
+    /// Whether it is one of this registry. The same constant may stand in several places of a program.
+    pub(super) fn is_of(&self, schema: &'static RegistrySchema) -> bool {
+        std::ptr::eq(self.schema, schema) || self.schema == schema
     }
 }
 

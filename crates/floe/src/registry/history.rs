@@ -10,7 +10,7 @@ use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::Query;
 use floe_store::{Item, Number, Timestamp, Value};
 
-use super::Registry;
+use super::content::Content;
 use super::group::{Group, GroupPlace};
 use super::key::version_of;
 use super::read::Reads;
@@ -34,7 +34,7 @@ pub struct History<'a, R> {
     registry: PhantomData<fn() -> R>,
 }
 
-impl<'a, R: Registry> History<'a, R> {
+impl<'a, R: Content> History<'a, R> {
     pub(super) const fn new(reads: Reads<'a>, group: Result<Group<R>>) -> Self {
         Self {
             reads,
@@ -77,7 +77,7 @@ impl<'a, R: Registry> History<'a, R> {
         let group = &self.group.as_ref().map_err(Clone::clone)?.place;
         let cursors = self.reads.db.cursor_key();
         let asked = Item::new()
-            .with("registry", R::SCHEMA.name)
+            .with("registry", group.schema.name)
             .with("group", group.text.as_str())
             .with("backward", self.is_newest_first);
         let mut walk = Walk {
@@ -89,7 +89,7 @@ impl<'a, R: Registry> History<'a, R> {
         }
         let (now, mut rows) = (self.reads.db.engine().now(), Vec::new());
         for (_, item) in walk.next().await? {
-            rows.push(Version::of_item(&item, now)?);
+            rows.push(Version::of_item(group.schema, &item, now)?);
         }
         let next = walk.after.filter(|_| !walk.is_done).map(|number| {
             let key = Item::new().with(NUMBER, Value::N(Number::from(number)));
@@ -127,7 +127,7 @@ impl<'a, R: Registry> History<'a, R> {
             for (_, item) in walk.next().await? {
                 if was_deployed(&Facts::of(group.schema, &item)?, moment) {
                     let now = self.reads.db.engine().now();
-                    return Version::of_item(&item, now).map(Some);
+                    return Version::of_item(group.schema, &item, now).map(Some);
                 }
             }
         }

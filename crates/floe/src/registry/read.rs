@@ -115,6 +115,27 @@ impl Reads<'_> {
     }
 }
 
+/// Sends a write again while the store is busy or its answers get lost. To write it twice must be to write it once.
+pub(super) async fn settled<'f, T>(
+    db: &Db,
+    write: impl Fn() -> BoxFuture<'f, Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let mut sent = 0;
+    loop {
+        sent += 1;
+        let error = match write().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let may_pass = error.is_retryable() || error.may_have_applied();
+        if !may_pass || sent >= SENDS_MAX {
+            return Err(error);
+        }
+        let pause = Backoff::resync().pause(sent, db.env().next_u64());
+        db.timer().sleep(pause).await;
+    }
+}
+
 async fn get(db: &Db, request: &Request) -> Result<Option<Item>> {
     let get = floe_store::op::GetItem::new(request.table, request.key.clone());
     Ok(db.engine().get_item(get).await?.item)

@@ -15,8 +15,8 @@ pub const LAST: &str = "_last";
 /// Where the hash of the content stands, if it is no field.
 pub const CONTENT_HASH: &str = "content_hash";
 
-/// A registry, as `#[derive(Registry)]` describes it.
-#[derive(Debug)]
+/// A registry, as `#[derive(Registry)]` describes it. [As text](super::describe) it is known to programs without the struct.
+#[derive(Debug, PartialEq, Eq)]
 pub struct RegistrySchema {
     /// The name of the struct.
     pub name: &'static str,
@@ -29,15 +29,15 @@ pub struct RegistrySchema {
     /// What is escaped in names, besides `%`.
     pub escaped: &'static str,
     /// The fields that form the group, in the order of its key.
-    pub group: &'static [GroupField],
+    pub group: &'static [RegistryField],
     /// What stands before the number in the key of a version.
     pub version_prefix: &'static str,
     /// What stands in the place of the version's key in a pointer; names of aliases follow it.
     pub latest: &'static str,
     /// Whether numbers stand in keys as they are, so that 10 sorts before 2, and names that end a key are not escaped.
     pub legacy_keys: bool,
-    /// The attributes of all fields.
-    pub attributes: &'static [&'static str],
+    /// All fields, those of the group among them.
+    pub fields: &'static [RegistryField],
     /// The attribute of the number.
     pub version: &'static str,
     /// The attribute of the moment of publication.
@@ -74,15 +74,17 @@ pub enum KeyPart {
     Name(usize),
 }
 
-/// A field that is part of the group.
+/// A field of the struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupField {
+pub struct RegistryField {
     /// Its name in the struct.
     pub name: &'static str,
     /// Its attribute.
     pub attribute: &'static str,
-    /// What its attribute is where it is the key of an index.
+    /// What its attribute is.
     pub kind: FieldKind,
+    /// Whether its attribute may be absent.
+    pub is_optional: bool,
 }
 
 /// A sparse index: by a field of the group, and in it by status.
@@ -122,8 +124,17 @@ impl RegistrySchema {
         }
     }
 
+    /// A field by its name, or by its attribute.
+    pub(crate) fn field(&self, name: &str) -> Option<&'static RegistryField> {
+        let mut fields = self.fields.iter();
+        fields
+            .clone()
+            .find(|field| field.name == name)
+            .or_else(|| fields.find(|field| field.attribute == name))
+    }
+
     /// The field of an index.
-    pub(crate) fn index_field(&self, index: &StatusIndex) -> Option<&'static GroupField> {
+    pub(crate) fn index_field(&self, index: &StatusIndex) -> Option<&'static RegistryField> {
         self.group.get(index.field)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
 
+use super::described::DESCRIBED;
 use super::schema::{Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -46,14 +47,17 @@ pub fn registry_infrastructure(
 
 impl Db {
     /// Creates the tables that these registries lack, with their indexes, expiry and change streams, and waits until all
-    /// of it can be used.
+    /// of it can be used. Then it keeps the [descriptions](super::describe) of the registries in them, for programs that
+    /// have not got the structs.
     ///
     /// # Errors
     ///
     /// As for [`ensure_tables`](Db::ensure_tables) and [`registry_tables`].
     pub async fn ensure_registries(&self, schemas: &[&RegistrySchema]) -> Result<Vec<TableChange>> {
         let tables = registry_tables(schemas)?;
-        self.ensure_definitions(tables, ENSURE_DEADLINE).await
+        let changes = self.ensure_definitions(tables, ENSURE_DEADLINE).await?;
+        self.describe_registries(schemas).await?;
+        Ok(changes)
     }
 }
 
@@ -70,6 +74,13 @@ fn definition(table: &str, sharing: &[&RegistrySchema]) -> Result<TableDef> {
             let what = "the keys of two registries in one table begin alike, so that they could be the same";
             return Err(fault(what, &facts));
         }
+    }
+    if sharing.iter().any(|one| one.latest.starts_with(DESCRIBED)) {
+        let facts = format!(" latest={DESCRIBED}");
+        return Err(fault(
+            "the keys of pointers begin as those of descriptions do",
+            &facts,
+        ));
     }
     let mut builder =
         TableDef::builder(table, PARTITION_KEY, KeyKind::S).sort_key(SORT_KEY, KeyKind::S);
@@ -125,11 +136,10 @@ fn expiry(
     let silent = sharing.iter().find(|schema| {
         let own = [schema.version, schema.published, schema.deleted];
         schema.expires.is_none()
-            && schema
-                .attributes
-                .iter()
-                .chain(&own)
-                .any(|name| *name == expires)
+            && own
+                .into_iter()
+                .chain(schema.fields.iter().map(|field| field.attribute))
+                .any(|name| name == expires)
     });
     match silent {
         None => Ok(Some(expires)),

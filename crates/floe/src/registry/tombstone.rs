@@ -32,7 +32,9 @@ use std::sync::Arc;
 use floe_store::op::PutItem;
 use floe_store::{BoxFuture, Error as StoreError, Item};
 
+use super::content::Content;
 use super::key::{Place, version_of};
+use super::read::settled;
 use super::schema::{PARTITION_KEY, RegistrySchema, SORT_KEY};
 use super::stored::{self, Facts, moment_of};
 use super::version::Version;
@@ -40,10 +42,6 @@ use super::{Registry, Versions};
 use crate::changes::{Cause, Change, Failure, Handled, Handler, Removed, Router};
 use crate::db::Db;
 use crate::error::Result;
-use crate::tx::backoff::Backoff;
-
-/// How often a tombstone is sent while the store is busy or its answers get lost.
-const SENDS_MAX: u32 = 10;
 
 /// A version that has expired, and that the store has removed.
 #[derive(Clone, Debug)]
@@ -92,7 +90,8 @@ async fn expire<R: Registry>(
     if versions.reads().item(&place).await?.is_some() {
         return Ok(());
     }
-    let version = Version::of_item(&removed, versions.now()).map_err(Failure::permanent)?;
+    let version =
+        Version::of_item(R::SCHEMA, &removed, versions.now()).map_err(Failure::permanent)?;
     handler.call(Expired { version, change }).await?;
     versions.bury(&removed).await?;
     Ok(())
@@ -122,7 +121,7 @@ fn tombstone(schema: &RegistrySchema, removed: &Item) -> Result<Option<Item>> {
     Ok(expired.map(|expired| stored::tombstone(schema, removed, moment_of(expired))))
 }
 
-impl<R: Registry> Versions<'_, R> {
+impl<R: Content> Versions<'_, R> {
     /// Writes the tombstone of a version that the store has removed because its time had come: all that it was, without
     /// status and expiry, deleted at the moment at which it expired. It is written at once, also in a transaction.
     /// [`Router::on_expired`] does so by itself.
@@ -135,26 +134,16 @@ impl<R: Registry> Versions<'_, R> {
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is of another form,
     /// [`Store`](crate::ErrorKind::Store) when the store cannot write.
     pub async fn bury(&self, removed: &Item) -> Result<bool> {
-        let Some(tombstone) = tombstone(R::SCHEMA, removed)? else {
+        let Some(tombstone) = tombstone(self.schema, removed)? else {
             return Ok(false);
         };
-        let mut put = PutItem::new(R::SCHEMA.table, tombstone);
+        let mut put = PutItem::new(self.schema.table, tombstone);
         put.condition = Some(stored::is_absent());
-        let mut sent = 0;
-        loop {
-            sent += 1;
-            let error = match self.db.engine().write_item(put.clone().into()).await {
-                Ok(_) => return Ok(true),
-                Err(StoreError::ConditionalCheckFailed { .. }) => return Ok(false),
-                Err(error) => error,
-            };
-            // To write it twice is to write it once, so a lost answer is no reason to stop.
-            let may_pass = error.is_retryable() || error.may_have_applied();
-            if !may_pass || sent >= SENDS_MAX {
-                return Err(error.into());
-            }
-            let pause = Backoff::resync().pause(sent, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
+        let written = settled(&self.db, || self.db.engine().write_item(put.clone().into()));
+        match written.await {
+            Ok(_) => Ok(true),
+            Err(StoreError::ConditionalCheckFailed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 }

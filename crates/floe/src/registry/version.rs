@@ -2,7 +2,7 @@
 
 use floe_store::{Item, Timestamp};
 
-use super::Registry;
+use super::content::Content;
 use super::schema::RegistrySchema;
 use super::stored::Facts;
 use crate::error::{Error, Result};
@@ -63,32 +63,45 @@ pub struct Version<R> {
     pub hash: Option<String>,
 }
 
-impl<R: Registry> Version<R> {
+impl<R: Content> Version<R> {
     /// The version that an item holds.
     ///
     /// # Errors
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is of another form.
-    pub(super) fn of_item(item: &Item, now: Timestamp) -> Result<Self> {
-        let facts = Facts::of(R::SCHEMA, item)?;
-        Self::of_facts(facts, item, now)
+    pub(super) fn of_item(
+        schema: &'static RegistrySchema,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let facts = Facts::of(schema, item)?;
+        Self::of_facts(schema, facts, item, now)
     }
 
     /// The version that a pointer is a copy of, if it points to any.
-    pub(super) fn of_pointer(item: &Item, now: Timestamp) -> Result<Option<Self>> {
-        let mut facts = Facts::of(R::SCHEMA, item)?;
+    pub(super) fn of_pointer(
+        schema: &'static RegistrySchema,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<Option<Self>> {
+        let mut facts = Facts::of(schema, item)?;
         if facts.number.is_none() {
             return Ok(None);
         }
-        facts.status = R::SCHEMA.status.map(|_| Status::Latest);
-        Self::of_facts(facts, item, now).map(Some)
+        facts.status = schema.status.map(|_| Status::Latest);
+        Self::of_facts(schema, facts, item, now).map(Some)
     }
 
-    fn of_facts(facts: Facts, item: &Item, now: Timestamp) -> Result<Self> {
+    fn of_facts(
+        schema: &'static RegistrySchema,
+        facts: Facts,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<Self> {
         let is_gone = facts.gone(now).is_some();
         Ok(Self {
-            number: facts.number.ok_or_else(|| no_number(R::SCHEMA))?,
-            value: R::from_item(item)?,
+            number: facts.number.ok_or_else(|| no_number(schema))?,
+            value: R::of_version(schema, item)?,
             status: facts.status.filter(|_| !is_gone),
             published: facts.published,
             expires: facts.expires.filter(|_| !is_gone),
@@ -98,7 +111,9 @@ impl<R: Registry> Version<R> {
             hash: facts.hash,
         })
     }
+}
 
+impl<R> Version<R> {
     /// Whether it is deployed: neither retired nor expired.
     pub const fn is_deployed(&self) -> bool {
         self.deleted.is_none()

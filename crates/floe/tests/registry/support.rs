@@ -172,8 +172,11 @@ impl World {
         self.engine.write_item(put.into()).await.unwrap();
     }
 
+    /// All items but the descriptions of the registries.
     pub(crate) async fn items(&self) -> Vec<Item> {
-        self.engine.scan(Scan::new(TABLE)).await.unwrap().items
+        let mut items = self.engine.scan(Scan::new(TABLE)).await.unwrap().items;
+        items.retain(|item| !item.contains("_registry"));
+        items
     }
 
     /// The sort keys of all entries of an index under a key.

@@ -5,10 +5,9 @@ use floe::Model;
 use floe::changes::consumer::ConsumerLease;
 use floe::changes::{Parked, ParkedChanges, ParkedId};
 
-use crate::cli::out::table::escaped;
-use crate::cli::out::{Output, print};
+use crate::cli::out::{Output, Table, print, print_json};
 use crate::cli::place::{Opened, Store};
-use crate::cli::{Failure, moment};
+use crate::cli::{Failure, moment, note};
 use crate::wire::write::write_item_hashed;
 
 const PARKED_HELP: &str = "\
@@ -17,7 +16,8 @@ Examples:
   floe changes parked mailer --json --endpoint http://127.0.0.1:8000 | jq -r .id
 
 A change is parked when its handler has failed too often, or says that trying again cannot help; every later change of the \
-same item waits behind it. The line tells the id, when it was parked or tried last, how often, by which handlers, and why.";
+same item waits behind it. Told are the id, when it was parked or tried last, how often, by which handlers, and why; `again` \
+says that a replay was asked for.";
 
 const REPLAY_HELP: &str = "\
 Examples:
@@ -66,6 +66,9 @@ pub(super) struct ReplayCommand {
     all: bool,
 
     #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
     store: Store,
 }
 
@@ -83,6 +86,9 @@ pub(super) struct DiscardCommand {
     id: ParkedId,
 
     #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
     store: Store,
 }
 
@@ -90,8 +96,12 @@ impl ParkedCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.store.run(async |opened| {
             let parked = of(opened, &self.consumer).await?.list().await?;
-            for change in &parked {
-                self.output.tell(|w| write(w, change), || show(change));
+            match self.output.json {
+                true => parked.iter().for_each(|change| {
+                    print_json(|w| write(w, change));
+                }),
+                false if parked.is_empty() => note("nothing is parked"),
+                false => show(&parked),
             }
             Ok(())
         })
@@ -106,7 +116,12 @@ impl ReplayCommand {
                 Some(id) => parked.replay(id).await.map(|()| 1)?,
                 None => parked.replay_all().await?,
             };
-            print(format!("asked: items={items}"));
+            self.output.tell(
+                |w| w.object(|w| w.name("items").number(items)),
+                || {
+                    print(format!("asked: items={items}"));
+                },
+            );
             Ok(())
         })
     }
@@ -120,7 +135,12 @@ impl DiscardCommand {
                 let message = format!("no such change is parked: id={}", self.id);
                 return Err(Failure::unmet(message));
             }
-            print(format!("discarded: id={}", self.id));
+            self.output.tell(
+                |w| w.object(|w| w.name("discarded").string(&self.id.to_string())),
+                || {
+                    print(format!("discarded: id={}", self.id));
+                },
+            );
             Ok(())
         })
     }
@@ -132,17 +152,20 @@ async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges, Failure> {
     Ok(ParkedChanges::of(&opened.db, consumer))
 }
 
-fn show(parked: &Parked) {
-    print(format!(
-        "{}  {}  {}  attempts={} handlers={}{}  {}",
-        parked.id,
-        moment::text(parked.time),
-        parked.change.kind().as_str(),
-        parked.attempts,
-        escaped(&parked.handlers.join(",")),
-        if parked.is_asked { " asked" } else { "" },
-        escaped(&parked.error),
-    ));
+fn show(parked: &[Parked]) {
+    let mut table = Table::new(["id", "time", "kind", "tries", "again", "handlers", "why"]);
+    for parked in parked {
+        let cells = [
+            moment::text(parked.time),
+            parked.change.kind().as_str().to_owned(),
+            parked.attempts.to_string(),
+            if parked.is_asked { "yes" } else { "" }.to_owned(),
+            parked.handlers.join(","),
+            parked.error.clone(),
+        ];
+        table.named_row(&parked.id, cells);
+    }
+    table.print();
 }
 
 fn write(w: &mut crate::wire::json::Writer, parked: &Parked) {

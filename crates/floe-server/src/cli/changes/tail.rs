@@ -21,7 +21,8 @@ const AFTER_HELP: &str = "\
 Examples:
   floe changes tail orders --endpoint http://127.0.0.1:8000
   floe changes tail orders --from-start --once --data ./shop
-  floe changes tail orders --json --endpoint http://127.0.0.1:8000 | jq -r 'select(.kind == \"REMOVE\") | .keys'
+  floe changes tail orders --json --endpoint http://127.0.0.1:8000 \\
+      | jq -r 'select(.kind == \"REMOVE\") | .keys'
 
 A line for each change: time, kind (INSERT, MODIFY, REMOVE), the key, and the item as it is then, as far as the stream \
 keeps images. Changes of one item come in their order. They are kept for a day. With --json each line is an object: kind, \

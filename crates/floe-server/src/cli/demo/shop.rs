@@ -1,13 +1,15 @@
-//! The shop of the demo: products and purchases as models, accounts as streams, who bought what as a graph.
+//! The shop of the demo: products and purchases as models, accounts as streams, who bought what as a graph, and the price
+//! list as versions of a registry.
 //!
 //! Each purchase is one commit: the stock goes down, the purchase is written, the account is told, and the graph is
-//! linked, or nothing of it. Publishing the price list as versions of a registry belongs here as a fourth pattern,
-//! behind [`buy`], once the registry is there.
+//! linked, or nothing of it. A change of a price is one too: the product and the next version of the list.
+
+use std::collections::BTreeMap;
 
 use floe::events::feed::IndexerOptions;
 use floe::events::{Access, Decider};
 use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
-use floe::{Db, Entity, Error, Event, Model, Tx};
+use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
 use crate::cli::Failure;
 use crate::cli::out::Table;
@@ -112,6 +114,26 @@ impl MapIndex for ByCity {
     }
 }
 
+/// What everything costs in a market, version by version. An old list stays for a year.
+#[derive(Clone, Debug, PartialEq, Registry)]
+#[registry(
+    table = "PriceList",
+    pk = "prices#{market}",
+    sk = "v{version}",
+    latest = "latest",
+    status = "state",
+    expires = "expires",
+    retention = "365d",
+    index(name = "by-market", key = market)
+)]
+struct PriceList {
+    market: String,
+    reason: String,
+    cents: BTreeMap<String, i64>,
+}
+
+const MARKET: &str = "north";
+
 const PRODUCTS: [(&str, &str, i64, i64); 5] = [
     ("sled", "Sled of ash wood", 12_900, 12),
     ("rope", "Rope, 30 m", 4_500, 40),
@@ -144,6 +166,7 @@ pub(super) struct Filled {
     refused: String,
     balances: Vec<(String, i64)>,
     fed: u64,
+    lists: u64,
 }
 
 /// Fills an empty store.
@@ -151,6 +174,7 @@ pub(super) async fn fill(db: Db) -> Result<Filled, Failure> {
     let db = db.with_graph(GraphSchema::new().relation::<Bought>().index::<ByCity>());
     db.ensure_tables(&[Product::SCHEMA, Purchase::SCHEMA])
         .await?;
+    db.ensure_registries(&[PriceList::SCHEMA]).await?;
     db.ensure_graph().await?;
     let events = db.events();
     events.ensure_table().await?;
@@ -162,6 +186,9 @@ pub(super) async fn fill(db: Db) -> Result<Filled, Failure> {
             .await?;
         filled.purchases += 1;
     }
+    filled.lists = db
+        .transact(async |tx| reprice(tx, "tea", 1_100, "a bad harvest").await)
+        .await?;
     // Nobody can buy what is not there: nothing of the commit happens.
     let too_many = db.transact(async |tx| buy(tx, "fridtjof", 3, "tent", 100).await);
     filled.refused = too_many
@@ -210,6 +237,14 @@ async fn stock(db: &Db) -> Result<(), Error> {
             let mut account = tx.stream::<Account>(id).await?;
             account.append([AccountEvent::Deposited { cents: 100_000 }])?;
         }
+        let list = PriceList {
+            market: MARKET.to_owned(),
+            reason: "the season begins".to_owned(),
+            cents: PRODUCTS
+                .map(|(sku, _, cents, _)| (sku.to_owned(), cents))
+                .into(),
+        };
+        tx.registry::<PriceList>().publish(&list).await?;
         Ok::<_, Error>(())
     })
     .await
@@ -240,6 +275,20 @@ async fn buy(tx: &Tx, customer: &str, number: u32, sku: &str, pieces: i64) -> Re
         cents,
     };
     tx.create(purchase).map(drop)
+}
+
+/// Another price: one commit over the product and the list, of which it is the next version. Tells its number.
+async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Error> {
+    let lists = tx.registry::<PriceList>();
+    let (product, latest) = (tx.get::<Product>(sku).await?, lists.latest(MARKET).await?);
+    let (Some(mut product), Some(latest)) = (product, latest) else {
+        return Ok(0);
+    };
+    product.cents.set(cents)?;
+    let mut list = latest.value;
+    list.cents.insert(sku.to_owned(), cents);
+    reason.clone_into(&mut list.reason);
+    lists.publish(&list).await
 }
 
 impl Filled {
@@ -284,9 +333,17 @@ impl Filled {
             ),
         );
         facts.fact(
-            "one commit",
-            "each purchase: stock, purchase, account and graph, all or nothing",
+            "registry",
+            format!(
+                "{} versions of the price list; the old one goes after a year",
+                self.lists
+            ),
         );
+        facts.fact(
+            "one commit",
+            "each purchase: stock, purchase, account and graph, all or nothing;",
+        );
+        facts.fact("", "the dearer tea: the product and the next price list");
         facts.fact("refused", format!("100 tents: {}", self.refused));
         facts.print();
     }

@@ -11,9 +11,12 @@ use crate::cli::place::Place;
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' --data ./shop
-  floe events append Cart-7 --type Paid --expect 3 --endpoint http://127.0.0.1:8000
-  floe events append Cart-7 --type Noted --body @note.json --expect new --data ./shop
+  floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
+      --data ./shop
+  floe events append Cart-7 --type Paid --expect 3 \\
+      --endpoint http://127.0.0.1:8000
+  floe events append Cart-7 --type Noted --body @note.json --expect new \\
+      --data ./shop
 
 The body is stored as it is given; @FILE stands for what is in a file, - for the standard input. An append whose answer was \
 lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.";

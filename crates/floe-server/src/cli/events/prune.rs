@@ -16,7 +16,7 @@ Examples:
 
 The version of the stream and its snapshots stay. Events that share a batch with later ones stay as well, and are told as \
 deferred. From then on the state of the stream can be told only from a snapshot. It asks before; without a terminal to \
-ask at, nothing is deleted unless --yes is given.";
+ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such stream.";
 
 /// Delete the events of a stream before an index
 #[derive(Debug, Args)]

@@ -14,7 +14,8 @@ const AFTER_HELP: &str = "\
 Examples:
   floe events read Cart-7 --data ./shop
   floe events read Cart-7 --backward --max 5 --data ./shop
-  floe events read Cart-7 --from 100 --json --endpoint http://127.0.0.1:8000 | jq -c .data
+  floe events read Cart-7 --from 100 --json --endpoint http://127.0.0.1:8000 \\
+      | jq -c .data
 
 With --json each line is an event: index, type, time_ms, and data, meta, correlation_id and causation_id where there are \
 any. Exit code 3: there is no such stream.";

@@ -11,7 +11,8 @@ use crate::cli::place::Place;
 const AFTER_HELP: &str = "\
 Examples:
   floe events stats --data ./shop
-  floe events stats --table shop --category Cart --json --endpoint http://127.0.0.1:8000
+  floe events stats --table shop --category Cart --json \\
+      --endpoint http://127.0.0.1:8000
 
 It reads the whole table, and the end of each stream. Events that were pruned count. Streams of the store itself are told \
 only if --category names them.";

@@ -5,16 +5,19 @@ use std::str::FromStr;
 use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
-use super::status::Standing;
+use super::status::{Standing, tell_standings};
 use super::{Failure, FoundFeed, Member, Place, broken, print_json};
 use crate::cli::ask::confirm;
 use crate::cli::note;
+use crate::cli::out::Output;
 
 const AFTER_HELP: &str = "\
 Examples:
   floe feed checkpoint --table shop --group mail
-  floe feed checkpoint --table shop --group mail --set start --yes    handle everything again
-  floe feed checkpoint --table shop --group audit --set tail --yes    a new group, from now on
+  # handle everything again
+  floe feed checkpoint --table shop --group mail --set start --yes
+  # a new group, from now on
+  floe feed checkpoint --table shop --group audit --set tail --yes
   floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
 
 Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \
@@ -44,9 +47,8 @@ pub(super) struct CheckpointCommand {
     #[arg(long, requires = "set")]
     yes: bool,
 
-    /// As a line of JSON for each partition
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     place: Place,
@@ -84,14 +86,15 @@ impl CheckpointCommand {
 
     /// Tells how far the group has come.
     async fn show(&self, feed: &FoundFeed, partitions: &[Partition]) -> Result<(), Failure> {
+        let mut standings = Vec::new();
         for partition in partitions {
-            let standing = Standing::of(feed, self.member(*partition)).await?;
-            match self.json {
-                true => {
-                    print_json(|w| standing.write(w));
-                }
-                false => standing.tell(),
-            }
+            standings.push(Standing::of(feed, self.member(*partition)).await?);
+        }
+        match self.output.json {
+            true => standings.iter().for_each(|standing| {
+                print_json(|w| standing.write(w));
+            }),
+            false => tell_standings(&standings),
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::status::Standing;
+use super::status::{Standing, tell_standings};
 use super::{Failure, FoundFeed, Member, Place, print_json};
-use crate::cli::out::{Output, Table, grouped};
+use crate::cli::out::Output;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -12,7 +12,7 @@ Examples:
   floe feed lag --table shop --group mail --max 1000 || page somebody
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. Exit \
-code 3: a group has more than --max events before it.";
+code 3: a group has more than --max events before it, or there is no such group.";
 
 /// Tell how far each group of consumers is behind
 #[derive(Debug, Args)]
@@ -61,25 +61,7 @@ impl LagCommand {
             }
             return;
         }
-        let mut table = Table::new([
-            "group",
-            "partition",
-            "checkpoint",
-            "events",
-            "seconds",
-            "parked",
-        ]);
-        for standing in standings {
-            table.row([
-                standing.member.group.clone(),
-                standing.member.partition.to_string(),
-                standing.checkpoint.to_string(),
-                grouped(standing.lag.events),
-                grouped(standing.lag.age.as_secs()),
-                standing.parked.to_string(),
-            ]);
-        }
-        table.print();
+        tell_standings(standings);
     }
 
     /// Whether every group keeps up.

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{Failure, FoundFeed, Member, Place, broken, print, print_json};
+use super::{Failure, FoundFeed, Member, Place, broken, note, print_json};
+use crate::cli::out::{Output, Table};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,9 +22,8 @@ pub(super) struct ParkedCommand {
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
 
-    /// As a line of JSON for each stream
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     place: Place,
@@ -33,6 +33,7 @@ impl ParkedCommand {
     pub(super) async fn run(&self) -> Result<(), Failure> {
         let feed = FoundFeed::open(&self.place).await?;
         let is_asked = |member: &Member| self.group.as_ref().is_none_or(|g| *g == member.group);
+        let mut table = Table::new(["group", "partition", "stream", "from", "to", "reason"]);
         for member in feed.members().await? {
             if !is_asked(&member) {
                 continue;
@@ -41,22 +42,32 @@ impl ParkedCommand {
             for parked in feed.consumer(&member).parked().await.map_err(broken)? {
                 let (stream, reason) = (parked.stream.as_str(), parked.reason.as_str());
                 let (index, end) = (parked.index, parked.end);
-                match self.json {
-                    true => print_json(|w| {
-                        w.object(|w| {
-                            w.name("group").string(group);
-                            w.name("partition").number(partition);
-                            w.name("stream").string(stream);
-                            w.name("index").number(index);
-                            w.name("end").number(end);
-                            w.name("reason").string(reason);
-                        });
-                    }),
-                    false => print(format!(
-                        "group={group} partition={partition} stream={stream} index={index} end={end} reason={reason:?}"
-                    )),
-                };
+                if !self.output.json {
+                    let places = [
+                        partition.number().to_string(),
+                        index.to_string(),
+                        end.to_string(),
+                    ];
+                    let [partition, index, end] = &places;
+                    table.row([group.as_str(), partition, stream, index, end, reason]);
+                    continue;
+                }
+                print_json(|w| {
+                    w.object(|w| {
+                        w.name("group").string(group);
+                        w.name("partition").number(partition);
+                        w.name("stream").string(stream);
+                        w.name("index").number(index);
+                        w.name("end").number(end);
+                        w.name("reason").string(reason);
+                    });
+                });
             }
+        }
+        match table.is_empty() {
+            true if !self.output.json => note("nothing is parked"),
+            true => {}
+            false => drop(table.print()),
         }
         feed.close()
     }

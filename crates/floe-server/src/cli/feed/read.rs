@@ -1,30 +1,37 @@
-//! `floe feed read`: prints what the feed tells, as lines of JSON.
+//! `floe feed read`: prints what the feed tells, from any place on.
 
 use clap::Args;
 use floe::events::feed::limits::POLL;
-use floe::events::feed::{Checkpoint, Filter, Partition, Reader, Subscription, TableLog};
+use floe::events::feed::{Checkpoint, Filter, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
 
 use super::checkpoint::Target;
-use super::{Failure, FoundFeed, Place, broken, print};
+use super::{Failure, FoundFeed, Place, broken, print, tail};
+use crate::cli::out::Output;
+use crate::cli::out::table::escaped;
 use crate::cli::signals::Signals;
 use crate::wire::json::{Reader as Json, Writer};
 
 const AFTER_HELP: &str = "\
 Examples:
-  floe feed read --table shop                         what was appended to which streams
-  floe feed read --table shop --from 3@12 --events    and what the events say
-  floe feed read --table shop --from tail --follow --events --category Cart
+  # what was appended to which streams
+  floe feed read --table shop
+  # and what the events say
+  floe feed read --table shop --from 3@12 --events
+  floe feed read --table shop --from tail --follow --events --category Cart \\
+      --json
 
-Each line is an object. Without --events it is a span of a stream: partition, checkpoint, stream, index of the first \
-event, types. With --events it is an event: partition, checkpoint, stream, index, type, time_ms, and data, meta, \
+Without --events a line is a span of a stream: checkpoint, stream, index of the first event, types. With --events it is an \
+event: checkpoint, time, stream, index, type and what it says.
+
+With --json each line is an object: partition, checkpoint, stream and index; types, or type, time_ms, and data, meta, \
 correlation_id and causation_id where there are any. Bodies that are no JSON come in base 64, as data_base64 and \
 meta_base64.
 
 The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
 reading can be continued from the last line.";
 
-/// Print what the feed tells, as lines of JSON
+/// Print what the feed tells, from any place on
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
@@ -52,6 +59,9 @@ pub(super) struct ReadCommand {
     /// Wait at the tail for what comes, without an end; Ctrl-C ends it
     #[arg(long, conflicts_with = "max")]
     follow: bool,
+
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     place: Place,
@@ -130,11 +140,15 @@ impl ReadCommand {
                     return Ok(None);
                 };
                 for span in &batch.spans {
-                    lines.push(self.line(batch.checkpoint, &span.stream, |w| {
+                    let write = |w: &mut Writer| {
                         w.name("index").number(span.start);
                         w.name("types")
                             .array(|w| span.types.iter().for_each(|case| w.string(case)));
-                    }));
+                    };
+                    lines.push(match self.output.json {
+                        true => self.line(batch.checkpoint, &span.stream, write),
+                        false => span_line(batch.checkpoint, span).into_bytes(),
+                    });
                 }
             }
             Reading::Events(subscription) => {
@@ -144,7 +158,10 @@ impl ReadCommand {
                 for (stream, events) in &batch.streams {
                     for event in events {
                         let write = |w: &mut Writer| write_event(w, event);
-                        lines.push(self.line(batch.checkpoint, stream, write));
+                        lines.push(match self.output.json {
+                            true => self.line(batch.checkpoint, stream, write),
+                            false => event_line(batch.checkpoint, stream, event).into_bytes(),
+                        });
                     }
                 }
             }
@@ -167,6 +184,24 @@ impl ReadCommand {
         });
         writer.into_bytes()
     }
+}
+
+fn span_line(checkpoint: Checkpoint, span: &Span) -> String {
+    let types: Vec<_> = span.types.iter().map(|case| escaped(case)).collect();
+    let (stream, types) = (span.stream.as_str(), types.join(", "));
+    format!(
+        "{:<6}  {stream:<20}  {:>4}  {types}",
+        checkpoint.to_string(),
+        span.start
+    )
+}
+
+fn event_line(checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
+    format!(
+        "{:<6}  {}",
+        checkpoint.to_string(),
+        tail::line(stream.as_str(), event)
+    )
 }
 
 /// The members of an event.

@@ -4,13 +4,15 @@ use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
 
 use super::{Failure, FoundFeed, Member, Place, broken, print, print_json};
+use crate::cli::out::{Output, Table, grouped};
 
 const AFTER_HELP: &str = "\
 Examples:
   floe feed status --table shop
-  floe feed status --table shop --json | jq '.groups[] | select(.lag_events > 1000)'
+  floe feed status --table shop --json \\
+      | jq '.groups[] | select(.lag_events > 1000)'
 
-The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is
+The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is \
 counted from the index alone. To find the groups the whole index table is read.";
 
 /// Tell where the feed ends, and how far each group of consumers has come
@@ -18,9 +20,8 @@ counted from the index alone. To find the groups the whole index table is read."
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct Status {
-    /// As one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     place: Place,
@@ -45,7 +46,7 @@ impl Status {
         for member in feed.members().await? {
             standings.push(Standing::of(&feed, member).await?);
         }
-        match self.json {
+        match self.output.json {
             true => self.tell_json(&tails, &standings),
             false => self.tell(&tails, &standings),
         }
@@ -54,17 +55,22 @@ impl Status {
 
     fn tell(&self, tails: &[(Partition, Checkpoint)], standings: &[Standing]) {
         let table = &self.place.table;
-        print(format!(
-            "table={table} index={table}-index partitions={}",
-            tails.len()
-        ));
+        let mut facts = Table::of_facts();
+        facts.fact("events", table);
+        facts.fact("feed", format!("{table}-index"));
+        facts.print();
+        print("");
+        let mut partitions = Table::new(["partition", "epoch", "tail"]);
         for (partition, tail) in tails {
-            print(format!(
-                "partition={partition} epoch={} tail={tail}",
-                tail.epoch()
-            ));
+            let epoch = tail.epoch().to_string();
+            partitions.row([partition.to_string(), epoch, tail.to_string()]);
         }
-        standings.iter().for_each(Standing::tell);
+        partitions.print();
+        print("");
+        match standings {
+            [] => drop(print("no group has stored a checkpoint")),
+            standings => tell_standings(standings),
+        }
     }
 
     fn tell_json(&self, tails: &[(Partition, Checkpoint)], standings: &[Standing]) {
@@ -102,17 +108,6 @@ impl Standing {
         })
     }
 
-    pub(super) fn tell(&self) {
-        let Member { group, partition } = &self.member;
-        print(format!(
-            "group={group} partition={partition} checkpoint={} lag_events={} lag_seconds={} parked={}",
-            self.checkpoint,
-            self.lag.events,
-            self.lag.age.as_secs(),
-            self.parked
-        ));
-    }
-
     pub(super) fn write(&self, w: &mut crate::wire::json::Writer) {
         w.object(|w| {
             w.name("group").string(&self.member.group);
@@ -123,4 +118,27 @@ impl Standing {
             w.name("parked").number(self.parked);
         });
     }
+}
+
+/// Prints how far groups have come.
+pub(super) fn tell_standings(standings: &[Standing]) {
+    let mut table = Table::new([
+        "group",
+        "partition",
+        "checkpoint",
+        "events behind",
+        "seconds",
+        "parked",
+    ]);
+    for standing in standings {
+        table.row([
+            standing.member.group.clone(),
+            standing.member.partition.to_string(),
+            standing.checkpoint.to_string(),
+            grouped(standing.lag.events),
+            grouped(standing.lag.age.as_secs()),
+            standing.parked.to_string(),
+        ]);
+    }
+    table.print();
 }

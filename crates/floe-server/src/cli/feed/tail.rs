@@ -7,6 +7,7 @@ use floe::events::feed::{EventBatch, Filter, Subscription};
 
 use super::read::write_event;
 use super::{Failure, FoundFeed, Place, broken, print};
+use crate::cli::out::Output;
 use crate::cli::out::table::escaped;
 use crate::cli::signals::Signals;
 use crate::cli::{moment, note};
@@ -38,9 +39,8 @@ pub(super) struct Tail {
     #[arg(long, value_name = "NAME")]
     category: Vec<String>,
 
-    /// As lines of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     #[command(flatten)]
     place: Place,
@@ -121,7 +121,7 @@ impl Tail {
         let mut lines = Vec::new();
         for (stream, events) in &batch.streams {
             for event in events {
-                let line = match self.json {
+                let line = match self.output.json {
                     true => json_line(partition, batch, stream.as_str(), event),
                     false => line(stream.as_str(), event),
                 };
@@ -132,10 +132,11 @@ impl Tail {
     }
 }
 
-fn line(stream: &str, recorded: &Recorded) -> String {
+/// The line of an event, for people.
+pub(super) fn line(stream: &str, recorded: &Recorded) -> String {
     let data = String::from_utf8_lossy(&recorded.event.data);
     let line = format!(
-        "{}  {stream:<24}  {:>5}  {:<20}  {}",
+        "{}  {stream:<20}  {:>4}  {:<12}  {}",
         moment::text(recorded.time),
         recorded.index,
         recorded.event.event_type,

@@ -5,7 +5,7 @@ use floe::Db;
 use floe::graph::{Difference, GraphSchema, Report};
 
 use super::{Failure, check_tables};
-use crate::cli::out::{print, print_json};
+use crate::cli::out::{Output, Table, grouped, print, print_json};
 use crate::cli::place::Store;
 use crate::wire::json::Writer;
 
@@ -35,9 +35,8 @@ pub(super) struct Check {
     #[arg(long, value_name = "NAME")]
     scope: Option<String>,
 
-    /// As one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
     #[arg(
@@ -72,14 +71,11 @@ impl Check {
         };
         let mut all = Vec::new();
         for scope in scopes {
-            let checked = self.check(&db, scope).await?;
-            if !self.json {
-                checked.tell(self.repair);
-            }
-            all.push(checked);
+            all.push(self.check(&db, scope).await?);
         }
-        if self.json {
-            print_json(|w| tell_json(w, &all));
+        match self.output.json {
+            true => drop(print_json(|w| tell_json(w, &all))),
+            false => tell(&all, self.repair),
         }
         opened.close()?;
         let left: usize = all.iter().map(|checked| checked.left.len()).sum();
@@ -110,30 +106,44 @@ impl Check {
     }
 }
 
-impl Checked {
-    fn tell(&self, is_repaired: bool) {
-        let Report {
-            entities,
-            edges,
-            entries,
-            ref differences,
-            ..
-        } = self.report;
-        let mut line = format!(
-            "scope={} entities={entities} edges={edges} entries={entries} differences={}",
-            self.scope,
-            differences.len()
-        );
-        if is_repaired {
-            line.push_str(&format!(" left={}", self.left.len()));
-        }
-        print(line);
-        for difference in differences {
-            let is_left = is_repaired && self.left.contains(difference);
+/// Tells the scopes as a table, and below it every difference with its scope before it.
+fn tell(all: &[Checked], is_repaired: bool) {
+    let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
+    names.extend(is_repaired.then_some("left"));
+    let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
+    for Checked {
+        scope,
+        report,
+        left,
+    } in all
+    {
+        let mut counts = vec![
+            report.entities,
+            report.edges,
+            report.entries,
+            count(&report.differences),
+        ];
+        counts.extend(is_repaired.then(|| count(left)));
+        let counts = counts.into_iter().map(grouped);
+        scopes.row(std::iter::once(scope.clone()).chain(counts));
+        for difference in &report.differences {
+            let is_left = is_repaired && left.contains(difference);
             let ending = if is_left { " (left)" } else { "" };
-            print(format!("{difference}{ending}"));
+            differences.fact(scope, format!("{difference}{ending}"));
         }
     }
+    scopes.print();
+    if all
+        .iter()
+        .any(|checked| !checked.report.differences.is_empty())
+    {
+        print("");
+        differences.print();
+    }
+}
+
+fn count(differences: &[Difference]) -> u64 {
+    u64::try_from(differences.len()).unwrap_or(u64::MAX)
 }
 
 fn tell_json(w: &mut Writer, all: &[Checked]) {

@@ -1,15 +1,15 @@
 //! `floe graph get`: an entity.
 
 use clap::Args;
-use floe::graph::EntityKey;
 
-use super::{GraphPlace, no_entity, tell_node};
+use super::{EntityPlace, tell_node};
 use crate::cli::Failure;
 
 const AFTER_HELP: &str = "\
 Examples:
   floe graph get library author ann --data ./data
-  floe graph get library author ann --json --endpoint http://127.0.0.1:8000 | jq .attributes
+  floe graph get library author ann --json --endpoint http://127.0.0.1:8000 \\
+      | jq .attributes
 
 Exit code 3: there is no such entity.";
 
@@ -18,29 +18,14 @@ Exit code 3: there is no such entity.";
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]
 pub(super) struct Get {
-    /// The scope
-    #[arg(value_name = "SCOPE")]
-    scope: String,
-
-    /// The type
-    #[arg(value_name = "TYPE")]
-    type_name: String,
-
-    /// The id
-    #[arg(value_name = "ID")]
-    id: String,
-
     #[command(flatten)]
-    place: GraphPlace,
+    entity: EntityPlace,
 }
 
 impl Get {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(&self.scope, async |graph| {
-            let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
-            let node = graph.get_node(&key).await?;
-            let node = node.ok_or_else(|| no_entity(graph, &key))?;
-            tell_node(self.place.output, &node);
+        self.entity.run(async |_, node| {
+            tell_node(self.entity.place.output, &node);
             Ok(())
         })
     }

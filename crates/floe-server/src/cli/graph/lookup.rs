@@ -14,7 +14,8 @@ const AFTER_HELP: &str = "\
 Examples:
   floe graph lookup library by_tag rust --data ./data
   floe graph lookup library by_year --number 1970 --data ./data
-  floe graph lookup library by_tag --prefix-of-key ru --limit 20 --json --data ./data
+  floe graph lookup library by_tag --prefix-of-key ru --limit 20 --json \\
+      --data ./data
 
 Entries are told as the index holds them: the key, the entity, and what the index keeps beside it. The functions of indexes \
 are in your programs, so an index that was never made is as good as empty here.";

@@ -29,6 +29,7 @@ pub(super) async fn import(
         table: None,
         waiting: Vec::new(),
         counted: 0,
+        must_end: false,
         done: Imported::default(),
     };
     if let Some(name) = table {
@@ -47,6 +48,7 @@ pub(super) async fn import(
         told(&importer.done);
     }
     importer.flush().await?;
+    importer.check_ended()?;
     Ok(importer.done)
 }
 
@@ -60,6 +62,8 @@ struct Importer<'o> {
     waiting: Vec<(Item, Item)>,
     /// Items since the last definition.
     counted: u64,
+    /// Whether a line must yet tell how many there are.
+    must_end: bool,
     done: Imported,
 }
 
@@ -118,7 +122,8 @@ impl Importer<'_> {
     /// Takes a definition, and makes the table if it is missing.
     async fn table(&mut self, line: &str) -> Result<(), Failure> {
         self.flush().await?;
-        self.counted = 0;
+        self.check_ended()?;
+        (self.counted, self.must_end) = (0, true);
         let mut wanted = definition(line, self.done.lines).await?;
         if let Some(name) = self.named {
             name.clone_into(&mut wanted.name);
@@ -143,9 +148,21 @@ impl Importer<'_> {
         Ok(())
     }
 
-    fn end(&self, count: Option<u64>) -> Result<(), Failure> {
+    /// Checks that the table before has ended, if it must.
+    fn check_ended(&self) -> Result<(), Failure> {
+        match (&self.table, self.must_end) {
+            (Some(table), true) => Err(Failure::usage(format!(
+                "the text of the table was cut off, its last line is missing: table={} line={}",
+                table.name, self.done.lines
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, count: Option<u64>) -> Result<(), Failure> {
+        self.must_end = false;
         match count {
-            Some(count) if count != self.counted => Err(Failure::broken(format!(
+            Some(count) if count != self.counted => Err(Failure::usage(format!(
                 "the lines do not hold all items: expected={count} found={} line={}",
                 self.counted, self.done.lines
             ))),

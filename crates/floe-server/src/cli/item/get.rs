@@ -14,7 +14,8 @@ use crate::wire::write::write_item;
 const AFTER_HELP: &str = "\
 Examples:
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
-  floe item get orders --key @key.json --projection 'product, quantity' --json --endpoint http://127.0.0.1:8000
+  floe item get orders --key @key.json --projection 'product, quantity' --json \\
+      --endpoint http://127.0.0.1:8000
 
 With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item.";
 

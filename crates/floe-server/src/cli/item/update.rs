@@ -3,17 +3,17 @@
 use clap::{Args, ValueEnum};
 use floe_store::op::{ReturnValues, UpdateItem};
 
-use super::{Conditional, tell_returned};
+use super::Writing;
 use crate::cli::Failure;
-use crate::cli::input::{Input, with_forms};
-use crate::cli::out::Output;
-use crate::cli::place::Store;
+use crate::cli::input::with_forms;
 
 const AFTER_HELP: &str = "\
 Examples:
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
-      --update 'SET quantity = quantity + :n REMOVE note' --values '{\":n\":1}' --data ./shop
-  floe item update orders --key @key.json --update 'SET #s = :s' --names '{\"#s\":\"status\"}' --values '{\":s\":\"sent\"}' \\
+      --update 'SET quantity = quantity + :n REMOVE note' --values '{\":n\":1}' \\
+      --data ./shop
+  floe item update orders --key @key.json --update 'SET #s = :s' \\
+      --names '{\"#s\":\"status\"}' --values '{\":s\":\"sent\"}' \\
       --condition 'attribute_exists(customer)' --data ./shop
 
 The update is DynamoDB's: SET, REMOVE, ADD and DELETE. An item that is not there is made, unless the condition asks for it. \
@@ -46,16 +46,7 @@ pub(super) struct Update {
     returned: Returned,
 
     #[command(flatten)]
-    conditional: Conditional,
-
-    #[command(flatten)]
-    input: Input,
-
-    #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    writing: Writing,
 }
 
 /// What is told of an item that was changed.
@@ -76,19 +67,15 @@ enum Returned {
 impl Update {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let request = self.request()?;
-        self.store.run(async |opened| {
-            opened.table(&self.table).await?;
-            let written = opened.engine().write_item(request.into()).await?;
-            let returned = written.attributes.as_ref();
-            tell_returned(self.output, opened, &self.table, returned, "updated").await
-        })
+        self.writing.run(&self.table, request.into(), "updated")
     }
 
     fn request(&self) -> Result<UpdateItem, Failure> {
-        let key = self.input.item("--key", &self.key)?;
-        let parsed = self
-            .conditional
-            .parse(self.input, |parser| parser.update(&self.update));
+        let Writing {
+            conditional, input, ..
+        } = &self.writing;
+        let key = input.item("--key", &self.key)?;
+        let parsed = conditional.parse(*input, |parser| parser.update(&self.update));
         let (condition, update) = parsed?;
         let mut request = UpdateItem::new(self.table.as_str(), key, update);
         request.condition = condition;

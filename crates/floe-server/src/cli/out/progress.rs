@@ -6,6 +6,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::note;
 
+/// How far something is of which the end is known.
+const BAR: &str = "{msg} {wide_bar} {percent}% {eta}";
+/// How far something is of which it is not.
+const COUNT: &str = "{spinner} {msg} {human_pos}";
+
 /// What is being done, and how far it is.
 #[derive(Debug)]
 pub(in crate::cli) struct Progress {
@@ -19,7 +24,7 @@ impl Progress {
     pub(in crate::cli) fn new(is_for_people: bool) -> Self {
         let is_seen = is_for_people && std::io::stderr().is_terminal();
         Self {
-            bar: is_seen.then(ProgressBar::new_spinner),
+            bar: is_seen.then(|| ProgressBar::new_spinner().with_style(style(COUNT))),
             step: String::new(),
         }
     }
@@ -49,11 +54,11 @@ impl Progress {
         match all.filter(|all| *all > 0) {
             Some(all) if bar.length() != Some(all) => {
                 bar.set_length(all);
-                bar.set_style(style("{msg} {wide_bar} {pos}/{len} {eta}"));
+                bar.set_style(style(BAR));
             }
             None if bar.length().is_some() => {
                 bar.unset_length();
-                bar.set_style(style("{spinner} {msg} {pos}"));
+                bar.set_style(style(COUNT));
             }
             _ => {}
         }

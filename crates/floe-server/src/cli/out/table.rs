@@ -1,4 +1,5 @@
-//! A table for people: a line of names, and rows whose columns line up below them.
+//! A table for people: a line of names, and rows whose columns line up below them. On a terminal it is made to fit, by
+//! cutting the widest columns of text.
 
 use std::fmt::Display;
 
@@ -7,18 +8,26 @@ use super::print;
 /// The most letters of a cell, so that one long value does not push the others out of sight.
 const CELL_MAX: usize = 60;
 
+/// A column is not cut to less, however narrow the terminal.
+const COLUMN_MIN: usize = 10;
+
+/// What stands between columns.
+const GAP: &str = "  ";
+
 /// Rows of cells. Columns of numbers end at the same place, all others begin at the same place.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Table {
     names: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// Whether the first column is never cut.
+    is_first_whole: bool,
 }
 
 impl Table {
     pub(in crate::cli) fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         Self {
             names: names.into_iter().map(Into::into).collect(),
-            rows: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -33,6 +42,23 @@ impl Table {
             .push(cells.map(|cell| shown(&cell.to_string())).collect());
     }
 
+    /// Whether it has no rows.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A row of which the first cell is told whole: other commands are given it.
+    pub(in crate::cli) fn named_row<C: Display>(
+        &mut self,
+        name: impl Display,
+        cells: impl IntoIterator<Item = C>,
+    ) {
+        let cells = cells.into_iter().map(|cell| shown(&cell.to_string()));
+        let name = std::iter::once(escaped(&name.to_string()));
+        self.rows.push(name.chain(cells).collect());
+        self.is_first_whole = true;
+    }
+
     /// A name and what it stands for.
     pub(in crate::cli) fn fact(&mut self, name: &str, value: impl Display) {
         self.rows
@@ -41,13 +67,16 @@ impl Table {
 
     /// Prints it; `false` if nobody reads it any more.
     pub(in crate::cli) fn print(&self) -> bool {
-        self.lines().into_iter().all(print)
+        self.lines(columns_of_terminal()).into_iter().all(print)
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self, width_max: Option<usize>) -> Vec<String> {
         let named = (!self.names.is_empty()).then_some(&self.names);
         let count = self.rows.iter().chain(named).map(Vec::len).max();
-        let columns: Vec<Column> = (0..count.unwrap_or(0)).map(|at| self.column(at)).collect();
+        let mut columns: Vec<Column> = (0..count.unwrap_or(0)).map(|at| self.column(at)).collect();
+        if let (Some(width_max), Some(_)) = (width_max, named) {
+            fit(&mut columns, width_max, usize::from(self.is_first_whole));
+        }
         let lines = named.into_iter().chain(&self.rows);
         lines.map(|cells| line(cells, &columns)).collect()
     }
@@ -62,6 +91,11 @@ impl Table {
             is_number: !self.names.is_empty()
                 && filled.peek().is_some()
                 && filled.all(|cell| is_number(cell)),
+            is_moment: self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(at))
+                .all(|cell| is_moment(cell)),
         }
     }
 }
@@ -69,18 +103,58 @@ impl Table {
 struct Column {
     width: usize,
     is_number: bool,
+    /// Whether it is of moments, which are of no use when they are cut.
+    is_moment: bool,
+}
+
+impl Column {
+    const fn can_be_cut(&self) -> bool {
+        !self.is_number && !self.is_moment && self.width > COLUMN_MIN
+    }
+}
+
+/// Makes columns of text narrower, the widest first, until a line is no longer than this.
+fn fit(columns: &mut [Column], width_max: usize, whole: usize) {
+    let gaps = columns.len().saturating_sub(1) * GAP.len();
+    let mut width = gaps + columns.iter().map(|column| column.width).sum::<usize>();
+    while width > width_max {
+        let texts = columns.iter_mut().skip(whole);
+        let texts = texts.filter(|column| column.can_be_cut());
+        let Some(widest) = texts.max_by_key(|column| column.width) else {
+            return;
+        };
+        widest.width -= 1;
+        width -= 1;
+    }
+}
+
+/// How many columns the terminal has, if the standard output is one.
+fn columns_of_terminal() -> Option<usize> {
+    #[cfg(unix)]
+    {
+        use std::io::IsTerminal;
+        let stdout = std::io::stdout();
+        let size = stdout
+            .is_terminal()
+            .then(|| rustix::termios::tcgetwinsize(&stdout));
+        let columns = usize::from(size?.ok()?.ws_col);
+        (columns > 0).then_some(columns)
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 fn line(cells: &[String], columns: &[Column]) -> String {
     let mut line = String::new();
-    for (cell, column) in cells.iter().zip(columns) {
-        if !line.is_empty() {
-            line.push_str("  ");
+    for (at, (cell, column)) in cells.iter().zip(columns).enumerate() {
+        if at > 0 {
+            line.push_str(GAP);
         }
-        let gap = " ".repeat(column.width.saturating_sub(width(cell)));
+        let cell = cut(cell, column.width);
+        let gap = " ".repeat(column.width.saturating_sub(width(&cell)));
         match column.is_number {
-            true => line.extend([gap.as_str(), cell]),
-            false => line.extend([cell.as_str(), &gap]),
+            true => line.extend([gap, cell]),
+            false => line.extend([cell, gap]),
         }
     }
     line.truncate(line.trim_end().len());
@@ -95,12 +169,21 @@ fn is_number(cell: &str) -> bool {
     cell.parse::<f64>().is_ok() || cell.replace(',', "").parse::<f64>().is_ok()
 }
 
+fn is_moment(cell: &str) -> bool {
+    let mut letters = cell.chars();
+    letters.all(|letter| letter.is_ascii_digit() || "-: ".contains(letter))
+}
+
 /// A cell: one line, without what a terminal would obey, and not too long.
 fn shown(text: &str) -> String {
-    let text = escaped(text);
-    match text.char_indices().nth(CELL_MAX) {
-        None => text,
-        Some(_) => text.chars().take(CELL_MAX - 1).chain(['…']).collect(),
+    cut(&escaped(text), CELL_MAX)
+}
+
+/// Text of at most so many letters.
+fn cut(text: &str, letters_max: usize) -> String {
+    match text.char_indices().nth(letters_max) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(letters_max - 1).chain(['…']).collect(),
     }
 }
 
@@ -121,12 +204,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_table_fits_a_terminal_by_cutting_the_widest_text() {
+        let mut table = Table::new(["id", "n", "why"]);
+        table.named_row("an id that is long", ["7", "somebody has not been told"]);
+        table.named_row("b", ["12", "x"]);
+        assert_eq!(
+            table.lines(Some(40)),
+            [
+                "id                   n  why",
+                "an id that is long   7  somebody has no…",
+                "b                   12  x"
+            ]
+        );
+        let narrow = table.lines(Some(10));
+        assert_eq!(
+            narrow.get(1).map(String::as_str),
+            Some("an id that is long   7  somebody …")
+        );
+    }
+
+    #[test]
     fn columns_line_up_and_numbers_end_together() {
         let mut table = Table::new(["name", "items", "key"]);
         table.row(["orders", "1,024", "id"]);
         table.row(["a", "7", "customer"]);
         assert_eq!(
-            table.lines(),
+            table.lines(None),
             [
                 "name    items  key",
                 "orders  1,024  id",
@@ -140,7 +243,7 @@ mod tests {
         let mut table = Table::new(["v"]);
         table.row(["a\nb\u{1b}[31m"]);
         table.row(["é".repeat(61)]);
-        let lines = table.lines();
+        let lines = table.lines(None);
         assert_eq!(lines.get(1).map(String::as_str), Some("a\\nb\\u{1b}[31m"));
         let long = format!("{}…", "é".repeat(59));
         assert_eq!(lines.get(2), Some(&long));
@@ -148,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_is_its_names() {
-        assert_eq!(Table::new(["a", "b"]).lines(), ["a  b"]);
-        assert!(Table::of_facts().lines().is_empty());
+        assert_eq!(Table::new(["a", "b"]).lines(None), ["a  b"]);
+        assert!(Table::of_facts().lines(None).is_empty());
     }
 }

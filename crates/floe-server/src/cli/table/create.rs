@@ -13,15 +13,15 @@ use crate::wire::table::describe::{self as wire, Moment};
 const AFTER_HELP: &str = "\
 Examples:
   floe table create orders --key customer:S --sort placed:N --data ./shop
-  floe table create orders --key id:S --index by_product=product:S,quantity:N --stream new-and-old-images \\
-      --endpoint http://127.0.0.1:8000
+  floe table create orders --key id:S --index by_product=product:S,quantity:N \\
+      --stream new-and-old-images --endpoint http://127.0.0.1:8000
   floe table create sessions --key id:S --expires until --data ./shop --new
 
 The types of keys are S (text), N (number) and B (bytes). An index holds all attributes; the first attribute of its key \
 is the partition, the second, if there is one, the order. Tables are paid for by the request. Amazon DynamoDB takes some \
 seconds to make one: `floe table describe` tells when it is active.";
 
-/// Make a table
+/// Make a table, with its key, its indexes, its change stream and its expiry
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 #[group(skip)]

@@ -14,7 +14,8 @@ use crate::wire::table::describe::{self, Moment};
 const AFTER_HELP: &str = "\
 Examples:
   floe table describe orders --data ./shop
-  floe table describe orders --endpoint http://127.0.0.1:8000 --json | jq .TableStatus
+  floe table describe orders --endpoint http://127.0.0.1:8000 --json \\
+      | jq .TableStatus
 
 With --json it is described as DynamoDB's DescribeTable does.";
 

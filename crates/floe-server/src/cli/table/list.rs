@@ -71,14 +71,14 @@ impl List {
         for table in tables {
             let definition = &table.definition;
             let stream = definition.stream.map_or("", |view| view.as_str());
-            shown.row([
-                definition.name.as_str(),
-                &key_text(&definition.key),
+            let cells = [
+                &*key_text(&definition.key),
                 &grouped(table.item_count),
                 &bytes(table.size_bytes),
                 &definition.indexes.len().to_string(),
                 stream,
-            ]);
+            ];
+            shown.named_row(&definition.name, cells);
         }
         shown.print();
     }

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::model::schema::FieldKind;
-use crate::registry::schema::{GroupField, StatusIndex};
+use crate::registry::schema::{RegistryField, StatusIndex};
 
-const fn field(name: &'static str, attribute: &'static str) -> GroupField {
-    GroupField {
+pub(crate) const fn field(name: &'static str, attribute: &'static str) -> RegistryField {
+    RegistryField {
         name,
         attribute,
         kind: FieldKind::Text,
+        is_optional: false,
     }
 }
 
@@ -28,7 +29,11 @@ pub(crate) static LAYERS: RegistrySchema = RegistrySchema {
     version_prefix: "lyrVrsn#v",
     latest: "lyrVrsn0#",
     legacy_keys: false,
-    attributes: &["rgn", "pckg", "arn"],
+    fields: &[
+        field("region", "rgn"),
+        field("package", "pckg"),
+        field("arn", "arn"),
+    ],
     version: "lyrVrsn",
     published: "crtdDt",
     status: Some("dplySts"),
@@ -59,7 +64,10 @@ pub(crate) static BUILDS: RegistrySchema = RegistrySchema {
     version_prefix: "bld#v",
     latest: "bldVrsn0#",
     legacy_keys: false,
-    attributes: &["pckg", "requirementsHsh"],
+    fields: &[
+        field("package", "pckg"),
+        field("requirements", "requirementsHsh"),
+    ],
     version: "bldVrsn",
     published: "crtdDt",
     status: None,

@@ -1,8 +1,9 @@
 //! Tables that registries share, and what they do not agree on.
 
 use super::*;
+use crate::registry::key::tests::field;
 use crate::registry::key::tests::{BUILDS, LAYERS};
-use crate::registry::schema::{GroupField, KeyPart, StatusIndex};
+use crate::registry::schema::{KeyPart, RegistryField, StatusIndex};
 
 /// The text of the error that these two have together.
 fn error(other: &RegistrySchema) -> String {
@@ -69,6 +70,19 @@ fn keys_that_could_meet_are_refused() {
 }
 
 #[test]
+fn a_pointer_that_could_be_a_description_is_refused() {
+    let other = RegistrySchema {
+        latest: "_registry#",
+        ..builds()
+    };
+    assert_eq!(
+        error(&other),
+        "the keys of pointers begin as those of descriptions do: table=klayers registries=Layer,Build \
+         latest=_registry#"
+    );
+}
+
+#[test]
 fn what_registries_of_a_table_do_not_agree_on_is_told() {
     let other = RegistrySchema {
         status: Some("state"),
@@ -92,7 +106,7 @@ fn what_registries_of_a_table_do_not_agree_on_is_told() {
         "registries of one table expire by different attributes: table=klayers registries=Layer,Build"
     );
     let other = RegistrySchema {
-        attributes: &["exDt"],
+        fields: const { &[field("expiry", "exDt")] },
         ..builds()
     };
     assert_eq!(
@@ -101,11 +115,12 @@ fn what_registries_of_a_table_do_not_agree_on_is_told() {
          table=klayers registries=Layer,Build attribute=exDt registry=Build"
     );
     let other = RegistrySchema {
-        group: &[GroupField {
-            name: "package",
-            attribute: "dplySts",
-            kind: FieldKind::Number,
-        }],
+        group: const {
+            &[RegistryField {
+                kind: FieldKind::Number,
+                ..field("package", "dplySts")
+            }]
+        },
         status: Some("state"),
         indexes: &[StatusIndex {
             name: "other",

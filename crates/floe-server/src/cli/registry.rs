@@ -1,0 +1,245 @@
+//! `floe registry`: looks at versioned registries, publishes and retires versions.
+//!
+//! The program has not got the structs of users. What it knows of a registry it reads from its table, where
+//! `ensure_registries` keeps the description, or from a file.
+
+mod describe;
+mod get;
+mod history;
+mod hold;
+mod latest;
+mod list;
+mod publish;
+mod retire;
+mod tell;
+
+use clap::{Args, Subcommand};
+use floe::registry::{Group, RegistrySchema, Versions};
+use floe_store::Item;
+use floe_store::table::{KeyKind, TableDef};
+
+use super::Failure;
+use super::input;
+use super::out::Output;
+use super::place::{Opened, Store};
+use super::table::list::names;
+
+const AFTER_HELP: &str = "\
+Examples:
+  # which registries there are
+  floe registry list --data ./layers
+  # the latest version of a group
+  floe registry latest Layer region=eu package=numpy --data ./layers
+  # and of all regions
+  floe registry latest Layer package=numpy --data ./layers
+  # all versions of it
+  floe registry history Layer region=eu package=numpy --data ./layers
+  # the next version
+  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
+      --data ./layers
+  # take one back
+  floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
+
+A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
+by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.";
+
+/// Look at versioned registries, publish and retire versions
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+#[group(skip)]
+pub(super) struct RegistryCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::List),
+    Describe(describe::Describe),
+    Latest(latest::Latest),
+    Deployed(latest::Deployed),
+    Get(get::Get),
+    History(history::HistoryCommand),
+    Publish(publish::Publish),
+    Retire(retire::Retire),
+    Pin(hold::Pin),
+    Unpin(hold::Unpin),
+    Alias(hold::Alias),
+}
+
+impl RegistryCommand {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::List(list) => list.run(),
+            Command::Describe(describe) => describe.run(),
+            Command::Latest(latest) => latest.run(),
+            Command::Deployed(deployed) => deployed.run(),
+            Command::Get(get) => get.run(),
+            Command::History(history) => history.run(),
+            Command::Publish(publish) => publish.run(),
+            Command::Retire(retire) => retire.run(),
+            Command::Pin(pin) => pin.run(),
+            Command::Unpin(unpin) => unpin.run(),
+            Command::Alias(alias) => alias.run(),
+        }
+    }
+}
+
+/// Which registry, where it is, and how the result is printed.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct RegistryPlace {
+    /// The registry, named as its struct is
+    #[arg(value_name = "REGISTRY", index = 1)]
+    registry: String,
+
+    /// Its table [default: the one that describes a registry of this name]
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+
+    /// What it is, from this file instead of its table
+    #[arg(long, value_name = "FILE")]
+    schema: Option<String>,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// The names of a group.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Names {
+    /// The names of the group, each behind the name of its field: region=eu
+    #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
+    names: Vec<(String, String)>,
+}
+
+/// A version by its number, and where its registry is.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Numbered {
+    /// The number
+    #[arg(long, value_name = "N")]
+    version: u64,
+
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
+impl Names {
+    fn pairs(&self) -> Vec<(&str, &str)> {
+        let names = self.names.iter();
+        names.map(|(field, name)| (&**field, &**name)).collect()
+    }
+
+    /// The group, of which all names must be given.
+    fn group(&self, versions: &Versions<'_, Item>) -> Result<Group<Item>, Failure> {
+        Ok(versions.group(&self.pairs())?)
+    }
+}
+
+fn parse_name(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((field, name)) if !field.is_empty() && !name.is_empty() => {
+            Ok((field.to_owned(), name.to_owned()))
+        }
+        _ => Err("not a field and a name, such as region=eu".to_owned()),
+    }
+}
+
+impl RegistryPlace {
+    /// Runs a command on the versions of the registry.
+    fn run(
+        &self,
+        work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let file = self.file()?;
+        self.store.run(async |opened| {
+            let schema = self.find(opened, file).await?;
+            work(schema, &opened.db.registry_described(schema)).await
+        })
+    }
+
+    /// The registry that the file describes, if one was given.
+    fn file(&self) -> Result<Option<&'static RegistrySchema>, Failure> {
+        let Some(path) = &self.schema else {
+            return Ok(None);
+        };
+        let text = input::text("--schema", &format!("@{path}"))?;
+        let schema = match &self.table {
+            Some(table) => RegistrySchema::from_description_in(&text, table),
+            None => RegistrySchema::from_description(&text),
+        };
+        let schema = schema?;
+        match schema.name == self.registry {
+            true => Ok(Some(schema)),
+            false => Err(Failure::usage(format!(
+                "--schema describes another registry: given={} described={}",
+                self.registry, schema.name
+            ))),
+        }
+    }
+
+    async fn find(
+        &self,
+        opened: &Opened,
+        file: Option<&'static RegistrySchema>,
+    ) -> Result<&'static RegistrySchema, Failure> {
+        if let Some(schema) = file {
+            opened.table(schema.table).await?;
+            return Ok(schema);
+        }
+        let all = described(opened, self.table.as_deref()).await?;
+        let known: Vec<_> = all.iter().map(|schema| schema.name).collect();
+        let mut named = all.iter().filter(|schema| schema.name == self.registry);
+        match (named.next(), named.next()) {
+            (Some(schema), None) => Ok(schema),
+            (None, _) => Err(Failure::broken(format!(
+                "there is no description of such a registry: registry={} known={}; ensure_registries keeps it in the \
+                 table, --schema gives it",
+                self.registry,
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(",")
+                }
+            ))),
+            (Some(one), Some(other)) => Err(Failure::usage(format!(
+                "two tables have a registry of this name: registry={} tables={},{}; say which with --table",
+                self.registry, one.table, other.table
+            ))),
+        }
+    }
+}
+
+/// The registries that are described in a table, or in all of them.
+async fn described(
+    opened: &Opened,
+    table: Option<&str>,
+) -> Result<Vec<&'static RegistrySchema>, Failure> {
+    let tables = match table {
+        Some(table) => vec![table.to_owned()],
+        None => names(opened).await?,
+    };
+    let mut all = Vec::new();
+    for name in tables {
+        if could_hold_registries(&opened.table(&name).await?.definition) {
+            all.extend(opened.db.described_registries(&name).await?);
+        }
+    }
+    Ok(all)
+}
+
+fn could_hold_registries(table: &TableDef) -> bool {
+    let attributes = table.key.attributes();
+    let attributes: Vec<_> = attributes
+        .map(|attribute| (attribute.name.as_str(), attribute.kind))
+        .collect();
+    attributes == [("pk", KeyKind::S), ("sk", KeyKind::S)]
+}

@@ -1,0 +1,104 @@
+//! What is published: values of a struct that derives [`Registry`], or items of a registry that is known by its
+//! description alone.
+
+use floe_store::{Item, Value};
+
+use super::Registry;
+use super::group::Group;
+use super::schema::{RegistryField, RegistrySchema};
+use crate::error::{Error, Result};
+use crate::model::attribute::{Invalid, mismatch, missing};
+use crate::model::schema::FieldKind;
+
+/// What the versions of a registry hold: a struct that derives [`Registry`], or an [`Item`] with the attributes of its
+/// fields. There is no reason to implement it.
+pub trait Content: Sized {
+    /// The group of a value.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a name cannot be in a key.
+    fn group_in(&self, schema: &'static RegistrySchema) -> Result<Group<Self>>;
+
+    /// All fields, as they are stored.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a field has no form in the store, or not the one that the
+    /// registry says.
+    fn attributes_in(&self, schema: &'static RegistrySchema) -> Result<Item>;
+
+    /// The value of a stored version.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is of another form.
+    fn of_version(schema: &'static RegistrySchema, item: &Item) -> Result<Self>;
+}
+
+impl<R: Registry> Content for R {
+    fn group_in(&self, _: &'static RegistrySchema) -> Result<Group<Self>> {
+        self.group()
+    }
+
+    fn attributes_in(&self, _: &'static RegistrySchema) -> Result<Item> {
+        self.to_attributes()
+    }
+
+    fn of_version(_: &'static RegistrySchema, item: &Item) -> Result<Self> {
+        Self::from_item(item)
+    }
+}
+
+impl Content for Item {
+    fn group_in(&self, schema: &'static RegistrySchema) -> Result<Group<Self>> {
+        let names = schema.group.iter().map(|field| {
+            let value = self.get(field.attribute);
+            check(field, value).map(|()| value.cloned())
+        });
+        Group::in_schema(schema, &names.collect::<Vec<_>>())
+    }
+
+    fn attributes_in(&self, schema: &'static RegistrySchema) -> Result<Item> {
+        let is_field = |name: &str| schema.fields.iter().any(|field| field.attribute == name);
+        if let Some((name, _)) = self.iter().find(|(name, _)| !is_field(name)) {
+            let invalid = Invalid::new("the registry has no field of this attribute");
+            return Err(Error::invalid(schema.name, name, &invalid));
+        }
+        for field in schema.fields {
+            let checked = check(field, self.get(field.attribute));
+            checked.map_err(|invalid| Error::invalid(schema.name, field.name, &invalid))?;
+        }
+        Ok(self.clone())
+    }
+
+    fn of_version(schema: &'static RegistrySchema, item: &Item) -> Result<Self> {
+        let fields = schema.fields.iter();
+        Ok(fields.fold(Self::new(), |content, field| {
+            match item.get(field.attribute) {
+                Some(value) => content.with(field.attribute, value.clone()),
+                None => content,
+            }
+        }))
+    }
+}
+
+/// Refuses what the field of a struct could not be.
+fn check(field: &RegistryField, value: Option<&Value>) -> Result<(), Invalid> {
+    let Some(value) = value else {
+        return match field.is_optional {
+            true => Ok(()),
+            false => Err(missing()),
+        };
+    };
+    let expected = match (field.kind, value) {
+        (FieldKind::Text, Value::S(_))
+        | (FieldKind::Number, Value::N(_))
+        | (FieldKind::Bytes, Value::B(_))
+        | (FieldKind::Other, _) => return Ok(()),
+        (FieldKind::Text, _) => "S",
+        (FieldKind::Number, _) => "N",
+        (FieldKind::Bytes, _) => "B",
+    };
+    Err(mismatch(expected, value))
+}
