@@ -94,7 +94,9 @@ impl Body {
             Sent::Unknown => return Err(Undecoded::Broken),
             Sent::Gzip => {}
         }
-        match gzip::decompress_to(&self, UNCOUNTED_BYTES_MAX) {
+        let responder = &exchange.responder;
+        let begin = || gzip::decompress_to(&self, UNCOUNTED_BYTES_MAX);
+        match responder.run(self.len(), begin).await {
             Ok(bytes) => return Ok(whole(bytes.into())),
             Err(Broken::Malformed) => return Err(Undecoded::Broken),
             Err(Broken::TooLarge) => {}
@@ -105,7 +107,7 @@ impl Body {
         let taken = exchange.registry.bodies.take(size_max, deadline).await?;
         exchange.entry.holds(taken.bytes());
         let decompress = || gzip::decompress_to(&self, size_max);
-        let bytes = exchange.responder.run(size_max, decompress).await?;
+        let bytes = responder.run(size_max, decompress).await?;
         Ok(Self {
             bytes: bytes.into(),
             _taken: Some(taken),

@@ -6,6 +6,8 @@ use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
+use crate::limits::GZIP_MEMBERS_MAX;
+
 /// How well answers are compressed: as zlib does it when nobody asks for more.
 pub(super) const LEVEL: u8 = 6;
 
@@ -17,13 +19,14 @@ const HAS_EXTRA: u8 = 1 << 2;
 const HAS_NAME: u8 = 1 << 3;
 const HAS_COMMENT: u8 = 1 << 4;
 
-/// The room that the bytes of a member are given at first, and more of it when it is full.
-const STEP_BYTES: usize = 8 << 10;
+/// The room that the bytes of a member are given at first. It grows with what they take: if it grew with what came
+/// before them, thousands of small members after a large one would cost as much as thousands of large ones.
+const ROOM_BYTES_MIN: usize = 256;
 
 /// Why bytes cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// They are not what gzip makes, or not all of it.
+    /// They are not what gzip makes, or not all of it, or in too many pieces.
     Malformed,
     /// They are more than asked for.
     TooLarge,
@@ -42,10 +45,13 @@ pub(super) fn compress(bytes: &[u8]) -> Vec<u8> {
 pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, Broken> {
     let mut input = Input(bytes);
     let mut output = Vec::new();
-    loop {
+    // Large, and members may be small and many.
+    let mut state = Box::new(DecompressorOxide::new());
+    for _ in 0..GZIP_MEMBERS_MAX {
         input.skip_header()?;
         let begin = output.len();
-        let consumed = inflate(input.0, &mut output, bytes_max)?;
+        state.init();
+        let consumed = inflate(&mut state, input.0, &mut output, bytes_max)?;
         input.take(consumed)?;
         let member = output.get(begin..).unwrap_or_default();
         if input.number()? != crc32fast::hash(member) || input.number()? != length(member) {
@@ -55,6 +61,7 @@ pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, B
             return Ok(output);
         }
     }
+    Err(Broken::Malformed)
 }
 
 /// The length as a member tells it: of very long ones the last 32 bits.
@@ -63,19 +70,23 @@ fn length(bytes: &[u8]) -> u32 {
 }
 
 /// Adds the bytes of one member to the output, and tells how many of the input they were.
-fn inflate(input: &[u8], output: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Broken> {
+fn inflate(
+    state: &mut DecompressorOxide,
+    input: &[u8],
+    output: &mut Vec<u8>,
+    bytes_max: usize,
+) -> Result<usize, Broken> {
     // Grows with the output, so that what a member refers to is always there.
     const FLAGS: u32 = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
-    let mut state = Box::new(DecompressorOxide::new());
     let begin = output.len();
     let (mut consumed, mut written) = (0, 0);
     loop {
         // One more than may be, to see that it is too much.
-        let room = (2 * (output.len() + STEP_BYTES)).min(bytes_max + 1);
-        output.resize(room.max(begin + written), 0);
+        let room = begin + (4 * written).max(ROOM_BYTES_MIN);
+        output.resize(room.min(bytes_max + 1), 0);
         let rest = input.get(consumed..).unwrap_or_default();
         let member = output.get_mut(begin..).unwrap_or_default();
-        let (status, read, added) = decompress(&mut state, rest, member, written, FLAGS);
+        let (status, read, added) = decompress(state, rest, member, written, FLAGS);
         consumed += read;
         written += added;
         if begin + written > bytes_max {
@@ -152,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_was_compressed_comes_back() {
-        for length in [0, 1, 100, STEP_BYTES, 3 * STEP_BYTES + 1, 1 << 20] {
+        for length in [0, 1, ROOM_BYTES_MIN, ROOM_BYTES_MIN + 1, 25_000, 1 << 20] {
             let bytes = text(length);
             let compressed = compress(&bytes);
             assert_eq!(decompress_to(&compressed, length).as_ref(), Ok(&bytes));
@@ -164,9 +175,14 @@ mod tests {
     #[test]
     fn members_follow_one_another() {
         let (one, two) = (text(20_000), text(9));
-        let compressed = [compress(&one), compress(&two)].concat();
+        let none = |count| compress(b"").repeat(count);
+        let compressed = [compress(&one), none(3), compress(&two)].concat();
         let both = [one, two].concat();
         assert_eq!(decompress_to(&compressed, 1 << 20), Ok(both));
+        let many = none(GZIP_MEMBERS_MAX);
+        assert_eq!(decompress_to(&many, 100), Ok(Vec::new()));
+        let too_many = none(GZIP_MEMBERS_MAX + 1);
+        assert_eq!(decompress_to(&too_many, 100), Err(Broken::Malformed));
         assert_eq!(decompress_to(&compressed, 20_008), Err(Broken::TooLarge));
     }
 
