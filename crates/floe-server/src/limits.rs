@@ -8,6 +8,15 @@ use std::time::Duration;
 /// The largest body of a request. DynamoDB answers a larger one with 413.
 pub const BODY_BYTES_MAX: usize = 16 << 20;
 
+/// Answers from this size on are compressed for who wants it, as DynamoDB does.
+pub(crate) const COMPRESSED_BYTES_MIN: usize = 4096;
+
+/// How many bytes one byte can stand for in what is compressed: the most that deflate can do.
+pub(crate) const COMPRESSION_RATIO_MAX: usize = 1032;
+
+/// How many members a body in gzip may be made of. One is usual; each takes its time, however little is in it.
+pub(crate) const GZIP_MEMBERS_MAX: usize = 1024;
+
 /// How far the clock of a client may be off when it signs, as DynamoDB has it.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(15 * 60);
 

@@ -17,6 +17,9 @@ pub const ITEM_BYTES_MAX: usize = 400 * 1024;
 /// inside 31 maps and lists.
 pub const NESTING_LEVELS_MAX: usize = 32;
 
+/// Values in expressions nest one level deeper than those of items: they cannot be stored, but be compared.
+pub const LITERAL_LEVELS_MAX: usize = NESTING_LEVELS_MAX + 1;
+
 /// The name of an attribute is at most 64 KB long, less one byte.
 pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 

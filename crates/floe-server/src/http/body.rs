@@ -9,8 +9,12 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap};
 
+use super::encoding::Sent;
+use super::gzip::{self, Broken};
 use super::{Exchange, Handler, Phase};
-use crate::limits::{BODY_BYTES_MAX, DISCARDED_BYTES_MAX, UNCOUNTED_BYTES_MAX};
+use crate::limits::{
+    BODY_BYTES_MAX, COMPRESSION_RATIO_MAX, DISCARDED_BYTES_MAX, UNCOUNTED_BYTES_MAX,
+};
 use crate::memory::{NoRoom, Taken};
 
 /// A whole body, with the memory that it is counted for.
@@ -48,6 +52,66 @@ impl From<io::Error> for Fault {
 impl From<NoRoom> for Fault {
     fn from(_: NoRoom) -> Self {
         Self::NoRoom
+    }
+}
+
+/// Why a compressed body cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undecoded {
+    /// It is not what its header says.
+    Broken,
+    /// It is larger than any request may be.
+    TooLarge,
+    /// Others have used up the memory for large bodies.
+    NoRoom,
+}
+
+impl From<NoRoom> for Undecoded {
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}
+
+impl From<Broken> for Undecoded {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Malformed => Self::Broken,
+            Broken::TooLarge => Self::TooLarge,
+        }
+    }
+}
+
+impl Body {
+    /// The body as it was before the client compressed it. Few bytes may stand for many, so memory is taken for
+    /// what they can be, once they are found to be more than a connection has anyway.
+    pub(super) async fn decoded<H: Handler>(
+        self,
+        headers: &HeaderMap,
+        exchange: &Exchange<H>,
+    ) -> Result<Self, Undecoded> {
+        match Sent::of(headers) {
+            Sent::Plain => return Ok(self),
+            Sent::Unknown => return Err(Undecoded::Broken),
+            Sent::Gzip => {}
+        }
+        let responder = &exchange.responder;
+        let begin = || gzip::decompress_to(&self, UNCOUNTED_BYTES_MAX);
+        match responder.run(self.len(), begin).await {
+            Ok(bytes) => return Ok(whole(bytes.into())),
+            Err(Broken::Malformed) => return Err(Undecoded::Broken),
+            Err(Broken::TooLarge) => {}
+        }
+        let size_max = self.len().saturating_mul(COMPRESSION_RATIO_MAX);
+        let size_max = size_max.min(BODY_BYTES_MAX);
+        let deadline = exchange.registry.limits().memory_deadline;
+        let taken = exchange.registry.bodies.take(size_max, deadline).await?;
+        exchange.entry.holds(taken.bytes());
+        let decompress = || gzip::decompress_to(&self, size_max);
+        let bytes = responder.run(size_max, decompress).await?;
+        Ok(Self {
+            bytes: bytes.into(),
+            _taken: Some(taken),
+        })
     }
 }
 

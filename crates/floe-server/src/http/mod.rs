@@ -5,9 +5,12 @@
 //! 3. The method and the type of the content.
 //! 4. Whether it is JSON, and whether there is such an operation ([`Handler::refuse`]).
 //! 5. [`sigv4`](crate::sigv4): who calls.
-//! 6. The call itself ([`Handler::call`]).
+//! 6. Whether a compressed body can be read ([`encoding`]).
+//! 7. The call itself ([`Handler::call`]).
 
 mod body;
+mod encoding;
+mod gzip;
 mod response;
 
 use std::future::{Future, poll_fn};
@@ -26,12 +29,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::connection::{Entry, Phase, Registry};
 use crate::guard::Guard;
-use crate::limits::BESIDE_BYTES_MIN;
+use crate::limits::{BESIDE_BYTES_MIN, COMPRESSED_BYTES_MIN};
 use crate::memory::NoRoom;
 use crate::options::Options;
 use crate::service::{Answer, Service};
 use crate::sigv4::{self, Keys};
-use body::{Body, Fault};
+use body::{Body, Fault, Undecoded};
+use encoding::Encoding;
 use response::{AnswerBody, ContentType, Reply};
 
 pub(crate) use response::coral_error;
@@ -110,20 +114,39 @@ impl<H: Handler> Responder<H> {
     }
 
     /// Answers what is asked of the service.
-    async fn post(&self, head: &Request<()>, body: &Body, registry: &Registry) -> Reply {
+    async fn post(&self, head: &Request<()>, body: Body, exchange: &Exchange<H>) -> Reply {
         let Some(content_type) = ContentType::of(head.headers(), body.is_empty()) else {
             return Reply::unknown_page();
         };
         let target = text(head.headers(), &TARGET);
-        let checked = self.run(body, || self.check(head, body)).await;
-        let Err(refusal) = checked else {
-            return match self.call(target, body, registry).await {
-                Ok(answer) => Reply::json(answer, content_type),
-                Err(NoRoom) => Reply::unavailable(),
-            };
+        let checked = self.run(body.len(), || self.check(head, &body)).await;
+        if let Err(refusal) = checked {
+            let refuse = || self.handler.refuse(target, &body);
+            let earlier = self.run(body.len(), refuse).await;
+            return Reply::json(earlier.unwrap_or_else(|| refusal.answer()), content_type);
+        }
+        let body = match body.decoded(head.headers(), exchange).await {
+            Ok(body) => body,
+            Err(Undecoded::NoRoom) => return Reply::unavailable(),
+            Err(Undecoded::TooLarge) => return Reply::too_large(),
+            Err(Undecoded::Broken) => return Reply::undecoded(content_type),
         };
-        let earlier = self.run(body, || self.handler.refuse(target, body)).await;
-        Reply::json(earlier.unwrap_or_else(|| refusal.answer()), content_type)
+        match self.call(target, &body, &exchange.registry).await {
+            Ok(answer) => self.encoded(head, answer, content_type).await,
+            Err(NoRoom) => Reply::unavailable(),
+        }
+    }
+
+    /// The answer as the client wants it: compressed, if it has asked for that and the answer is long enough.
+    async fn encoded(&self, head: &Request<()>, answer: Answer, kind: ContentType) -> Reply {
+        let is_long = answer.body.len() >= COMPRESSED_BYTES_MIN;
+        let wanted = is_long.then(|| Encoding::wanted(head.headers()));
+        let Some(encoding) = wanted.flatten() else {
+            return Reply::json(answer, kind);
+        };
+        let compress = || encoding.compress(&answer.body);
+        let body = self.run(answer.body.len(), compress).await;
+        Reply::json(Answer { body, ..answer }, kind).with_encoding(encoding)
     }
 
     /// Finds out who calls.
@@ -147,7 +170,7 @@ impl<H: Handler> Responder<H> {
         registry.answers.room(times, deadline).await?;
         let mut call = pin!(self.handler.call(target, body));
         // The first step reads the whole body; what comes later waits for the engine.
-        let first = self.run_with(body, |cx| call.as_mut().poll(cx)).await;
+        let first = self.run_with(body.len(), |cx| call.as_mut().poll(cx)).await;
         match first {
             Poll::Ready(answer) => Ok(answer),
             Poll::Pending => Ok(call.await),
@@ -165,18 +188,18 @@ impl<H: Handler> Responder<H> {
         turn
     }
 
-    async fn run<T>(&self, body: &[u8], work: impl FnOnce() -> T) -> T {
-        self.run_with(body, |_| work()).await
+    async fn run<T>(&self, size: usize, work: impl FnOnce() -> T) -> T {
+        self.run_with(size, |_| work()).await
     }
 
-    /// Does a piece of work on a body: here if it is small, beside the threads that serve connections if it is
-    /// large, so that small calls do not have to wait for it.
+    /// Does a piece of work on so many bytes: here if they are few, beside the threads that serve connections if
+    /// they are many, so that small calls do not have to wait for it.
     async fn run_with<T>(
         &self,
-        body: &[u8],
+        size: usize,
         work: impl FnOnce(&mut std::task::Context<'_>) -> T,
     ) -> T {
-        let is_beside = body.len() >= BESIDE_BYTES_MIN
+        let is_beside = size >= BESIDE_BYTES_MIN
             && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
         let _turn = match is_beside {
             true => self.beside.acquire().await.ok(),
@@ -231,11 +254,11 @@ impl<H: Handler> Exchange<H> {
             Err(Fault::NoRoom) => return Ok(Reply::unavailable().with_origin(origin)),
         };
         self.enter(Phase::Serving)?;
-        let reply = self.answer(head, &body, origin.is_some()).await;
+        let reply = self.answer(head, body, origin.is_some()).await;
         Ok(reply.with_origin(origin))
     }
 
-    async fn answer(&self, head: &Request<()>, body: &Body, is_cross_origin: bool) -> Reply {
+    async fn answer(&self, head: &Request<()>, body: Body, is_cross_origin: bool) -> Reply {
         match *head.method() {
             Method::OPTIONS if is_cross_origin => Reply::preflight(head.headers()),
             Method::GET if head.uri().path() == "/" => {
@@ -245,10 +268,7 @@ impl<H: Handler> Exchange<H> {
                 let figures = self.responder.handler.metrics(self.registry.count());
                 figures.map_or_else(Reply::unknown_page, Reply::metrics)
             }
-            Method::POST if head.uri().path() == "/" => {
-                let registry = &*self.registry;
-                self.responder.post(head, body, registry).await
-            }
+            Method::POST if head.uri().path() == "/" => self.responder.post(head, body, self).await,
             _ => Reply::unknown_page(),
         }
     }

@@ -10,6 +10,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
+use super::encoding::Encoding;
 use super::{Exchange, text};
 use crate::guard::{Origin, Refused};
 use crate::limits::{PREFLIGHT_SECONDS, UNCOUNTED_BYTES_MAX};
@@ -62,6 +63,8 @@ pub(super) struct Reply {
     status: StatusCode,
     body: Bytes,
     content_type: Option<HeaderValue>,
+    /// How the body is compressed.
+    encoding: Option<Encoding>,
     origin: Option<Origin>,
     preflight: Option<Preflight>,
     /// The body goes out in chunks.
@@ -84,6 +87,7 @@ impl Reply {
             status,
             body,
             content_type: None,
+            encoding: None,
             origin: None,
             preflight: None,
             is_chunked: false,
@@ -128,6 +132,16 @@ impl Reply {
         reply
     }
 
+    /// The body is compressed in a way that is not known, or not as it says. DynamoDB has it that this is its own
+    /// fault.
+    pub(super) fn undecoded(content_type: ContentType) -> Self {
+        let message = "The body of the request cannot be decompressed";
+        let answer = coral_error("InternalFailure", message);
+        let mut reply = Self::json(answer, content_type);
+        reply.status = StatusCode::INTERNAL_SERVER_ERROR;
+        reply
+    }
+
     /// Others have used up the memory.
     pub(super) fn unavailable() -> Self {
         let words = br#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
@@ -155,6 +169,12 @@ impl Reply {
         reply
     }
 
+    /// The body is compressed so.
+    pub(super) const fn with_encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = Some(encoding);
+        self
+    }
+
     /// The page of this origin may read it.
     pub(super) fn with_origin(mut self, origin: Option<Origin>) -> Self {
         self.origin = origin;
@@ -173,6 +193,9 @@ impl Reply {
         headers.insert(CRC32, HeaderValue::from(crc32fast::hash(&self.body)));
         if let Some(content_type) = self.content_type {
             headers.insert(header::CONTENT_TYPE, content_type);
+        }
+        if let Some(encoding) = self.encoding {
+            headers.insert(header::CONTENT_ENCODING, encoding.value());
         }
         if let Some(origin) = self.origin {
             add_origin(&mut headers, origin, self.preflight);

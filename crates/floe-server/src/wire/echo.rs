@@ -9,7 +9,7 @@ use floe_store::{Item, Value};
 
 use super::java::sort_as_map;
 use super::read::{Map, Str};
-use super::value::Attribute;
+use super::value::TransactAttribute;
 
 /// An echo has at most so many bytes before it is cut.
 const ECHO_BYTES_MAX: usize = 256 * 1024;
@@ -109,12 +109,12 @@ impl Display for AsNames<'_> {
 }
 
 /// Shows the values of an expression.
-pub(crate) struct AsValues<'a>(pub(crate) &'a Map<'a, Attribute>);
+pub(crate) struct AsValues<'a>(pub(crate) &'a Map<'a, TransactAttribute>);
 
 impl Display for AsValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.0.0.iter();
-        let entries = entries.map(|(key, attribute)| (&**key, AsValue(&attribute.value)));
+        let entries = entries.map(|(key, attribute)| (&**key, AsValue(&attribute.0.value)));
         write_map(f, entries.collect(), |value| value)
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use floe_store::limits::NESTING_LEVELS_MAX;
+use floe_store::limits::{LITERAL_LEVELS_MAX, NESTING_LEVELS_MAX};
 use floe_store::{Item, Name, Number, Set, Text, Value};
 
 use super::json::{Reader, Token};
@@ -33,6 +33,34 @@ pub(crate) struct Attribute {
     pub(crate) fault: Option<ValueFault>,
 }
 
+/// A value of an expression in a transaction, where DynamoDB lets values be as deep as expressions can hold them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TransactAttribute(pub(crate) Attribute);
+
+/// A level of nesting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Level {
+    /// From 1, for the values of an item.
+    at: usize,
+    /// The deepest one.
+    max: usize,
+}
+
+impl Level {
+    /// That of the values of an item.
+    const FIRST: Self = Self {
+        at: 1,
+        max: NESTING_LEVELS_MAX,
+    };
+
+    const fn deeper(self) -> Self {
+        Self {
+            at: self.at + 1,
+            ..self
+        }
+    }
+}
+
 impl Attributes {
     /// The attributes, or what is wrong with them.
     pub(crate) fn sound(self, voice: impl Into<Voice>) -> Result<Item> {
@@ -54,7 +82,7 @@ impl<'a> Read<'a> for Attributes {
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         check_parameterized(reader, place)?;
         let mut fault = None;
-        let item = read_item(reader, 1, &mut fault)?;
+        let item = read_item(reader, Level::FIRST, &mut fault)?;
         Ok(Self { item, fault })
     }
 }
@@ -66,7 +94,7 @@ impl<'a> Read<'a> for Attribute {
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         let mut fault = None;
-        let value = read_value(reader, place, 1, &mut fault)?;
+        let value = read_value(reader, place, Level::FIRST, &mut fault)?;
         Ok(Self { value, fault })
     }
 
@@ -78,10 +106,30 @@ impl<'a> Read<'a> for Attribute {
     }
 }
 
+impl<'a> Read<'a> for TransactAttribute {
+    fn class() -> String {
+        <Attribute as Read<'_>>::class()
+    }
+
+    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
+        let mut fault = None;
+        let level = Level {
+            max: LITERAL_LEVELS_MAX,
+            ..Level::FIRST
+        };
+        let value = read_value(reader, place, level, &mut fault)?;
+        Ok(Self(Attribute { value, fault }))
+    }
+
+    fn absent() -> Option<Self> {
+        <Attribute as Read<'_>>::absent().map(Self)
+    }
+}
+
 /// Reads attributes by name, which stand on this level of nesting.
 fn read_item(
     reader: &mut Reader<'_>,
-    level: usize,
+    level: Level,
     fault: &mut Option<ValueFault>,
 ) -> Result<Item> {
     begin_structure(reader, Place::Member, <Attributes as Read<'_>>::class)?;
@@ -89,7 +137,7 @@ fn read_item(
     while let Some(name) = reader.next_name()? {
         let value = read_element(reader, level, fault)?;
         if name.is_empty() {
-            let named = match level {
+            let named = match level.at {
                 1 => Named::Attribute,
                 _ => Named::Member,
             };
@@ -102,7 +150,7 @@ fn read_item(
 
 fn read_element(
     reader: &mut Reader<'_>,
-    level: usize,
+    level: Level,
     fault: &mut Option<ValueFault>,
 ) -> Result<Value> {
     if reader.peek()? == Token::Null {
@@ -117,10 +165,10 @@ fn read_element(
 fn read_value(
     reader: &mut Reader<'_>,
     place: Place,
-    level: usize,
+    level: Level,
     fault: &mut Option<ValueFault>,
 ) -> Result<Value> {
-    if level > NESTING_LEVELS_MAX {
+    if level.at > level.max {
         return skip_deep(reader, level, fault);
     }
     let start = reader.position();
@@ -153,11 +201,11 @@ fn read_value(
 #[cold]
 fn skip_deep(
     reader: &mut Reader<'_>,
-    level: usize,
+    level: Level,
     fault: &mut Option<ValueFault>,
 ) -> Result<Value> {
     // A level is two containers: the value, and the map or list in it.
-    let levels = level - 1 + reader.skip_depth()? / 2;
+    let levels = level.at - 1 + reader.skip_depth()? / 2;
     let nesting = Nesting::of(levels);
     reader.needs_older_layer |= nesting == Nesting::Unread;
     ValueFault::TooDeep(nesting).note(fault);
@@ -166,7 +214,7 @@ fn skip_deep(
 
 /// The fault that is told of a value with several types: something wrong with one of them, or that there are several.
 #[cold]
-fn fault_of_several(mut reader: Reader<'_>, level: usize) -> Result<Option<ValueFault>> {
+fn fault_of_several(mut reader: Reader<'_>, level: Level) -> Result<Option<ValueFault>> {
     let mut told = ValueFault::Several;
     reader.begin_object()?;
     while let Some(name) = reader.next_name()? {
@@ -186,7 +234,7 @@ fn fault_of_several(mut reader: Reader<'_>, level: usize) -> Result<Option<Value
     Ok(Some(told))
 }
 
-type ReadValue = fn(&mut Reader<'_>, usize, &mut Option<ValueFault>) -> Result<Value>;
+type ReadValue = fn(&mut Reader<'_>, Level, &mut Option<ValueFault>) -> Result<Value>;
 
 /// How the value of a type of this name is read.
 fn reader_of(type_name: &str) -> Option<ReadValue> {
@@ -196,7 +244,7 @@ fn reader_of(type_name: &str) -> Option<ReadValue> {
         "B" => |reader, _, _| Ok(Value::B(bytes(reader)?)),
         "BOOL" => |reader, _, _| Ok(Value::Bool(flag(reader)?.0)),
         "NULL" => |reader, _, fault| null(reader, fault),
-        "M" => |reader, level, fault| Ok(Value::M(read_item(reader, level + 1, fault)?)),
+        "M" => |reader, level, fault| Ok(Value::M(read_item(reader, level.deeper(), fault)?)),
         "L" => list,
         "SS" => string_set,
         "NS" => number_set,
@@ -235,26 +283,26 @@ fn null(reader: &mut Reader<'_>, fault: &mut Option<ValueFault>) -> Result<Value
     Ok(Value::Null)
 }
 
-fn list(reader: &mut Reader<'_>, level: usize, fault: &mut Option<ValueFault>) -> Result<Value> {
+fn list(reader: &mut Reader<'_>, level: Level, fault: &mut Option<ValueFault>) -> Result<Value> {
     begin_list(reader)?;
     let mut elements = Vec::new();
     while reader.next_element()? {
-        elements.push(read_element(reader, level + 1, fault)?);
+        elements.push(read_element(reader, level.deeper(), fault)?);
     }
     Ok(Value::L(elements))
 }
 
-fn string_set(reader: &mut Reader<'_>, _: usize, fault: &mut Option<ValueFault>) -> Result<Value> {
+fn string_set(reader: &mut Reader<'_>, _: Level, fault: &mut Option<ValueFault>) -> Result<Value> {
     let read = |reader: &mut Reader<'_>, _: &mut _| Ok(Text::from(&*text(reader)?));
     read_set(reader, SetKind::S, fault, read, Value::Ss)
 }
 
-fn number_set(reader: &mut Reader<'_>, _: usize, fault: &mut Option<ValueFault>) -> Result<Value> {
+fn number_set(reader: &mut Reader<'_>, _: Level, fault: &mut Option<ValueFault>) -> Result<Value> {
     let read = |reader: &mut Reader<'_>, fault: &mut _| Ok(number(&text(reader)?, fault));
     read_set(reader, SetKind::N, fault, read, Value::Ns)
 }
 
-fn binary_set(reader: &mut Reader<'_>, _: usize, fault: &mut Option<ValueFault>) -> Result<Value> {
+fn binary_set(reader: &mut Reader<'_>, _: Level, fault: &mut Option<ValueFault>) -> Result<Value> {
     read_set(
         reader,
         SetKind::B,

@@ -29,6 +29,9 @@ pub(crate) async fn start(options: Options) -> Running {
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
+    /// The body as it came.
+    pub(crate) bytes: Vec<u8>,
+    /// The body as text; empty if it is compressed.
     pub(crate) body: String,
 }
 
@@ -88,7 +91,7 @@ impl Client {
         let mut response = Response {
             status,
             headers: headers.collect(),
-            body: String::new(),
+            ..Response::default()
         };
         let length = match response.header("transfer-encoding") {
             "chunked" => return response,
@@ -97,8 +100,10 @@ impl Client {
         while self.buffer.len() < length {
             assert!(self.fill().await, "the body ended: {:?}", self.text());
         }
-        let body = self.buffer.drain(..length).collect();
-        response.body = String::from_utf8(body).unwrap();
+        response.bytes = self.buffer.drain(..length).collect();
+        if response.header("content-encoding").is_empty() {
+            response.body = String::from_utf8(response.bytes.clone()).unwrap();
+        }
         response
     }
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{World, with};
 
 const NESTED: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond \
                       supported limit";
@@ -105,6 +105,29 @@ async fn an_earlier_action_is_told_before_a_later_one() {
     check(&[wrong(), deep_key("Delete", 100)], SYNTAX).await;
     check(&[deep_key("ConditionCheck", 40), unused()], NESTED).await;
     check(&[unused(), deep_key("ConditionCheck", 100)], UNUSED).await;
+}
+
+/// Whether a value can be stored is found when the update is made; a condition is told nothing of it.
+#[tokio::test]
+async fn values_that_are_one_level_too_deep_are_compared_and_not_stored() {
+    let world = World::new();
+    world.table("Absent").await;
+    let compare = json!({"ConditionExpression": "d = :deep"});
+    let store = json!({"UpdateExpression": "SET d = :deep"});
+    let compare_first = with(&compare, &json!({"UpdateExpression": "SET z = pk"}));
+    for (kind, expressions, reason) in [
+        ("Update", store, "ValidationError"),
+        ("Update", compare_first, "ConditionalCheckFailed"),
+        ("ConditionCheck", compare.clone(), "ConditionalCheckFailed"),
+        ("Delete", compare, "ConditionalCheckFailed"),
+    ] {
+        let values = json!({"ExpressionAttributeValues": {":deep": deep(32)}});
+        let action = action(kind, &plain(), with(&expressions, &values));
+        let body = json!({"TransactItems": [action]}).to_string();
+        let (_, answer) = world.call("TransactWriteItems", &body).await;
+        let code = &answer["CancellationReasons"][0]["Code"];
+        assert_eq!(code, reason, "{kind}: {answer}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The rules of literal values, which are the same in every kind of expression.
 
 use crate::error::{Error, Result};
-use crate::limits::NESTING_LEVELS_MAX;
+use crate::limits::LITERAL_LEVELS_MAX;
 use crate::value::Value;
 
 /// What DynamoDB says of a value that is nested too deep.
@@ -13,13 +13,13 @@ pub(in crate::expr) const NESTING: &str = "Nesting Levels have exceeded supporte
 pub(in crate::expr) fn check_names<'a>(
     mut literals: impl Iterator<Item = &'a Value>,
 ) -> Result<()> {
-    if literals.any(|value| has_empty_name(value, NESTING_LEVELS_MAX)) {
+    if literals.any(|value| has_empty_name(value, LITERAL_LEVELS_MAX)) {
         return Err(Error::validation("Empty attribute name"));
     }
     Ok(())
 }
 
-/// Refuses literal values that are nested too deep to be stored.
+/// Refuses literal values that are nested too deep.
 pub(in crate::expr) fn check_nesting<'a>(
     mut literals: impl Iterator<Item = &'a Value>,
 ) -> Result<()> {
@@ -29,9 +29,9 @@ pub(in crate::expr) fn check_nesting<'a>(
     Ok(())
 }
 
-/// Whether a value is nested deeper than values may be.
+/// Whether a value is nested deeper than values of expressions may be.
 pub(in crate::expr) fn is_too_deep(value: &Value) -> bool {
-    value.depth() > NESTING_LEVELS_MAX
+    value.depth() > LITERAL_LEVELS_MAX
 }
 
 /// Whether a map in the value has an empty name. It looks no deeper than so many levels.

@@ -226,12 +226,12 @@ fn literals_are_not_nested_too_deep() {
     let nested = |levels: usize| (1..levels).fold(Value::from(1), |value, _| Value::L(vec![value]));
     let message = "Nesting Levels have exceeded supported limits: \
                    Attributes in the item have nested levels beyond supported limit";
-    assert_eq!(Condition::eq(path("a"), nested(32)).check(), Ok(()));
-    refused(&Condition::eq(path("a"), nested(33)).check(), message);
-    assert_eq!(Update::new().set("a", nested(32)).check(), Ok(()));
+    assert_eq!(Condition::eq(path("a"), nested(33)).check(), Ok(()));
+    refused(&Condition::eq(path("a"), nested(34)).check(), message);
+    assert_eq!(Update::new().set("a", nested(33)).check(), Ok(()));
     refused(
         &Update::new()
-            .set("a", SetOperand::if_not_exists("b", nested(33)))
+            .set("a", SetOperand::if_not_exists("b", nested(34)))
             .check(),
         message,
     );
@@ -340,10 +340,10 @@ fn names_are_looked_for_as_deep_as_values_nest() {
         (0..levels).fold(innermost, |inner, _| Value::L(vec![inner]))
     };
     let check = |levels: usize| Condition::eq(path("a"), lists(levels)).check();
-    refused(&check(30), "Empty attribute name");
     refused(&check(31), "Empty attribute name");
+    refused(&check(32), "Empty attribute name");
     refused(
-        &check(32),
+        &check(33),
         "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
          beyond supported limit",
     );

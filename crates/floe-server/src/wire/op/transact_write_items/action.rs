@@ -12,7 +12,7 @@ use crate::wire::json::Reader;
 use crate::wire::parameter::{GivenNames, TableName};
 use crate::wire::read::{Map, Place, Read, Str, begin_structure, member, members, service_class};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attribute, Attributes, Layer};
+use crate::wire::value::{Attributes, Layer, TransactAttribute};
 use crate::wire::value_fault::{Named, ValueFault, Voice};
 
 /// An element of `TransactItems`, which must hold one action.
@@ -103,7 +103,7 @@ macro_rules! action {
                 "TableName" => table_name: TableName<'a>,
                 "ConditionExpression" => condition_expression: Str<'a>,
                 "ExpressionAttributeNames" => expression_attribute_names: Map<'a, Str<'a>>,
-                "ExpressionAttributeValues" => expression_attribute_values: Map<'a, Attribute>,
+                "ExpressionAttributeValues" => expression_attribute_values: Map<'a, TransactAttribute>,
                 "ReturnValuesOnConditionCheckFailure" => return_values_on_condition_check_failure: Str<'a>,
             }
         }
@@ -186,7 +186,7 @@ pub(super) struct Action<'a> {
     update: Option<Str<'a>>,
     condition: Option<Str<'a>>,
     names: Option<Map<'a, Str<'a>>>,
-    values: Option<Map<'a, Attribute>>,
+    values: Option<Map<'a, TransactAttribute>>,
     return_on_failure: Option<Str<'a>>,
 }
 
@@ -235,7 +235,7 @@ impl Action<'_> {
             )));
         }
         let mut values = self.values.iter().flat_map(|values| &values.0);
-        match values.find(|(_, value)| is_nameless(value.fault.as_ref())) {
+        match values.find(|(_, value)| is_nameless(value.0.fault.as_ref())) {
             Some((key, _)) => Err(voice.refuse_placeholder(&nameless, key)),
             None => Ok(()),
         }
@@ -252,7 +252,11 @@ impl Action<'_> {
             .fault
             .take_if(|fault| self.kind != Kind::Put && matches!(fault, ValueFault::TooDeep(_)));
         let item = attributes.sound(Layer::Older)?;
-        let placeholders = Placeholders::new(self.names, self.values, Layer::Older)?;
+        let values = self.values.map(|Map(values)| {
+            let values = values.into_iter();
+            Map(values.map(|(key, value)| (key, value.0)).collect())
+        });
+        let placeholders = Placeholders::new(self.names, values, Layer::Older)?;
         let mut parser = placeholders.parser();
         let update = match &self.update {
             Some(text) => Some(parser.update(text)?),

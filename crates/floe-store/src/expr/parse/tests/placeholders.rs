@@ -179,9 +179,9 @@ fn values_are_not_nested_too_deep() {
             .condition("a = :v")
             .map(drop)
     };
-    assert_eq!(parse(32), Ok(()));
+    assert_eq!(parse(33), Ok(()));
     assert_eq!(
-        parse(33),
+        parse(34),
         Err(Error::validation(
             "ExpressionAttributeValues contains invalid value: Nesting Levels have exceeded \
              supported limits: Attributes in the item have nested levels beyond supported limit \

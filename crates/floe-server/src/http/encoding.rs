@@ -1,0 +1,155 @@
+//! Compressed bodies: what a client sends compressed, and which answers it wants compressed.
+
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+
+use super::{gzip, text};
+
+/// How an answer can be compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Gzip,
+    /// What HTTP calls deflate: the format of zlib.
+    Deflate,
+}
+
+impl Encoding {
+    const ALL: [Self; 2] = [Self::Gzip, Self::Deflate];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    pub(super) const fn value(self) -> HeaderValue {
+        HeaderValue::from_static(self.name())
+    }
+
+    /// The one that a client wants most, of those that DynamoDB knows. It never counts that a client would rather
+    /// have the answer as it is.
+    pub(super) fn wanted(headers: &HeaderMap) -> Option<Self> {
+        let wishes = text(headers, &header::ACCEPT_ENCODING);
+        let (mut named, mut other) = (Vec::new(), None);
+        for wish in wishes.split(',') {
+            let mut parts = wish.split(';');
+            let name = parts.next().unwrap_or_default().trim();
+            let weight = weight(parts);
+            if name == "*" {
+                other = Some(weight);
+            }
+            let known = Self::ALL
+                .into_iter()
+                .find(|one| name.eq_ignore_ascii_case(one.name()));
+            named.extend(known.map(|one| (one, weight)));
+        }
+        let is_named = |one: &Self| named.iter().any(|(name, _)| name == one);
+        let unnamed = Self::ALL.into_iter().find(|one| !is_named(one));
+        let mut best = None;
+        for (one, weight) in named.iter().copied().chain(unnamed.zip(other)) {
+            if weight > best.map_or(0.0, |(_, weight)| weight) {
+                best = Some((one, weight));
+            }
+        }
+        best.map(|(one, _)| one)
+    }
+
+    pub(super) fn compress(self, bytes: &[u8]) -> Bytes {
+        Bytes::from(match self {
+            Self::Gzip => gzip::compress(bytes),
+            Self::Deflate => miniz_oxide::deflate::compress_to_vec_zlib(bytes, gzip::LEVEL),
+        })
+    }
+}
+
+/// How much something is wanted, from 0 to 1. What is no number counts as nothing said.
+fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> f32 {
+    let value = parameters.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
+    });
+    let number = value.and_then(|value| value.parse::<f32>().ok());
+    number.unwrap_or(1.0).clamp(0.0, 1.0)
+}
+
+/// How a client has compressed what it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Plain,
+    Gzip,
+    /// In a way that DynamoDB does not know.
+    Unknown,
+}
+
+impl Sent {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let Some(value) = headers.get(header::CONTENT_ENCODING) else {
+            return Self::Plain;
+        };
+        match value.as_bytes().trim_ascii() {
+            b"" => Self::Plain,
+            name if name.eq_ignore_ascii_case(b"identity") => Self::Plain,
+            name if name.eq_ignore_ascii_case(b"gzip") => Self::Gzip,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(value: &str) -> Option<Encoding> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
+        Encoding::wanted(&headers)
+    }
+
+    /// As DynamoDB has answered the tests of Alternator.
+    #[test]
+    fn clients_are_answered_in_the_encoding_that_they_want() {
+        use Encoding::*;
+        for (value, expected) in [
+            ("", None),
+            ("identity", None),
+            ("br", None),
+            ("x-gzip", None),
+            ("gzip", Some(Gzip)),
+            ("deflate", Some(Deflate)),
+            ("gzip, deflate", Some(Gzip)),
+            ("br, identity, deflate, gzip", Some(Deflate)),
+            ("GZIP, identity", Some(Gzip)),
+            ("dog, gzip ,, cat", Some(Gzip)),
+            ("gzip;q=0.8, deflate;q=0.5", Some(Gzip)),
+            ("deflate;q=0.5, gzip;q=0.2", Some(Deflate)),
+            (
+                "br, gzip;q=0, deflate; q = 0.5 , identity;q=0",
+                Some(Deflate),
+            ),
+            ("*", Some(Gzip)),
+            ("*, deflate;q=0.5", Some(Gzip)),
+            ("*, deflate", Some(Deflate)),
+            ("*, gzip;q=0.5", Some(Deflate)),
+            ("*;q=0.5,identity", Some(Gzip)),
+            ("gzip ;q=0", None),
+            ("*;q=0", None),
+            ("br;q=0.8,identity;q=0.5,*;q=0", None),
+            ("gzip;q=0.5,identity;q=0.8", Some(Gzip)),
+            ("\"gzip\"", None),
+            ("gzip br", None),
+            ("gzip:q=1", None),
+            ("gzip;q=31,deflate;q=51", Some(Gzip)),
+            ("deflate;q=0.5, gzip;q=1;q=0.2", Some(Gzip)),
+            ("deflate;q=0.5,gzip;q=0.", Some(Deflate)),
+            ("deflate;q=0.5,gzip;q=0.x", Some(Gzip)),
+            ("deflate;q=-0.5,gzip;q=0.2", Some(Gzip)),
+            ("gzip;nq=1;q=0 ", None),
+            ("gzip;q=0, gzip;q=1, gzip;q=0", Some(Gzip)),
+            ("br,identity;q=0.5,gzip;q=0.0001", Some(Gzip)),
+        ] {
+            assert_eq!(wanted(value), expected, "{value}");
+        }
+        assert_eq!(Encoding::wanted(&HeaderMap::new()), None);
+    }
+}
