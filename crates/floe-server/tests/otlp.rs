@@ -120,7 +120,7 @@ fn a_server_exports_its_requests_and_says_so() {
     assert!(traces[0].headers.iter().any(is_protobuf));
     let metrics = collector.posted("/v1/metrics");
     let has = |text: &str| metrics.iter().any(|posted| contains(&posted.body, text));
-    assert!(has("db.client.operation.duration") && has("PutItem"));
+    assert!(has("floe.server.operation.duration") && has("PutItem"));
 }
 
 #[test]

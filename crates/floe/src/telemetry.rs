@@ -123,6 +123,7 @@
 //! | `the store was not ready` | `floe::transaction` `DEBUG` | it is tried again | `error.type`, `floe.transaction.attempt` |
 //! | `a lost answer is settled` | `floe::transaction` `DEBUG` | what became of a commit is known by now | `floe.settled_by` (`token`, `stamp`), `floe.applied`, `floe.sent` |
 //! | `lost a race` | `floe::events` `DEBUG` | somebody else has appended to the stream | `floe.stream.category`, `db.collection.name` |
+//! | `a lost answer is settled` | `floe::events` `DEBUG` | the stream has told what became of an append | `floe.stream.category`, `db.collection.name`, `floe.applied` |
 //! | `a stream was parked` | `floe::feed` `WARN` | its handler does not get on | `floe.feed.group`, `.partition`, `floe.stream.category` |
 //! | `the consumer could not go on` | `floe::feed`, `floe::changes` `WARN` | the store could not answer; it is tried again | `floe.feed.group` or `floe.changes.consumer`, `error.type` |
 //! | `the indexer could not go on` | `floe::feed` `WARN` | a step has failed; it is tried again | `db.collection.name`, `error.type`, `floe.pause_seconds` |
@@ -139,6 +140,7 @@
 //! | name | kind, unit | attributes |
 //! |---|---|---|
 //! | `db.client.operation.duration` | histogram, s | `db.system.name`, `db.operation.name`, `db.collection.name`, `error.type` |
+//! | `floe.server.operation.duration` | the same, of the requests that `floe serve` answers | the same |
 //! | `floe.consumed_read_units`, `floe.consumed_write_units` | counter, units | `db.operation.name`, `db.collection.name` |
 //! | `floe.throttled_requests` | counter | `db.operation.name`, `db.collection.name` |
 //! | `floe.transaction.duration` | histogram, s | `floe.transaction.label`, `floe.transaction.outcome`, `error.type` |

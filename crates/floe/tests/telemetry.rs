@@ -19,3 +19,6 @@ mod streams;
 mod support;
 #[path = "telemetry/transactions.rs"]
 mod transactions;
+#[path = "support/sim.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod world;

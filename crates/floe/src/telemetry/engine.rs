@@ -18,30 +18,47 @@ use super::request::{Answer, Request};
 /// read cache: what the cache answers is no request.
 pub struct TracedEngine {
     inner: Arc<dyn Engine>,
-    kind: &'static str,
+    kind: Kind,
+}
+
+/// Whose requests are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Client,
+    Server,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
 }
 
 impl TracedEngine {
     /// Tells of the requests that a client makes.
     pub fn client(inner: Arc<dyn Engine>) -> Self {
-        let kind = "client";
+        let kind = Kind::Client;
         Self { inner, kind }
     }
 
     /// Tells of the requests that a server answers.
     pub fn server(inner: Arc<dyn Engine>) -> Self {
-        let kind = "server";
+        let kind = Kind::Server;
         Self { inner, kind }
     }
 
     /// What is to be told of a request, if somebody listens.
     fn watch(&self, operation: &'static str, request: &impl Request) -> Option<Watch> {
-        let span = request_span(self.kind, operation, request);
+        let span = request_span(self.kind.as_str(), operation, request);
         if span.is_disabled() && !metrics::are_heard() {
             return None;
         }
         Some(Watch {
             span,
+            kind: self.kind,
             started: Stopwatch::start(),
             operation,
             table: only(&request.tables()).map(str::to_owned),
@@ -88,6 +105,7 @@ fn only<'n>(names: &[&'n str]) -> Option<&'n str> {
 /// A request that is being watched.
 struct Watch {
     span: Span,
+    kind: Kind,
     started: Stopwatch,
     operation: &'static str,
     table: Option<String>,
@@ -103,7 +121,7 @@ impl Watch {
         let table = self.table.as_deref();
         let error = answer.as_ref().err();
         let seconds = self.started.elapsed().as_secs_f64();
-        metrics::request(self.operation, table, error, seconds);
+        metrics::request(self.kind, self.operation, table, error, seconds);
         match &mut answer {
             Ok(output) => {
                 self.tell(output);

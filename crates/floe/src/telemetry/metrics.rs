@@ -10,9 +10,10 @@ use floe_store::capacity::ConsumedCapacity;
 use tracing::callsite::{DefaultCallsite, Identifier};
 use tracing::field::FieldSet;
 use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
-use tracing::metadata::Kind;
+use tracing::metadata::Kind as MetadataKind;
 use tracing::{Level, Metadata};
 
+use super::engine::Kind;
 use crate::changes::consumer::Progress;
 use crate::events::feed::Lag;
 
@@ -33,7 +34,7 @@ static HEARD_AS: Metadata<'static> = Metadata::new(
         &["histogram.db.client.operation.duration"],
         Identifier(&HEARD),
     ),
-    Kind::EVENT,
+    MetadataKind::EVENT,
 );
 
 /// Whether anybody may listen to measurements.
@@ -52,15 +53,17 @@ macro_rules! measure {
     };
 }
 
-/// How long a request took.
+/// How long a request took, for who made it or for who answered it.
 pub(super) fn request(
+    kind: Kind,
     operation: &str,
     table: Option<&str>,
     error: Option<&StoreError>,
     seconds: f64,
 ) {
     measure!(
-        histogram.db.client.operation.duration = seconds,
+        histogram.db.client.operation.duration = (kind == Kind::Client).then_some(seconds),
+        histogram.floe.server.operation.duration = (kind == Kind::Server).then_some(seconds),
         db.system.name = "aws.dynamodb",
         db.operation.name = operation,
         db.collection.name = table,

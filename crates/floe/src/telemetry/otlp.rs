@@ -268,7 +268,9 @@ fn is_wanted(metadata: &Metadata<'_>, others: LevelFilter) -> bool {
 /// How a measurement is shown: its unit, and the buckets of a histogram.
 fn shown(instrument: &Instrument) -> Option<Stream> {
     let (unit, buckets): (_, &[f64]) = match instrument.name() {
-        "db.client.operation.duration" | "floe.transaction.duration" => ("s", &SECONDS),
+        "db.client.operation.duration"
+        | "floe.server.operation.duration"
+        | "floe.transaction.duration" => ("s", &SECONDS),
         "floe.transaction.attempts" => ("{attempt}", &ATTEMPTS),
         "floe.changes.lag" | "floe.feed.lag" | "floe.indexer.lag" => ("s", &[]),
         "floe.conflicts" => ("{conflict}", &[]),

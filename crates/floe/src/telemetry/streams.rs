@@ -65,6 +65,18 @@ pub(crate) fn conflict(table: &str, stream: &StreamName) {
     metrics::conflict(Some(table), Some(stream.category()), None);
 }
 
+/// The answer to an append was lost, and the stream has told what became of it.
+pub(crate) fn settled(table: &str, stream: &StreamName, is_applied: bool) {
+    tracing::event!(
+        target: "floe::events",
+        tracing::Level::DEBUG,
+        floe.stream.category = stream.category(),
+        db.collection.name = table,
+        floe.applied = is_applied,
+        "a lost answer is settled"
+    );
+}
+
 /// Notes an error in the span, and hands on what it was given.
 pub(crate) fn noted<T>(span: &Span, result: Result<T>) -> Result<T> {
     result.inspect_err(|error| note(span, error))

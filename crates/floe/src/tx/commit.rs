@@ -187,23 +187,12 @@ impl<'a> Commit<'a> {
         plans.iter().filter(|plan| plan.is_write()).count() + others.count()
     }
 
-    /// Tells that what a part has written was changed by somebody else.
-    fn note_part(&self, failure: &Failure, place: usize) {
-        if let (Failure::Retry(error), Some(part)) = (failure, self.parts.get(place))
-            && error.store_error().is_none()
-        {
-            telemetry::part_lost(&part.tables(), self.manner.attempt);
-        }
-    }
-
     async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
         if let ([], [part]) = (&*plans, self.parts.as_slice())
             && !self.manner.exactly_once
             && let Some(sent) = part.send_alone(self.db, &self.id).map_err(Failure::Final)?
         {
-            return Ok(sent
-                .await
-                .inspect_err(|failure| self.note_part(failure, 0))?);
+            return Ok(sent.await?);
         }
         match plans {
             [only] if self.parts.is_empty() && only.is_write() && !self.needs_transaction(only) => {
@@ -389,7 +378,9 @@ impl<'a> Commit<'a> {
                 (CancellationCode::None, _) => {}
                 (CancellationCode::ConditionalCheckFailed, Some(part)) => {
                     let failure = part.refused(*at, reason.item.as_ref());
-                    self.note_part(&failure, *place);
+                    if matches!(failure, Failure::Retry(_)) {
+                        part.tell_lost(self.manner.attempt);
+                    }
                     match failure {
                         Failure::Retry(error) => again.get_or_insert(error),
                         Failure::Final(error) => for_good.get_or_insert(error),

@@ -12,6 +12,7 @@ use floe_store::{BoxFuture, Item, Text};
 use super::commit::Failure;
 use crate::db::Db;
 use crate::error::{Error, Result};
+use crate::telemetry::transaction as telemetry;
 
 /// One pattern's share of a commit.
 pub(crate) trait Part: fmt::Debug + Send + Sync {
@@ -39,6 +40,11 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
 
     /// It was committed with the others.
     fn committed(&self) {}
+
+    /// Tells that somebody else has changed what it depends on, in the run of this number.
+    fn tell_lost(&self, attempt: u32) {
+        telemetry::part_lost(&self.tables(), attempt);
+    }
 
     /// Sends the part as the only one of a commit, where it knows a cheaper way than a transaction to learn the outcome.
     ///

@@ -221,6 +221,10 @@ impl Part for StreamEntry {
         self.lost_race()
     }
 
+    fn tell_lost(&self, _attempt: u32) {
+        telemetry::conflict(&self.table, &self.name);
+    }
+
     fn committed(&self) {
         if let Some(change) = &self.change {
             telemetry::appended(&self.table, &self.name, change.events.len());

@@ -2,16 +2,29 @@
 
 use std::time::Duration;
 
-use floe::changes::{Consumer, Failure, Inserted, Router, consumer};
+use floe::changes::{Consumer, Failure, Inserted, Ran, Router, consumer};
 use floe::events::feed::{Handled, IndexerOptions};
 use floe::events::{EventData, EventStore, Expected, Recorded, StreamName};
 use floe::{Db, Error, Model, Tx};
 use tracing::Level;
 
-use crate::collect::{Collector, listen};
+use crate::collect::Collector;
+use crate::world::World;
+
+/// Does something in a world whose time the test owns, while the collector listens: leases must not run out because a thread
+/// of an engine takes its time.
+fn listen<T>(collector: &Collector, work: impl FnOnce(&mut World) -> T) -> T {
+    let mut world = World::new(1);
+    tracing::subscriber::with_default(collector.clone(), || work(&mut world))
+}
 
 /// A store with a feed, and three events in two streams.
-async fn store(db: &Db) -> EventStore {
+fn store(world: &mut World) -> EventStore {
+    let db = world.db.clone();
+    world.wait(async move { filled(&db).await })
+}
+
+async fn filled(db: &Db) -> EventStore {
     let store = db.events();
     store.ensure_table().await.unwrap();
     store.ensure_feed().await.unwrap();
@@ -34,9 +47,8 @@ async fn handle(stream: StreamName, _: Vec<Recorded>) -> Result<Handled, Error> 
 
 #[test]
 fn an_indexer_tells_what_it_has_brought() {
-    let db = Db::memory().unwrap();
     let collector = Collector::default();
-    listen(&collector, store(&db));
+    listen(&collector, store);
     let steps = collector.spans("index");
     let brought = &steps[0].fields;
     assert_eq!(brought["floe.feed.records"], "2");
@@ -52,12 +64,11 @@ fn an_indexer_tells_what_it_has_brought() {
 
 #[test]
 fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
-    let db = Db::memory().unwrap();
     let collector = Collector::default();
-    listen(&collector, async {
-        let store = store(&db).await;
-        let group = store.consumers("mail").tries_max(1);
-        group.lag().await.unwrap();
+    listen(&collector, |world| {
+        let group = store(world).consumers("mail").tries_max(1);
+        let asked = group.clone();
+        world.wait(async move { asked.lag().await.unwrap() });
         let lag = collector.measured("gauge.floe.feed.lag_events");
         assert_eq!(lag.len(), 1);
         assert_eq!(lag[0].0, 3.0);
@@ -65,8 +76,11 @@ fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
         assert_eq!(lag[0].1["floe.feed.partition"], "0");
 
         // A worker measures by itself while it runs.
-        let stop = tokio::time::sleep(Duration::from_secs(60));
-        group.run(stop, handle).await.unwrap();
+        let worker = world.spawn(async move {
+            group.run(std::future::pending(), handle).await.unwrap();
+        });
+        world.pass(Duration::from_secs(60));
+        assert!(world.kill(worker));
     });
     let lag = collector.measured("gauge.floe.feed.lag_events");
     assert!(lag.len() > 1, "{lag:?}");
@@ -124,34 +138,38 @@ struct Session {
     user: String,
 }
 
+/// Two sessions begin, of which one is not welcome.
+async fn consumed(db: &Db) -> Ran {
+    db.ensure_tables(&[Session::SCHEMA]).await.unwrap();
+    db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
+    let create = async |tx: &Tx| {
+        for id in ["session-1", "session-2"] {
+            tx.create(Session {
+                id: id.to_owned(),
+                user: "ada".to_owned(),
+            })?;
+        }
+        Ok::<_, Error>(())
+    };
+    db.transact(create).await.unwrap();
+    let router = Router::new().on_inserted::<Session>(async |inserted: Inserted<Session>| {
+        match inserted.value.id.as_str() {
+            "session-1" => Ok(()),
+            _ => Err(Failure::new("ada is not welcome")),
+        }
+    });
+    let consumer = Consumer::new(db, "greeter", router).attempts_max(1);
+    consumer.run_until_caught_up().await.unwrap()
+}
+
 #[test]
 fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
-    let db = Db::memory().unwrap();
     let collector = Collector::default();
-    listen(&collector, async {
-        db.ensure_tables(&[Session::SCHEMA]).await.unwrap();
-        db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
-        let create = async |tx: &Tx| {
-            for id in ["session-1", "session-2"] {
-                tx.create(Session {
-                    id: id.to_owned(),
-                    user: "ada".to_owned(),
-                })?;
-            }
-            Ok::<_, Error>(())
-        };
-        db.transact(create).await.unwrap();
-        let router =
-            Router::new().on_inserted::<Session>(
-                async |inserted: Inserted<Session>| match inserted.value.id.as_str() {
-                    "session-1" => Ok(()),
-                    _ => Err(Failure::new("ada is not welcome")),
-                },
-            );
-        let consumer = Consumer::new(&db, "greeter", router).attempts_max(1);
-        let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (1, 1));
+    let ran = listen(&collector, |world| {
+        let db = world.db.clone();
+        world.wait(async move { consumed(&db).await })
     });
+    assert_eq!((ran.handled, ran.parked), (1, 1));
     let turns = collector.spans("turn");
     assert_eq!(turns.len(), 2);
     for turn in &turns {
@@ -174,11 +192,10 @@ fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
 
 #[test]
 fn at_the_level_of_information_only_what_wants_attention_is_told() {
-    let db = Db::memory().unwrap();
     let collector = Collector::up_to(Level::INFO);
-    listen(&collector, async {
-        let group = store(&db).await.consumers("mail").tries_max(1);
-        group.run_until_caught_up(handle).await.unwrap();
+    listen(&collector, |world| {
+        let group = store(world).consumers("mail").tries_max(1);
+        world.wait(async move { group.run_until_caught_up(handle).await.unwrap() });
     });
     let state = collector.state();
     assert!(state.spans.is_empty(), "{:?}", state.spans);

@@ -136,6 +136,9 @@ fn queries_and_batches_tell_what_they_read_and_from_where() {
     assert_eq!(all("db.collection.name"), only);
     assert_eq!(all("error.type")[2], Some("ValidationException"));
     assert_eq!(all("otel.status_code")[2], Some("ERROR"));
+    let told = |name: &str| collector.measured(name).len();
+    assert_eq!(told("histogram.floe.server.operation.duration"), 5);
+    assert_eq!(told("histogram.db.client.operation.duration"), 0);
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! The spans of streams: of decisions, loads, appends and prunes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use floe::events::{Decider, EventData, EventStoreOptions, Expected, StreamName};
 use floe::{Db, Error, Event, Tx};
+use floe_local::LocalEngine;
+use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{Collector, Fields, listen};
+use crate::transactions::Tokenless;
 
 #[derive(Clone, Debug, Event, Serialize, Deserialize)]
 enum CartEvent {
@@ -91,7 +97,7 @@ fn resyncs_and_calves_and_prunes_are_told() {
         let ran = std::sync::atomic::AtomicBool::new(false);
         let (other, theirs) = (store.clone(), name.clone());
         let decide = |_: &usize| {
-            if !ran.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            if !ran.swap(true, Ordering::Relaxed) {
                 at_once(other.append(&theirs, Expected::Any, event())).unwrap();
             }
             Ok::<_, Error>([added()])
@@ -153,5 +159,62 @@ fn what_is_appended_in_a_transaction_is_measured_when_it_is_committed() {
     assert_eq!(
         take(transaction, "floe.transaction.items_written"),
         Some("2")
+    );
+}
+
+#[test]
+fn a_stream_that_others_append_to_is_one_conflict_in_a_transaction_too() {
+    for streams in [&["a"][..], &["a", "b"]] {
+        let db = Db::memory().unwrap();
+        let collector = Collector::default();
+        listen(&collector, async {
+            let store = db.events();
+            store.ensure_table().await.unwrap();
+            let runs = AtomicU32::new(0);
+            let body = async |tx: &Tx| {
+                for id in streams {
+                    let mut cart = tx.stream::<Cart>(&(*id).to_owned()).await?;
+                    cart.append([added()])?;
+                }
+                if runs.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let name = StreamName::new("Cart", "a")?;
+                    let event = EventData::new("Added", r#"{"product":"tea"}"#);
+                    store.append(&name, Expected::New, [event]).await?;
+                }
+                Ok::<_, Error>(())
+            };
+            db.transact(body).await.unwrap();
+        });
+        let conflicts = collector.measured("monotonic_counter.floe.conflicts");
+        assert_eq!(conflicts.len(), 1, "{streams:?} {conflicts:?}");
+        assert_eq!(take(&conflicts[0].1, "floe.model"), Some("Cart"));
+        assert_eq!(collector.told("lost a race").len(), 1);
+    }
+}
+
+#[test]
+fn a_lost_answer_to_an_append_is_told_once_it_is_settled() {
+    let faulty = Arc::new(FaultEngine::new(
+        Arc::new(LocalEngine::memory().unwrap()),
+        Faults::seeded(3),
+    ));
+    let db = Db::with_engine(Arc::new(Tokenless(faulty.clone())));
+    let collector = Collector::default();
+    listen(&collector, async {
+        let store = db.events();
+        store.ensure_table().await.unwrap();
+        let lost = faulty.script(Operation::WriteItem, FaultKind::LostAfter);
+        lost.unwrap();
+        let name = StreamName::new("Cart", "a").unwrap();
+        let event = EventData::new("Added", r#"{"product":"tea"}"#);
+        store.append(&name, Expected::New, [event]).await.unwrap();
+    });
+    let settled = collector.told("a lost answer is settled");
+    assert_eq!(settled.len(), 1);
+    assert_eq!(take(&settled[0].fields, "floe.applied"), Some("true"));
+    assert!(
+        collector
+            .measured("monotonic_counter.floe.conflicts")
+            .is_empty()
     );
 }

@@ -218,7 +218,7 @@ fn throttling_and_conflicts_of_the_store_are_told() {
 }
 
 /// An engine that says it takes no tokens, as DynamoDB's plain writes do not.
-struct Tokenless(Arc<dyn Engine>);
+pub(crate) struct Tokenless(pub(crate) Arc<dyn Engine>);
 
 impl Engine for Tokenless {
     fn capabilities(&self) -> Capabilities {

@@ -64,7 +64,12 @@ impl Sync<'_> {
             return Ok(Synced::Written(self.after));
         };
         let tip = item.map(Batch::of_item).transpose()?;
+        let table = self.table;
         let settled = self.settle(db, stream, tip, in_doubt).await;
+        if let (true, Ok(synced)) = (in_doubt, &settled) {
+            let is_applied = matches!(synced, Synced::Written(_));
+            telemetry::settled(table, stream, is_applied);
+        }
         settled.map_err(|error| match error.store_error().cloned() {
             Some(source) if in_doubt => unknown(source),
             _ => error,
