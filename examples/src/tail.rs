@@ -63,11 +63,11 @@ async fn main() -> Fallible {
     }
     writing.await??;
     drop(stop);
-    let indexed = indexing.await??;
+    indexing.await??;
     println!("all {seen} readings were seen, up to {}", feed.checkpoint());
     claim(
-        indexed.events == u64::from(SENSORS * READINGS),
-        "each was noted once",
+        seen == SENSORS * READINGS,
+        "each was told once, and no more",
     )?;
     claim(
         feed.lag().await?.events == 0,
