@@ -265,7 +265,7 @@ async fn there_are_no_continuous_backups() {
     world.table("Users").await;
     let off = json!({
         "ContinuousBackupsDescription": {
-            "ContinuousBackupsStatus": "DISABLED",
+            "ContinuousBackupsStatus": "ENABLED",
             "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
         },
     });

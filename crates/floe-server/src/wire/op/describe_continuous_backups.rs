@@ -1,4 +1,4 @@
-//! DescribeContinuousBackups. There are none here, which tools ask for all the same.
+//! DescribeContinuousBackups. There is nothing to go back to here, which tools ask for all the same.
 
 use floe_store::{Engine, Error};
 
@@ -19,7 +19,7 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     describe(engine, name::required(engine, request.table_name)?).await
 }
 
-/// Says of a table that it has none.
+/// Says of a table that it cannot be brought back to an earlier moment.
 pub(super) async fn describe(engine: &dyn Engine, name: String) -> Result<Vec<u8>> {
     let found = engine.describe_table(name.clone()).await;
     found.map_err(|error| match error {
@@ -29,7 +29,8 @@ pub(super) async fn describe(engine: &dyn Engine, name: String) -> Result<Vec<u8
     let mut writer = Writer::with_capacity(160);
     writer.object(|w| {
         w.name("ContinuousBackupsDescription").object(|w| {
-            w.name("ContinuousBackupsStatus").string("DISABLED");
+            // DynamoDB says so of every table; whether there is something to go back to is told below.
+            w.name("ContinuousBackupsStatus").string("ENABLED");
             w.name("PointInTimeRecoveryDescription")
                 .object(|w| w.name("PointInTimeRecoveryStatus").string("DISABLED"));
         });
