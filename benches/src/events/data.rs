@@ -20,7 +20,7 @@ impl Entry {
 }
 
 /// What an event says, in 200 bytes.
-fn note() -> String {
+pub(super) fn note() -> String {
     "lorem ipsum dolor sit amet ".repeat(8).split_off(16)
 }
 
