@@ -8,11 +8,12 @@ pub(super) const HELP: &str = "\
 Appends to streams beside the same updates made by hand, long streams beside short ones, one stream with
 and without coalescing, and the delay of a reader at the tail of the feed.
 
-Usage: cargo xtask bench events [--quick] [--only NAME] [--rounds N] [--round-ms N]
+Usage: cargo xtask bench events [--quick] [--only NAME] [--side SIDE] [--rounds N] [--round-ms N]
 
 Options
   --quick              short rounds: for a first look
   --only NAME          only the cases whose name contains it
+  --side SIDE          of appends only `streams` or only `hand`, without floors: for a profiler
   --rounds N           rounds of each side that count (default 21)
   --round-ms N         the length of a round (default 200)
 
@@ -42,15 +43,28 @@ delay is from the answer to the append to the event with its body at the reader,
 take together.
 
 Each case is one line of key=value. Of appends, `times` is the ratio of the throughputs, measured in
-alternating rounds (the median over the rounds), and `floor_times` the least that it may be. Of loads,
+alternating rounds (of all rounds together), and `floor_times` the least that it may be. Of loads,
 `times` tells how many times as long the long stream takes, and `ceiling_times` the most that it may be. Of
 coalesced it is the ratio to the tasks that append each for itself. Of tail, `max_ms` is the longest delay.
 The program exits with 1 when one is missed, with 2 on a wrong argument.";
+
+/// One of the two that append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Streams,
+    Hand,
+}
+
+impl Side {
+    pub(super) const ALL: [Self; 2] = [Self::Streams, Self::Hand];
+}
 
 /// What to run.
 #[derive(Debug)]
 pub(super) struct Plan {
     name: Option<String>,
+    /// Only one of the two, for a profiler to look at.
+    pub(super) only: Option<Side>,
     pub(super) rounds: u64,
     pub(super) round: Duration,
 }
@@ -67,8 +81,15 @@ impl Plan {
             // Many short ones: what disturbs the machine for a moment spoils few of them.
             false => (21, 200),
         };
+        let only = match flags.value("--side")?.as_deref() {
+            None => None,
+            Some("streams") => Some(Side::Streams),
+            Some("hand") => Some(Side::Hand),
+            Some(other) => return Err(format!("--side is streams or hand: value={other}")),
+        };
         Ok(Self {
             name: flags.value("--only")?,
+            only,
             rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
             round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
         })
@@ -86,6 +107,11 @@ impl Plan {
                 self.name.as_deref().unwrap_or_default()
             )),
         }
+    }
+
+    /// Whether a side takes part.
+    pub(super) fn takes(&self, side: Side) -> bool {
+        self.only.is_none_or(|only| only == side)
     }
 
     pub(super) fn wants(&self, case: &str) -> bool {
