@@ -21,8 +21,8 @@ enum Slot<T> {
     Empty,
     /// Somebody waits.
     Awaited(Waker),
-    /// It was answered.
-    Answered(Result<T>),
+    /// It was answered. What is left of the request is there for the one who made it.
+    Answered(Result<T>, Box<dyn Send>),
     /// The promise was broken, or the answer was taken.
     Closed,
 }
@@ -33,19 +33,18 @@ pub(crate) struct Promise<T> {
 }
 
 impl<T> Promise<T> {
-    /// Answers. If nobody waits any more, the answer is lost.
-    pub(crate) fn keep(self, answer: Result<T>) {
-        wake(std::mem::replace(
-            &mut *lock(&self.slot),
-            Slot::Answered(answer),
-        ));
+    /// Answers, and gives back what is left of the request: who made it takes it apart too, because memory that goes
+    /// from one thread to another is slow to get and to free. If nobody waits any more, the answer is lost.
+    pub(crate) fn keep(self, answer: Result<T>, remains: Box<dyn Send>) {
+        let answered = Slot::Answered(answer, remains);
+        wake(std::mem::replace(&mut *lock(&self.slot), answered));
     }
 }
 
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         let mut slot = lock(&self.slot);
-        if !matches!(*slot, Slot::Answered(_)) {
+        if !matches!(*slot, Slot::Answered(..)) {
             let before = std::mem::replace(&mut *slot, Slot::Closed);
             drop(slot);
             wake(before);
@@ -77,7 +76,11 @@ impl<T> Future for Answer<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         let mut slot = lock(&self.slot);
         match std::mem::replace(&mut *slot, Slot::Closed) {
-            Slot::Answered(answer) => Poll::Ready(answer),
+            Slot::Answered(answer, remains) => {
+                drop(slot);
+                drop(remains);
+                Poll::Ready(answer)
+            }
             Slot::Closed => Poll::Ready(Err(Error::OutcomeUnknown(
                 "the engine stopped before it answered".to_owned(),
             ))),
@@ -119,12 +122,25 @@ mod tests {
     #[test]
     fn an_answer_arrives_whether_it_was_awaited_before_or_after() {
         let (promise, answer) = self::promise();
-        promise.keep(Ok(1));
+        promise.keep(Ok(1), Box::new(()));
         assert_eq!(answer.wait(), Ok(1));
         let (promise, answer) = self::promise();
         let waiting = std::thread::spawn(|| answer.wait());
-        promise.keep(Ok(2));
+        promise.keep(Ok(2), Box::new(()));
         assert_eq!(waiting.join().unwrap(), Ok(2));
+    }
+
+    #[test]
+    fn what_is_left_of_a_request_is_freed_by_the_one_who_asked_or_by_the_last_who_knows_it() {
+        let (remains, (promise, answer)) = (Arc::new(()), self::promise());
+        promise.keep(Ok(()), Box::new(remains.clone()));
+        assert_eq!(Arc::strong_count(&remains), 2);
+        answer.wait().unwrap();
+        assert_eq!(Arc::strong_count(&remains), 1);
+        let (promise, answer) = self::promise();
+        drop(answer);
+        promise.keep(Ok(()), Box::new(remains.clone()));
+        assert_eq!(Arc::strong_count(&remains), 1);
     }
 
     #[test]
@@ -138,6 +154,6 @@ mod tests {
     fn nobody_need_wait_for_an_answer() {
         let (promise, answer) = self::promise();
         drop(answer);
-        promise.keep(Ok(()));
+        promise.keep(Ok(()), Box::new(()));
     }
 }

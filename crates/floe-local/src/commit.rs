@@ -9,8 +9,9 @@
 //!
 //! Writers that have just been answered need a moment until their next write arrives. A committer that
 //! went on with the first of them would sync for one and let all others wait for the next sync, every
-//! other time. So it waits until as many are there as the last time, for at most an eighth of the time
-//! that a commit takes, and not at all if it was one.
+//! other time. So a group stays open while its requests are run: what arrives meanwhile is in it too. When
+//! nothing waits, but less is in it than was in the last one, it stays open for another moment: until an eighth of
+//! the time is over that a commit takes.
 //!
 //! The committer is whoever holds the [`Seat`]. On disk that is always a thread of its own, which may wait for
 //! syncs. In memory a commit waits for nothing and takes less time than waking a thread, so a writer that finds
@@ -25,8 +26,8 @@
 //! [exclusive](Shared::run): a group of their own, thrown away as a whole if they fail, and with
 //! effects [on commit](Group::on_commit) that readers see only when the change is durable.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,7 +41,7 @@ use crate::engine::Shared;
 use crate::kv::{Batch, Bytes, CommitError, Space, SpaceId, Sync};
 use crate::layout::record::{self, Counts, Instance};
 use crate::options::Durability;
-use crate::queue::Pace;
+use crate::queue::{Pace, Queue};
 use crate::streams::Position;
 
 /// The most requests in one group.
@@ -52,113 +53,115 @@ const GROUP_BYTES_MAX: usize = 8 << 20;
 /// How often a writer takes what waits in memory before it leaves the rest to the thread.
 const TURNS_MAX: usize = 16;
 
-/// The share of a commit's time that the next one may wait for writers to come back.
+/// The share of a commit's time that the next group may stay open for writers that are on their way back.
 const PATIENCE_SHARE: u32 = 8;
 
 /// A write that waits for its turn.
 pub(crate) enum Request {
-    /// One that shares a group with others.
-    Shared(Box<dyn SharedRequest>),
-    /// One that has a group of its own.
-    Exclusive(Box<dyn ExclusiveRequest>),
-}
-
-/// A write of items.
-pub(crate) trait SharedRequest: Send {
-    /// Runs it against the group. What it answers is kept until the group is durable.
-    fn run(self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer>;
-
-    /// Answers without running it.
-    fn refuse(self: Box<Self>, error: Error);
-}
-
-/// An answer that waits for the commit of its group.
-pub(crate) trait PendingAnswer: Send {
-    /// Answers; with the error if the group could not be committed.
-    fn send(self: Box<Self>, committed: Result<(), &Error>);
-}
-
-/// A change of the catalog, or background work.
-pub(crate) trait ExclusiveRequest: Send {
-    /// Runs it. If that fails, nothing that it wrote is committed.
-    fn run(&mut self, group: &mut Group<'_>) -> Result<()>;
-
-    /// Answers.
-    fn send(self: Box<Self>, committed: Result<()>);
-}
-
-/// The answer of a request to the one who promised it.
-pub(crate) struct Pending<T> {
-    promise: Promise<T>,
-    result: Result<T>,
-}
-
-impl<T: Send + 'static> Pending<T> {
-    /// Will answer so when the group is durable.
-    pub(crate) fn boxed(promise: Promise<T>, result: Result<T>) -> Box<dyn PendingAnswer> {
-        Box::new(Self { promise, result })
-    }
-}
-
-impl<T: Send> PendingAnswer for Pending<T> {
-    fn send(self: Box<Self>, committed: Result<(), &Error>) {
-        self.promise.keep(match (self.result, committed) {
-            (result, Ok(())) => result,
-            (Ok(_), Err(error)) => Err(error.clone()),
-            // It wrote nothing. But it was judged on what the requests before it wrote, and that may
-            // never have been.
-            (Err(_), Err(error)) => Err(Error::Storage(error.to_string())),
-        });
-    }
-}
-
-struct Closure<F, T> {
-    run: Option<F>,
-    result: Option<T>,
-    promise: Promise<T>,
-}
-
-impl<F, T> ExclusiveRequest for Closure<F, T>
-where
-    F: FnOnce(&mut Group<'_>) -> Result<T> + Send,
-    T: Send,
-{
-    fn run(&mut self, group: &mut Group<'_>) -> Result<()> {
-        if let Some(run) = self.run.take() {
-            self.result = Some(run(group)?);
-        }
-        Ok(())
-    }
-
-    fn send(self: Box<Self>, committed: Result<()>) {
-        let Self {
-            result, promise, ..
-        } = *self;
-        let never_ran = || Error::Internal("a request was answered before it ran".to_owned());
-        promise.keep(committed.and_then(|()| result.ok_or_else(never_ran)));
-    }
+    /// One that shares a group with others: a write of items.
+    Shared(Box<dyn Pending>),
+    /// One that has a group of its own: a change of the catalog, or background work.
+    Exclusive(Box<dyn Pending>),
 }
 
 impl Request {
     /// Answers without running it.
-    pub(crate) fn refuse(self, error: Error) {
+    pub(crate) fn refuse(self, error: &Error) {
         match self {
-            Self::Shared(request) => request.refuse(error),
-            Self::Exclusive(request) => request.send(Err(error)),
+            Self::Shared(request) | Self::Exclusive(request) => request.send(Err(error)),
         }
+    }
+}
+
+/// What a request does.
+pub(crate) trait Work: Send + 'static {
+    /// What it answers.
+    type Output: Send;
+
+    /// Does it against the group, once. If it fails, it has written nothing.
+    fn run(&mut self, group: &mut Group<'_>) -> Result<Self::Output>;
+}
+
+/// A request of whatever kind, from the queue to its answer.
+pub(crate) trait Pending: Send {
+    /// Runs it against the group, and tells whether that went well. What it answers is kept until the group is
+    /// durable.
+    fn run(&mut self, group: &mut Group<'_>) -> bool;
+
+    /// Answers; with the error if it was not run, or if its group could not be committed.
+    fn send(self: Box<Self>, committed: Result<(), &Error>);
+}
+
+/// Work that somebody waits for.
+struct Asked<W: Work> {
+    work: W,
+    result: Option<Result<W::Output>>,
+    promise: Option<Promise<W::Output>>,
+}
+
+impl<W: Work> Asked<W> {
+    fn boxed(work: W) -> (Box<dyn Pending>, Answer<W::Output>) {
+        let (promise, answer) = promise();
+        let asked = Self {
+            work,
+            result: None,
+            promise: Some(promise),
+        };
+        (Box::new(asked), answer)
+    }
+}
+
+impl<W: Work> Pending for Asked<W> {
+    fn run(&mut self, group: &mut Group<'_>) -> bool {
+        let result = self.result.insert(self.work.run(group));
+        result.is_ok()
+    }
+
+    fn send(mut self: Box<Self>, committed: Result<(), &Error>) {
+        let answer = match (self.result.take(), committed) {
+            (Some(result), Ok(())) => result,
+            // It wrote nothing. But it was judged on what the requests before it wrote, and that may
+            // never have been.
+            (Some(Err(_)), Err(error)) => Err(Error::Storage(error.to_string())),
+            (_, Err(error)) => Err(error.clone()),
+            (None, Ok(())) => Err(Error::Internal(
+                "a request was answered before it ran".to_owned(),
+            )),
+        };
+        if let Some(promise) = self.promise.take() {
+            promise.keep(answer, self);
+        }
+    }
+}
+
+/// Work that is a function.
+struct Closure<F>(Option<F>);
+
+impl<F, T> Work for Closure<F>
+where
+    F: FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
+    T: Send,
+{
+    type Output = T;
+
+    fn run(&mut self, group: &mut Group<'_>) -> Result<T> {
+        let ran_before = || Error::Internal("a request ran twice".to_owned());
+        self.0.take().ok_or_else(ran_before)?(group)
     }
 }
 
 impl Shared {
     /// Puts a write of items into the queue. In memory it is run at once if nobody else is at it.
-    pub(crate) fn submit(&self, request: impl SharedRequest + 'static) {
-        let request = Request::Shared(Box::new(request));
+    pub(crate) fn submit<W: Work>(&self, work: W) -> Answer<W::Output> {
+        let (request, answer) = Asked::boxed(work);
+        let request = Request::Shared(request);
         if self.kv.is_memory() {
             self.queue.add(request);
             self.commit_here();
         } else {
             self.queue.push(request);
         }
+        answer
     }
 
     /// Runs what waits on this thread, unless somebody else is at it. Who is looks again after leaving the seat, so
@@ -173,7 +176,7 @@ impl Shared {
                 return;
             };
             let closes = CloseOnExit(self);
-            seat.run(self);
+            seat.run(self, &mut Pace::default());
             closes.forget();
         }
         self.queue.wake();
@@ -186,12 +189,8 @@ impl Shared {
         &self,
         run: impl FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
-        let (promise, answer) = promise();
-        self.queue.push(Request::Exclusive(Box::new(Closure {
-            run: Some(run),
-            result: None,
-            promise,
-        })));
+        let (request, answer) = Asked::boxed(Closure(Some(run)));
+        self.queue.push(Request::Exclusive(request));
         answer
     }
 }
@@ -200,7 +199,7 @@ impl Shared {
 pub(crate) struct Seat {
     state: CommitState,
     /// What was taken from the queue; kept for its memory.
-    requests: Vec<Request>,
+    taken: VecDeque<Request>,
 }
 
 /// What the committer alone knows and changes.
@@ -425,12 +424,12 @@ pub(crate) fn run_committer(shared: &Shared) {
     // If a request panics, those who wait are told, and nobody waits in vain from then on.
     let _closes = CloseOnExit(shared);
     let mut pace = Pace::default();
-    while shared.queue.await_requests(pace) {
+    while shared.queue.await_request() {
         // A writer that panicked in it has closed the queue.
         let Ok(mut seat) = shared.seat.lock() else {
             return;
         };
-        pace = seat.run(shared);
+        seat.run(shared, &mut pace);
     }
 }
 
@@ -439,39 +438,85 @@ impl Seat {
     pub(crate) const fn new(state: CommitState) -> Self {
         Self {
             state,
-            requests: Vec::new(),
+            taken: VecDeque::new(),
         }
     }
 
-    /// Takes all that waits and runs it. Tells what to wait for then.
-    fn run(&mut self, shared: &Shared) -> Pace {
-        let Self { state, requests } = self;
-        shared.queue.take(requests);
-        if requests.is_empty() {
+    /// Takes all that waits and runs it.
+    fn run(&mut self, shared: &Shared, pace: &mut Pace) {
+        // Not in the seat while it is run: if a request panics, those behind it are dropped, which tells who waits.
+        let mut taken = std::mem::take(&mut self.taken);
+        shared.queue.take(&mut taken);
+        if taken.is_empty() {
             shared.kv.refresh();
         }
-        let mut pace = Pace {
-            expected: requests.len(),
-            ..Pace::default()
-        };
-        let mut waiting = requests.drain(..).peekable();
-        while let Some(request) = waiting.next() {
+        while let Some(request) = taken.pop_front() {
             shared.kv.maintain();
             match (request, shared.poisoned()) {
-                (request, Some(error)) => request.refuse(error),
-                (Request::Exclusive(request), None) => run_exclusive(shared, state, request),
+                (request, Some(error)) => request.refuse(&error),
+                (Request::Exclusive(request), None) => {
+                    run_exclusive(shared, &mut self.state, request);
+                }
                 (Request::Shared(first), None) => {
-                    let more = std::iter::from_fn(|| {
-                        match waiting.next_if(|next| matches!(next, Request::Shared(_)))? {
-                            Request::Shared(request) => Some(request),
-                            Request::Exclusive(_) => None,
-                        }
-                    });
-                    pace.patience = run_group(shared, state, first, more) / PATIENCE_SHARE;
+                    run_group(shared, &mut self.state, first, &mut taken, pace);
                 }
             }
         }
-        pace
+        self.taken = taken;
+    }
+}
+
+/// Runs and commits a group of all requests that come until it is closed.
+fn run_group(
+    shared: &Shared,
+    state: &mut CommitState,
+    first: Box<dyn Pending>,
+    taken: &mut VecDeque<Request>,
+    pace: &mut Pace,
+) {
+    let opened = Stopwatch::start();
+    let mut group = Group::new(shared, state);
+    let mut requests = Vec::with_capacity(pace.expected.max(taken.len() + 1));
+    let mut next = Some(first);
+    while let Some(mut request) = next {
+        request.run(&mut group);
+        requests.push(request);
+        next = match requests.len() < GROUP_REQUESTS_MAX && !group.is_full() {
+            true => {
+                let missing = pace.expected.saturating_sub(requests.len());
+                let patience = pace.patience.saturating_sub(opened.elapsed());
+                next_shared(&shared.queue, taken, missing, patience)
+            }
+            false => None,
+        };
+    }
+    let begun = Stopwatch::start();
+    let committed = group.commit();
+    *pace = Pace {
+        expected: requests.len(),
+        patience: begun.elapsed() / PATIENCE_SHARE,
+    };
+    for request in requests {
+        request.send(committed.as_ref().map(|&()| ()));
+    }
+}
+
+/// The next request if it shares its group, from the queue if all that was taken is run.
+fn next_shared(
+    queue: &Queue,
+    taken: &mut VecDeque<Request>,
+    missing: usize,
+    patience: Duration,
+) -> Option<Box<dyn Pending>> {
+    if taken.is_empty() {
+        queue.gather(taken, missing, patience);
+    }
+    match taken.pop_front()? {
+        Request::Shared(request) => Some(request),
+        exclusive @ Request::Exclusive(_) => {
+            taken.push_front(exclusive);
+            None
+        }
     }
 }
 
@@ -490,36 +535,18 @@ impl Drop for CloseOnExit<'_> {
     }
 }
 
-fn run_exclusive(shared: &Shared, state: &mut CommitState, mut request: Box<dyn ExclusiveRequest>) {
+fn run_exclusive(shared: &Shared, state: &mut CommitState, mut request: Box<dyn Pending>) {
     let mut changed = state.clone();
     let mut group = Group::new(shared, &mut changed);
-    let committed = request.run(&mut group).and_then(|()| group.commit());
-    if committed.is_ok() {
+    let has_run = request.run(&mut group);
+    let committed = match has_run {
+        true => group.commit(),
+        false => Ok(()),
+    };
+    if has_run && committed.is_ok() {
         *state = changed;
     }
-    request.send(committed);
-}
-
-/// Runs and commits a group. Returns how long the commit took.
-fn run_group(
-    shared: &Shared,
-    state: &mut CommitState,
-    first: Box<dyn SharedRequest>,
-    mut more: impl Iterator<Item = Box<dyn SharedRequest>>,
-) -> Duration {
-    let mut group = Group::new(shared, state);
-    let mut answers = vec![first.run(&mut group)];
-    while answers.len() < GROUP_REQUESTS_MAX && !group.is_full() {
-        let Some(request) = more.next() else { break };
-        answers.push(request.run(&mut group));
-    }
-    let begun = Stopwatch::start();
-    let committed = group.commit();
-    let took = begun.elapsed();
-    for answer in answers {
-        answer.send(committed.as_ref().map(|&()| ()));
-    }
-    took
+    request.send(committed.as_ref().map(|&()| ()));
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use floe_store::op::{
 };
 use floe_store::{Error, Item, Result, TableDef};
 
-use crate::answer::{Answer, Promise, promise};
+use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Group, Pending, PendingAnswer, SharedRequest};
+use crate::commit::{Group, Work};
 use crate::engine::Shared;
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
@@ -147,22 +147,16 @@ pub(crate) fn write_item(shared: &Shared, write: WriteItem) -> Result<Answer<Wri
     write.check(table.definition())?;
     let token = write.token();
     let token = token.map(|text| WriteToken::new(text, write.fingerprint()));
-    let write = Write {
+    Ok(shared.submit(Write {
         key: key_of(&table, write.key_item())?,
         encoded: match &write {
             WriteItem::Put(put) => Some(encode(&put.item)),
             _ => None,
         },
         table,
-        write,
-    };
-    let (promise, answer) = promise();
-    shared.submit(WriteRequest {
-        write,
         token,
-        promise,
-    });
-    Ok(answer)
+        write,
+    }))
 }
 
 fn encode(item: &Item) -> (Bytes, usize) {
@@ -170,37 +164,25 @@ fn encode(item: &Item) -> (Bytes, usize) {
     (encode_sized(item, size).into(), size)
 }
 
-struct WriteRequest {
-    write: Write,
-    token: Option<WriteToken>,
-    promise: Promise<WriteItemOutput>,
-}
-
 /// A write that has been checked against its table.
 struct Write {
     write: WriteItem,
     table: Arc<Table>,
+    token: Option<WriteToken>,
     key: Vec<u8>,
     /// The item of a put, encoded where it costs the committer nothing.
     encoded: Option<(Bytes, usize)>,
 }
 
-impl SharedRequest for WriteRequest {
-    fn run(self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer> {
-        let Self {
-            mut write,
-            token,
-            promise,
-        } = *self;
-        let result = write.renew(group).and_then(|()| match token {
-            Some(token) => write.run_once(group, token),
-            None => write.run(group).map(|done| done.output),
-        });
-        Pending::boxed(promise, result)
-    }
+impl Work for Write {
+    type Output = WriteItemOutput;
 
-    fn refuse(self: Box<Self>, error: Error) {
-        self.promise.keep(Err(error));
+    fn run(&mut self, group: &mut Group<'_>) -> Result<WriteItemOutput> {
+        self.renew(group)?;
+        match self.token.take() {
+            Some(token) => self.write_once(group, token),
+            None => self.write(group).map(|done| done.output),
+        }
     }
 }
 
@@ -225,7 +207,7 @@ struct Written {
 
 impl Write {
     /// Applies the write once, however often it is sent.
-    fn run_once(self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
+    fn write_once(&mut self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
         let detail = self.write.return_capacity();
         if let Some(written) = group.shared().write_tokens().recall(token, group.now())? {
             let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
@@ -236,17 +218,17 @@ impl Write {
                 collection: None,
             });
         }
-        let written = self.run(group)?;
+        let written = self.write(group)?;
         let returned = written.output.attributes.clone();
         let mut tokens = group.shared().write_tokens();
         tokens.remember(token, group.now(), written.size, returned);
         Ok(written.output)
     }
 
-    fn run(self, group: &mut Group<'_>) -> Result<Written> {
+    fn write(&mut self, group: &mut Group<'_>) -> Result<Written> {
         let old = group.get(&self.table.space, &self.key)?;
         if self.is_plain() {
-            return self.run_plain(group, old.as_ref());
+            return self.write_plain(group, old.as_ref());
         }
         let old = old.map(StoredItem::decode).transpose()?;
         let (detail, wants_collection) =
@@ -259,12 +241,13 @@ impl Write {
         let applied = self
             .write
             .apply(definition, old.as_ref().map(|old| &old.item))?;
-        let new = applied.new.map(|item| match self.encoded {
+        let new = applied.new.map(|item| match self.encoded.take() {
             Some((bytes, size)) => StoredItem { item, bytes, size },
             None => StoredItem::encode(item),
         });
         let (before, after) = (old.as_ref(), new.as_ref());
-        let change = ItemChange::prepare(group, &self.table, self.key, before, after, None)?;
+        let key = std::mem::take(&mut self.key);
+        let change = ItemChange::prepare(group, &self.table, key, before, after, None)?;
         let (old_item, new_item) = (before.map(|old| &old.item), after.map(|new| &new.item));
         let cost = || write_cost(definition, old_item, new_item, WriteKind::Plain, detail);
         let consumed = detail.is_wanted().then(cost);
@@ -301,10 +284,11 @@ impl Write {
             && table.record.expiry.is_none()
     }
 
-    fn run_plain(self, group: &mut Group<'_>, old: Option<&Bytes>) -> Result<Written> {
+    fn write_plain(&mut self, group: &mut Group<'_>, old: Option<&Bytes>) -> Result<Written> {
         let old_size = old.map_or(Ok(0), |old| crate::layout::item::decode_size(old))?;
         let new_size = self.encoded.as_ref().map_or(0, |(_, size)| *size);
-        let change = ItemChange::plain(&self.table, self.key, old, self.encoded)?;
+        let (key, new) = (std::mem::take(&mut self.key), self.encoded.take());
+        let change = ItemChange::plain(&self.table, key, old, new)?;
         if let Some(change) = change {
             change.write(group);
         }
@@ -323,35 +307,24 @@ pub(crate) fn batch_write_item(
     batch.validate()?;
     let tables = shared.tables(batch.requests.keys().map(String::as_str));
     batch.check(definitions(&tables))?;
-    let (promise, answer) = promise();
-    shared.submit(BatchRequest {
-        batch,
-        tables,
-        promise,
-    });
-    Ok(answer)
+    Ok(shared.submit(WriteBatch { batch, tables }))
 }
 
-struct BatchRequest {
+struct WriteBatch {
     batch: BatchWriteItem,
     tables: BTreeMap<String, Arc<Table>>,
-    promise: Promise<BatchWriteItemOutput>,
 }
 
-impl SharedRequest for BatchRequest {
-    fn run(mut self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer> {
-        let result = self.renew(group);
-        let result =
-            result.and_then(|()| run_batch(group, &self.tables, std::mem::take(&mut self.batch)));
-        Pending::boxed(self.promise, result)
-    }
+impl Work for WriteBatch {
+    type Output = BatchWriteItemOutput;
 
-    fn refuse(self: Box<Self>, error: Error) {
-        self.promise.keep(Err(error));
+    fn run(&mut self, group: &mut Group<'_>) -> Result<BatchWriteItemOutput> {
+        self.renew(group)?;
+        run_batch(group, &self.tables, std::mem::take(&mut self.batch))
     }
 }
 
-impl BatchRequest {
+impl WriteBatch {
     fn renew(&mut self, group: &Group<'_>) -> Result<()> {
         if self.tables.values().any(|table| table.is_retired()) {
             let names = self.batch.requests.keys().map(String::as_str);

@@ -3,6 +3,7 @@
 //! It may be a thread that sleeps until there is something to do, or whoever has just put a write here and finds
 //! nobody else at it; see [`commit`](crate::commit).
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,12 +20,15 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Shorter than this it does not wait at all: a sleep takes longer.
 const PATIENCE_MIN: Duration = Duration::from_micros(20);
 
-/// How long the committer waits for more than one request.
+/// With how many requests the committer is woken that waits for more: to wake it costs about as much as to run one.
+const WAKE_REQUESTS: usize = 4;
+
+/// How long a group stays open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
-    /// How many it waits for.
+    /// Until so many requests are in it,
     pub(crate) expected: usize,
-    /// How long at most, once the first is there.
+    /// and no longer than this, unless requests wait already.
     pub(crate) patience: Duration,
 }
 
@@ -37,12 +41,19 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    requests: Vec<Request>,
+    requests: VecDeque<Request>,
     /// How many of them are exclusive.
     exclusive: usize,
     /// With how many requests the committer wants to be woken.
     wanted: usize,
     closed: bool,
+}
+
+impl Waiting {
+    fn take(&mut self, into: &mut VecDeque<Request>) {
+        self.exclusive = 0;
+        std::mem::swap(&mut self.requests, into);
+    }
 }
 
 impl Queue {
@@ -66,12 +77,12 @@ impl Queue {
         } else {
             let is_exclusive = matches!(request, Request::Exclusive(_));
             waiting.exclusive += usize::from(is_exclusive);
-            waiting.requests.push(request);
+            waiting.requests.push_back(request);
             // Nobody but the thread runs what is exclusive, however many came before it.
             return is_exclusive || waiting.requests.len() == waiting.wanted;
         };
         drop(waiting);
-        request.refuse(error);
+        request.refuse(&error);
         false
     }
 
@@ -95,22 +106,27 @@ impl Queue {
         waiting.requests.clear();
     }
 
-    /// Sleeps for a while if nothing waits, and then for as long as the pace allows if there is less than expected.
-    /// `false` when the queue is closed and empty.
-    pub(crate) fn await_requests(&self, pace: Pace) -> bool {
-        let mut waiting = self.wait(self.lock(), 1, IDLE);
-        if !waiting.requests.is_empty() && pace.patience >= PATIENCE_MIN {
-            waiting = self.wait(waiting, pace.expected, pace.patience);
-        }
-        waiting.wanted = 0;
+    /// Sleeps until something waits, for a while at most. `false` when the queue is closed and empty.
+    pub(crate) fn await_request(&self) -> bool {
+        let waiting = self.wait(self.lock(), 1, IDLE);
         !(waiting.requests.is_empty() && waiting.closed)
     }
 
-    /// Exchanges what waits for an empty list.
-    pub(crate) fn take(&self, into: &mut Vec<Request>) {
+    /// Takes all that waits into a list that is empty, unless some of it is exclusive. If nothing waits, it waits a while
+    /// for some of those that are still wanted.
+    pub(crate) fn gather(&self, into: &mut VecDeque<Request>, wanted: usize, patience: Duration) {
         let mut waiting = self.lock();
-        waiting.exclusive = 0;
-        std::mem::swap(&mut waiting.requests, into);
+        if waiting.requests.is_empty() && wanted > 0 && patience >= PATIENCE_MIN {
+            waiting = self.wait(waiting, wanted.min(WAKE_REQUESTS), patience);
+        }
+        if waiting.exclusive == 0 {
+            waiting.take(into);
+        }
+    }
+
+    /// Takes all that waits into a list that is empty.
+    pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
+        self.lock().take(into);
     }
 
     /// Whether writes of items wait and nothing else does.
@@ -126,12 +142,89 @@ impl Queue {
         patience: Duration,
     ) -> MutexGuard<'a, Waiting> {
         waiting.wanted = wanted;
-        let too_few = |waiting: &mut Waiting| waiting.requests.len() < wanted && !waiting.closed;
+        let too_few = |waiting: &mut Waiting| {
+            waiting.requests.len() < wanted && waiting.exclusive == 0 && !waiting.closed
+        };
         let waited = self.arrived.wait_timeout_while(waiting, patience, too_few);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        waiting.wanted = 0;
+        waiting
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use floe_store::Result;
+
+    use crate::commit::{Group, Pending};
+
+    struct Nothing;
+
+    impl Pending for Nothing {
+        fn run(&mut self, _: &mut Group<'_>) -> bool {
+            true
+        }
+
+        fn send(self: Box<Self>, _: Result<(), &Error>) {}
+    }
+
+    fn shared() -> Request {
+        Request::Shared(Box::new(Nothing))
+    }
+
+    fn gathered(queue: &Queue, wanted: usize) -> usize {
+        let mut taken = VecDeque::new();
+        queue.gather(&mut taken, wanted, Duration::from_secs(3600));
+        taken.len()
+    }
+
+    #[test]
+    fn what_waits_is_taken_at_once_however_many_are_wanted() {
+        let queue = Queue::default();
+        assert_eq!(gathered(&queue, 0), 0);
+        queue.push(shared());
+        assert_eq!(gathered(&queue, 100), 1);
+    }
+
+    #[test]
+    fn who_waits_for_more_is_woken_by_a_few() {
+        for (wanted, few) in [(1, 1), (3, 3), (100, WAKE_REQUESTS)] {
+            let queue = Queue::default();
+            let taken = std::thread::scope(|scope| {
+                let taken = scope.spawn(|| gathered(&queue, wanted));
+                (0..few).for_each(|_| queue.push(shared()));
+                taken.join().unwrap()
+            });
+            // If all of them came before it looked, or only the first did, it need not have waited.
+            assert!((1..=few).contains(&taken), "{wanted} {taken}");
+        }
+    }
+
+    #[test]
+    fn what_is_exclusive_ends_the_wait_and_stays() {
+        let queue = Queue::default();
+        let taken = std::thread::scope(|scope| {
+            let taken = scope.spawn(|| gathered(&queue, 100));
+            queue.push(Request::Exclusive(Box::new(Nothing)));
+            taken.join().unwrap()
+        });
+        assert_eq!(taken, 0);
+        let mut all = VecDeque::new();
+        queue.take(&mut all);
+        assert_eq!(all.len(), 1);
+    }
+
+    #[test]
+    fn a_queue_that_is_closed_lets_nobody_wait() {
+        let queue = Queue::default();
+        queue.close();
+        assert_eq!(gathered(&queue, 100), 0);
+        assert!(!queue.await_request());
     }
 }

@@ -17,10 +17,10 @@ use floe_store::op::{
 };
 use floe_store::{CancellationReason, Error, Result};
 
-use crate::answer::{Answer, Promise, promise};
+use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Group, Pending, PendingAnswer, SharedRequest};
+use crate::commit::{Group, Work};
 use crate::engine::Shared;
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
 use crate::tokens::Token;
@@ -68,47 +68,39 @@ pub(crate) fn transact_write_items(
         text: text.clone(),
         fingerprint: transaction.fingerprint(),
     });
-    let (promise, answer) = promise();
-    shared.submit(TransactRequest {
+    Ok(shared.submit(Transaction {
         transaction,
         tables,
         token,
-        promise,
-    });
-    Ok(answer)
+    }))
 }
 
 fn tables_of(shared: &Shared, transaction: &TransactWriteItems) -> BTreeMap<String, Arc<Table>> {
     shared.tables(transaction.actions.iter().map(TransactWrite::table_name))
 }
 
-struct TransactRequest {
+/// A transaction that has been checked against its tables.
+struct Transaction {
     transaction: TransactWriteItems,
     tables: BTreeMap<String, Arc<Table>>,
     token: Option<Token>,
-    promise: Promise<TransactWriteItemsOutput>,
 }
 
-impl SharedRequest for TransactRequest {
-    fn run(mut self: Box<Self>, group: &mut Group<'_>) -> Box<dyn PendingAnswer> {
-        let result = self.renew(group).and_then(|()| {
-            let Self {
-                transaction,
-                tables,
-                token,
-                ..
-            } = &mut *self;
-            run(group, std::mem::take(transaction), tables, token.as_ref())
-        });
-        Pending::boxed(self.promise, result)
-    }
+impl Work for Transaction {
+    type Output = TransactWriteItemsOutput;
 
-    fn refuse(self: Box<Self>, error: Error) {
-        self.promise.keep(Err(error));
+    fn run(&mut self, group: &mut Group<'_>) -> Result<TransactWriteItemsOutput> {
+        self.renew(group)?;
+        let Self {
+            transaction,
+            tables,
+            token,
+        } = self;
+        run(group, transaction, tables, token.as_ref())
     }
 }
 
-impl TransactRequest {
+impl Transaction {
     /// Checks the request again if a table has changed since it was checked.
     fn renew(&mut self, group: &Group<'_>) -> Result<()> {
         if self.tables.values().any(|table| table.is_retired()) {
@@ -121,20 +113,20 @@ impl TransactRequest {
 
 fn run(
     group: &mut Group<'_>,
-    transaction: TransactWriteItems,
+    transaction: &mut TransactWriteItems,
     tables: &BTreeMap<String, Arc<Table>>,
     token: Option<&Token>,
 ) -> Result<TransactWriteItemsOutput> {
     let detail = transaction.return_capacity;
     if let Some(record) = token.map_or(Ok(None), |token| token.recall(group))? {
-        return Ok(replayed(&transaction, &record.sizes));
+        return Ok(replayed(transaction, &record.sizes));
     }
     let wants_collections = transaction.return_collection;
     let mut costs = Costs::new(detail);
     let mut actions = Vec::with_capacity(transaction.actions.len());
     let mut reasons = Vec::with_capacity(transaction.actions.len());
     let mut touched = Vec::new();
-    for action in transaction.actions {
+    for action in &mut transaction.actions {
         let table = tables.get(action.table_name()).ok_or_else(missing_table)?;
         if wants_collections && !matches!(action, TransactWrite::Check(_)) {
             touched.extend(Collection::load(group, table, action.key_item())?);
@@ -223,7 +215,7 @@ impl Action {
     fn evaluate(
         group: &Group<'_>,
         table: &Arc<Table>,
-        action: TransactWrite,
+        action: &mut TransactWrite,
     ) -> Result<Result<Self, CancellationReason>> {
         let definition = table.definition();
         let key = key_of(table, action.key_item())?;

@@ -46,7 +46,7 @@
 //!
 //! let orders = TableDef::builder("Orders", "id", KeyKind::S).build()?;
 //! let order = Item::new().with("id", "o-1").with("quantity", 3);
-//! let put = PutItem::new("Orders", order.clone()).condition(Condition::attribute_not_exists("id"));
+//! let mut put = PutItem::new("Orders", order.clone()).condition(Condition::attribute_not_exists("id"));
 //! put.validate()?;
 //! put.check(&orders)?;
 //! assert_eq!(put.clone().apply(&orders, None)?.new, Some(order.clone()));

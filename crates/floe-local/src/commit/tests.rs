@@ -10,7 +10,7 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::commit::{Group, PendingAnswer, SharedRequest};
+use crate::commit::{Group, Work};
 use crate::engine::Running;
 use crate::kv::{CommitError, Direction};
 use crate::layout::change;
@@ -245,17 +245,18 @@ fn writers_that_meet_in_memory_leave_no_write_behind() {
 #[test]
 fn a_writer_that_panics_in_the_seat_ends_all_writing() {
     struct Panics;
-    impl SharedRequest for Panics {
-        fn run(self: Box<Self>, _: &mut Group<'_>) -> Box<dyn PendingAnswer> {
+    impl Work for Panics {
+        type Output = ();
+
+        fn run(&mut self, _: &mut Group<'_>) -> Result<()> {
             panic!("a bug")
         }
-        fn refuse(self: Box<Self>, _: Error) {}
     }
     let fixture = Fixture::new();
     let release = fixture.hold();
     let waiting = fixture.put(1, 1);
     let shared = &fixture.running.shared;
-    shared.submit(Panics);
+    drop(shared.submit(Panics));
     release.send(()).unwrap();
     assert!(matches!(waiting.wait(), Err(Error::OutcomeUnknown(_))));
     assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
@@ -265,7 +266,7 @@ fn a_writer_that_panics_in_the_seat_ends_all_writing() {
     drop(shared.seat.lock().unwrap());
     std::thread::scope(|scope| {
         // Whether it is the writer or the thread that panics depends on who is in the seat.
-        drop(scope.spawn(|| shared.submit(Panics)).join());
+        drop(scope.spawn(|| drop(shared.submit(Panics))).join());
     });
     fixture.put(1, 1).wait().unwrap_err();
     assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
@@ -282,4 +283,57 @@ fn a_group_takes_only_so_much() {
     }
     let table = fixture.running.shared.catalog.get("Tab").unwrap();
     assert_eq!(table.counts().table.items, 3000);
+}
+
+/// A write that takes until it is told to end.
+struct Slow {
+    begun: mpsc::Sender<()>,
+    held: mpsc::Receiver<()>,
+}
+
+impl Work for Slow {
+    type Output = ();
+
+    fn run(&mut self, group: &mut Group<'_>) -> Result<()> {
+        group.put(&group.shared().meta, &b"slow"[..], &b""[..]);
+        self.begun.send(()).unwrap();
+        let _ = self.held.recv();
+        Ok(())
+    }
+}
+
+/// Tells how many writes are in its group.
+struct Look;
+
+impl Work for Look {
+    type Output = usize;
+
+    fn run(&mut self, group: &mut Group<'_>) -> Result<usize> {
+        Ok(group.batch.len())
+    }
+}
+
+#[test]
+fn what_comes_while_a_group_is_open_is_in_it_but_for_what_is_exclusive_and_comes_behind_that() {
+    let fixture = Fixture::new();
+    let shared = &fixture.running.shared;
+    let after_slow = |ask: &dyn Fn() -> Vec<Answer<usize>>| {
+        let ((begun, has_begun), (release, held)) = (mpsc::channel(), mpsc::channel());
+        std::thread::scope(|scope| {
+            let slow = scope.spawn(|| shared.submit(Slow { begun, held }).wait());
+            has_begun.recv().unwrap();
+            let asked = ask();
+            release.send(()).unwrap();
+            slow.join().unwrap().unwrap();
+            let answers = asked.into_iter().map(|answer| answer.wait().unwrap());
+            answers.collect::<Vec<_>>()
+        })
+    };
+    let looks = || vec![shared.submit(Look), shared.submit(Look)];
+    assert_eq!(after_slow(&looks), [1, 1]);
+    let exclusive = || {
+        let alone = shared.run(|group| Ok(group.batch.len()));
+        vec![alone, shared.submit(Look)]
+    };
+    assert_eq!(after_slow(&exclusive), [0, 0]);
 }

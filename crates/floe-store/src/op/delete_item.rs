@@ -110,7 +110,7 @@ impl DeleteItem {
     ///
     /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
     /// hold.
-    pub fn apply(self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
+    pub fn apply(&self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
         check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
         Ok(Applied {
             new: None,

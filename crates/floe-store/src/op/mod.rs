@@ -18,7 +18,7 @@
 //!
 //! let table = TableDef::builder("Counters", "id", KeyKind::S).build()?;
 //! let key = Item::new().with("id", "visits");
-//! let write: WriteItem = UpdateItem::new("Counters", key.clone(), Update::new().add("n", 1))
+//! let mut write: WriteItem = UpdateItem::new("Counters", key.clone(), Update::new().add("n", 1))
 //!     .condition(Condition::lt(Path::attribute("n"), 10))
 //!     .into();
 //!
@@ -26,7 +26,7 @@
 //! write.check(&table)?;
 //! assert_eq!(write.key(&table)?, key);
 //! let old = key.clone().with("n", 9);
-//! let applied = write.clone().apply(&table, Some(&old))?;
+//! let applied = write.apply(&table, Some(&old))?;
 //! assert_eq!(applied.new, Some(key.with("n", 10)));
 //! assert!(write.apply(&table, applied.new.as_ref()).is_err());
 //! # Ok::<(), floe_store::Error>(())

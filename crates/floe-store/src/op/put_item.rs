@@ -115,16 +115,16 @@ impl PutItem {
     }
 
     /// What the write makes of the item as it stands. The request has passed
-    /// [`check`](PutItem::check).
+    /// [`check`](PutItem::check). It gives its item away, so that it can be applied once.
     ///
     /// # Errors
     ///
     /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
     /// hold.
-    pub fn apply(self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
+    pub fn apply(&mut self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
         check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
         Ok(Applied {
-            new: Some(self.item),
+            new: Some(std::mem::take(&mut self.item)),
             returned: match self.return_values {
                 ReturnValues::AllOld => old.cloned(),
                 _ => None,

@@ -264,13 +264,14 @@ impl TransactWrite {
     }
 
     /// What the action makes of the item as it stands: the item after it, which for a check is the item
-    /// as it was. The action has passed [`check`](TransactWriteItems::check).
+    /// as it was. The action has passed [`check`](TransactWriteItems::check). A put gives its item away, so that it can
+    /// be applied once.
     ///
     /// # Errors
     ///
     /// The reason to cancel the transaction.
     pub fn apply(
-        self,
+        &mut self,
         table: &TableDef,
         old: Option<&Item>,
     ) -> Result<Option<Item>, CancellationReason> {

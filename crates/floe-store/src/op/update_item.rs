@@ -187,7 +187,7 @@ impl UpdateItem {
     /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
     /// hold; [`Validation`](crate::Error::Validation) when the update does not fit the item or makes
     /// one that a table cannot hold.
-    pub fn apply(self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
+    pub fn apply(&self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
         check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
         if old.is_none() && !self.update.creates_item() {
             return Ok(Applied::default());

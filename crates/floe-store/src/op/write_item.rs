@@ -121,13 +121,13 @@ impl WriteItem {
     }
 
     /// What the write makes of the item as it stands; see the `apply` of each write. The request has
-    /// passed [`check`](WriteItem::check).
+    /// passed [`check`](WriteItem::check). A put gives its item away, so that it can be applied once.
     ///
     /// # Errors
     ///
     /// [`ConditionalCheckFailed`](Error::ConditionalCheckFailed) when the condition does not hold,
     /// [`Validation`](Error::Validation) when an update does not fit the item.
-    pub fn apply(self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
+    pub fn apply(&mut self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
         match self {
             Self::Put(put) => put.apply(table, old),
             Self::Update(update) => update.apply(table, old),

@@ -218,7 +218,7 @@ fn put_replaces_and_returns_the_old_item_when_asked() {
     let (old, new) = (id("a").with("v", 1), id("a").with("v", 2));
     let put = || PutItem::new("Simple", new.clone());
     let with_old = put().return_values(ReturnValues::AllOld);
-    for (write, before, returned) in [
+    for (mut write, before, returned) in [
         (put(), Some(&old), None),
         (put(), None, None),
         (with_old.clone(), Some(&old), Some(old.clone())),
@@ -266,7 +266,7 @@ fn a_failed_condition_tells_the_item_when_asked() {
     };
     assert!(put().apply(&simple(), None).is_ok());
     assert_eq!(put().apply(&simple(), Some(&old)), failed(None));
-    let telling = put().return_old_on_failure();
+    let mut telling = put().return_old_on_failure();
     assert_eq!(
         telling.apply(&simple(), Some(&old)),
         failed(Some(old.clone()))

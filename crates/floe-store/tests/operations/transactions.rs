@@ -253,7 +253,7 @@ fn an_update_in_a_transaction_may_fill_an_item() {
         UpdateItem::new("Simple", id("a"), fill)
     };
     let apply = |bytes: usize| {
-        let action = TransactWrite::from(update(bytes));
+        let mut action = TransactWrite::from(update(bytes));
         action
             .check(&simple())
             .and_then(|()| action.apply(&simple(), None))
@@ -273,7 +273,7 @@ fn an_update_in_a_transaction_may_fill_an_item() {
 #[test]
 fn an_action_makes_the_new_item_or_a_reason() {
     let old = id("a").with("v", 1);
-    let apply = |action: TransactWrite, old: Option<&Item>| action.apply(&simple(), old);
+    let apply = |mut action: TransactWrite, old: Option<&Item>| action.apply(&simple(), old);
     assert_eq!(apply(put(id("a")), Some(&old)), Ok(Some(id("a"))));
     assert_eq!(
         apply(DeleteItem::new("Simple", id("a")).into(), Some(&old)),

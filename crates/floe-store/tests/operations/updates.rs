@@ -241,7 +241,7 @@ fn the_condition_comes_before_what_the_update_finds() {
         Update::new().set("v", Path::attribute("missing")),
     );
     expect(
-        request.clone().apply(&simple(), Some(&old)),
+        request.apply(&simple(), Some(&old)),
         "The provided expression refers to an attribute that does not exist in the item",
     );
     let condition = Condition::attribute_exists(Path::attribute("v"));
