@@ -64,56 +64,71 @@ impl Case {
     pub(super) fn run(&self, stage: &Stage, plan: &Plan) -> Fallible<bool> {
         // The first rounds warm caches and are not counted.
         self.round(stage, plan, 0)?;
-        let mut rounds = Vec::new();
+        let (mut streams, mut hand) = (Vec::new(), Vec::new());
         for number in 0..plan.rounds {
-            rounds.push(self.round(stage, plan, number)?);
+            for (side, rate) in self.round(stage, plan, number)? {
+                match side {
+                    Side::Streams => streams.push(rate),
+                    Side::Hand => hand.push(rate),
+                }
+            }
         }
-        let rates = |side| rounds.iter().map(|round| of_side(round, side)).collect();
-        let (streams, hand): (Vec<f64>, Vec<f64>) = (rates(Side::Streams), rates(Side::Hand));
+        let per_second = |rates: &[Rate]| median(rates.iter().map(|r| r.per_second()).collect());
         if let Some(side) = plan.only {
-            let rates = median(rates(side));
-            println!(
-                "bench=events case={} side={side:?} per_s={rates:.0}",
-                self.name
-            );
+            let rate = per_second(&[streams, hand].concat());
+            let name = self.name;
+            println!("bench=events case={name} side={side:?} per_s={rate:.0}");
             return Ok(true);
         }
         // Of all rounds together: what the store puts off falls into some of them and not into others.
-        let times = streams.iter().sum::<f64>() / hand.iter().sum::<f64>();
+        let times = all(&streams).per_second() / all(&hand).per_second();
         let ok = times >= FLOOR_TIMES;
         println!(
             "bench=events case={} tasks={} append_per_s={:.0} hand_per_s={:.0} times={times:.2} \
              floor_times={FLOOR_TIMES} ok={ok}",
             self.name,
             self.tasks,
-            median(streams),
-            median(hand),
+            per_second(&streams),
+            per_second(&hand),
         );
         Ok(ok)
     }
 
-    /// What each side has done in a second. Each goes first in turn: what the store puts off is done while the other one is
-    /// measured.
-    fn round(&self, stage: &Stage, plan: &Plan, number: u64) -> Fallible<[(Side, f64); 2]> {
+    /// What each side has done in a round. Each goes first in turn: what the store puts off is done while the other one is
+    /// measured. No two rounds are of the same length: the store writes its buffers out each time that they are full, and
+    /// in equal rounds that could fall to the same side every time.
+    fn round(&self, stage: &Stage, plan: &Plan, number: u64) -> Fallible<Vec<(Side, Rate)>> {
         let mut sides = Side::ALL;
         if number % 2 == 1 {
             sides.reverse();
         }
-        let mut round = sides.map(|side| (side, 0.0));
-        for (side, rate) in round.iter_mut().filter(|(side, _)| plan.takes(*side)) {
-            let played = match side {
-                Side::Streams => stage.wait(play(&stage.streams, self.tasks, plan.round)),
-                Side::Hand => stage.wait(play(&stage.hand, self.tasks, plan.round)),
-            };
-            *rate = played?.per_second();
-        }
-        Ok(round)
+        let length = plan.round.mul_f64(0.5 + scattered(number));
+        let sides = sides.into_iter().filter(|side| plan.takes(*side));
+        sides
+            .map(|side| {
+                let played = match side {
+                    Side::Streams => stage.wait(play(&stage.streams, self.tasks, length)),
+                    Side::Hand => stage.wait(play(&stage.hand, self.tasks, length)),
+                };
+                Ok((side, played?))
+            })
+            .collect()
     }
 }
 
-fn of_side(round: &[(Side, f64); 2], side: Side) -> f64 {
-    let own = round.iter().find(|(own, _)| *own == side);
-    own.map_or(0.0, |(_, rate)| *rate)
+/// A part of one for each number, evenly scattered, and another one for each.
+#[expect(clippy::cast_precision_loss, reason = "there are few rounds")]
+fn scattered(number: u64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    (number as f64 * GOLDEN).fract()
+}
+
+/// All rounds as one.
+fn all(rounds: &[Rate]) -> Rate {
+    Rate {
+        operations: rounds.iter().map(|round| round.operations).sum(),
+        elapsed: rounds.iter().map(|round| round.elapsed).sum(),
+    }
 }
 
 /// Lets all tasks append until the time is over.
@@ -145,4 +160,22 @@ async fn play<S: Subject>(subject: &Arc<S>, tasks: u64, duration: Duration) -> S
         operations,
         elapsed: start.elapsed(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_of_all_lengths_and_count_as_long_as_they_were() {
+        let mut parts: Vec<f64> = (0..100).map(scattered).collect();
+        parts.sort_by(f64::total_cmp);
+        assert!(parts.windows(2).all(|pair| pair[1] - pair[0] < 0.02));
+        let round = |operations, millis| Rate {
+            operations,
+            elapsed: Duration::from_millis(millis),
+        };
+        let together = all(&[round(10, 100), round(50, 900)]).per_second();
+        assert!((together - 60.0).abs() < 1e-9, "{together}");
+    }
 }

@@ -160,6 +160,17 @@
 //! The lag of a group is measured by its workers while they run, with each of their beats and only while somebody listens to
 //! measurements: two small reads for each partition. [`ConsumerGroup::lag`](crate::events::feed::ConsumerGroup::lag) tells it too.
 
+/// A span of the level DEBUG; none while nobody listens to such. That is not the same as `tracing::debug_span!`: with the
+/// feature `log` of `tracing`, which any crate of the program may ask for, that one makes all its fields for nobody.
+macro_rules! debug_span {
+    ($($span:tt)*) => {
+        match tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG {
+            true => tracing::debug_span!($($span)*),
+            false => tracing::Span::none(),
+        }
+    };
+}
+
 pub(crate) mod changes;
 mod engine;
 pub(crate) mod feed;

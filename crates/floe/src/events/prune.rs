@@ -356,7 +356,7 @@ fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     if trimmed > 0 {
         let kept = tip.since(tip.base() + trimmed)?.into_iter();
         let kept: Vec<_> = kept.map(|(_, event)| event.to_stored()).collect();
-        let (cases, events) = lists_of(&kept);
+        let (cases, events) = lists_of(kept.iter());
         update = update
             .set(Path::attribute(EVENTS), events)
             .set(Path::attribute(CASES), cases);

@@ -31,6 +31,7 @@
 //! An event that moves from the Tip into a batch is moved as it is, whoever has written it. What was read stays in its item
 //! until somebody looks at it.
 
+mod added;
 mod events;
 mod stored;
 

@@ -4,9 +4,7 @@
 //! write must tell: it may be its own write that stands in the way.
 
 use floe_store::error::CancellationCode;
-use floe_store::op::{
-    DeleteItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem, WriteItem,
-};
+use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
 use floe_store::{Error as StoreError, Item, Number, Value};
 
 use super::limits::SENDS_MAX;
@@ -91,24 +89,19 @@ async fn send_once(
 ) -> std::result::Result<(), StoreError> {
     let token = token.map(str::to_owned);
     match writes {
-        Writes::One(write) => db
-            .engine()
-            .write_item(with_token(write, token))
-            .await
-            .map(drop),
+        Writes::One(mut write) => {
+            match &mut write {
+                WriteItem::Put(put) => put.token = token,
+                WriteItem::Update(update) => update.token = token,
+                WriteItem::Delete(delete) => delete.token = token,
+            }
+            db.engine().write_item(write).await.map(drop)
+        }
         Writes::Together(writes) => {
             let mut request = TransactWriteItems::new(writes);
             request.token = token;
             db.engine().transact_write_items(request).await.map(drop)
         }
-    }
-}
-
-fn with_token(write: WriteItem, token: Option<String>) -> WriteItem {
-    match write {
-        WriteItem::Put(put) => WriteItem::Put(PutItem { token, ..put }),
-        WriteItem::Update(update) => WriteItem::Update(UpdateItem { token, ..update }),
-        WriteItem::Delete(delete) => WriteItem::Delete(DeleteItem { token, ..delete }),
     }
 }
 

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use floe_store::Timestamp;
 use tracing::{Instrument, Span};
 
 use super::Access;
-use super::cache::{Caching, StateCache};
+use super::cache::{Cached, Caching, StateCache};
 use super::decider::{Decider, Decision};
 use super::event::Recorded;
 use super::load::{self, Loaded, Manner, Sift};
@@ -235,7 +236,8 @@ where
                         return Err(exhausted(name, attempts).into());
                     }
                     self.store.pause(attempts).await;
-                    loaded = self.resync(name, loaded, tip.map(|tip| *tip)).await?;
+                    let tip = tip.map(|tip| *tip);
+                    loaded = Box::pin(self.resync(name, loaded, tip)).await?;
                 }
             }
         }
@@ -287,35 +289,54 @@ where
     pub(crate) async fn load_state(&self) -> Result<Loading<D::State>> {
         let name = self.name()?;
         let span = telemetry::load(&self.store.options().table, name);
-        let loaded = self.load_named(name).instrument(span.clone()).await;
+        let loaded = match span.in_scope(|| self.at_hand(name)) {
+            Some(loaded) => Ok(loaded),
+            // All ways to the store make a large future, which is not carried along where it is not needed.
+            None => {
+                Box::pin(self.load_named(name))
+                    .instrument(span.clone())
+                    .await
+            }
+        };
         telemetry::noted(&span, loaded)
     }
 
-    async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
-        if self.load == Load::AssumeEmpty {
-            return Ok(empty::<D>());
+    /// The state, if nothing need be read for it.
+    fn at_hand(&self, name: &StreamName) -> Option<Loading<D::State>> {
+        match self.load {
+            Load::AssumeEmpty => Some(empty::<D>()),
+            Load::AnyCached | Load::AllowStale(_) => {
+                let now = self.store.now();
+                let kept = self.store.cache()?.get::<D, D::State>(name, now)?;
+                self.will_do(&kept, now).then(|| kept.into())
+            }
+            Load::Require | Load::RequireLeader => None,
         }
+    }
+
+    /// Whether a state that is kept is as fresh as it was asked for.
+    fn will_do(&self, kept: &Cached<D::State>, now: Timestamp) -> bool {
+        match self.load {
+            Load::AnyCached => true,
+            Load::AllowStale(age) => now.since(kept.refreshed) <= age,
+            Load::Require | Load::RequireLeader | Load::AssumeEmpty => false,
+        }
+    }
+
+    async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
         let Some(cache) = self.store.cache() else {
             return self
                 .load_all(name, None, self.load == Load::RequireLeader)
                 .await;
         };
         let now = self.store.now();
-        let will_do = |kept: &super::cache::Cached<D::State>| match self.load {
-            Load::AnyCached => true,
-            Load::AllowStale(age) => now.since(kept.refreshed) <= age,
-            _ => false,
-        };
-        if let Some(kept) = cache.get::<D, D::State>(name, now).filter(will_do) {
-            return Ok(kept.into());
-        }
         // One at a time: who waited finds what the other has loaded.
         let turn = cache.turn::<D>(name);
         let _turn = turn.lock.lock().await;
         let kept = cache.get::<D, D::State>(name, self.store.now());
         // What the other has loaded may have been read before this was asked for, which the leader's word may not.
-        let is_fresh = |kept: &super::cache::Cached<D::State>| {
-            will_do(kept) || self.load != Load::RequireLeader && kept.number > turn.number
+        let is_fresh = |kept: &Cached<D::State>| {
+            self.will_do(kept, now) || self.load != Load::RequireLeader && kept.number > turn.number
         };
         let loaded = match kept {
             Some(kept) if is_fresh(&kept) => return Ok(kept.into()),
@@ -497,8 +518,8 @@ fn empty<D: Decider>() -> Loading<D::State> {
     Loading::new(D::initial(), None)
 }
 
-impl<S> From<super::cache::Cached<S>> for Loading<S> {
-    fn from(cached: super::cache::Cached<S>) -> Self {
+impl<S> From<Cached<S>> for Loading<S> {
+    fn from(cached: Cached<S>) -> Self {
         Self {
             state: cached.state,
             position: Some(cached.position),

@@ -213,7 +213,8 @@ impl<'a> Sync<'a> {
         let appended = change.events.len() as u64;
         let left = self.before.and_then(|before| before.left);
         let mut update = Update {
-            set: Vec::with_capacity(7),
+            // Of most appends these four change: the etag, the version, and both lists.
+            set: Vec::with_capacity(4),
             ..Update::default()
         };
         if left.is_none_or(|left| left.appended != appended) {
@@ -232,7 +233,7 @@ impl<'a> Sync<'a> {
         if has_events {
             update = update.set(Path::attribute(NEXT), number(after.version));
         }
-        let (cases, events) = lists_of(&change.events);
+        let (cases, events) = lists_of(change.events.iter());
         for (name, list) in [(EVENTS, events), (CASES, cases)] {
             update = match (replaces, has_events) {
                 (true, _) => update.set(Path::attribute(name), list),

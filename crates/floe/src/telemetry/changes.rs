@@ -13,7 +13,7 @@ macro_rules! tell {
 
 /// Around the turn of an item.
 pub(crate) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::changes",
         "turn",
         floe.changes.consumer = consumer,

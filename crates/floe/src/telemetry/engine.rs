@@ -74,7 +74,7 @@ impl fmt::Debug for TracedEngine {
 
 /// The span of a request. Its fields are looked for only if somebody listens.
 fn request_span(kind: &str, operation: &str, request: &impl Request) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::request",
         "request",
         otel.name = operation,

@@ -23,7 +23,7 @@ pub(crate) fn is_measured() -> bool {
 
 /// Around a step of an indexer.
 pub(crate) fn step(table: &str, indexer: &str) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::feed",
         "index",
         db.collection.name = table,
@@ -60,7 +60,7 @@ pub(crate) fn step_failed(table: &str, error: &Error, pause: Duration) {
 
 /// Around a read of the feed.
 pub(crate) fn read(partition: Partition, epoch: u32) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::feed",
         "read",
         floe.feed.partition = partition.number(),
@@ -76,7 +76,7 @@ pub(crate) fn handle(
     stream: &StreamName,
     events: usize,
 ) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::feed",
         "handle",
         floe.feed.group = group,

@@ -5,12 +5,12 @@ use tracing::field::Empty;
 
 /// Around a deletion, or around what was left of some.
 pub(crate) fn delete() -> Span {
-    tracing::debug_span!(target: "floe::graph", "delete in steps", floe.graph.entities = Empty)
+    debug_span!(target: "floe::graph", "delete in steps", floe.graph.entities = Empty)
 }
 
 /// Around the rebuild of an index.
 pub(crate) fn rebuild(index: &str) -> Span {
-    tracing::debug_span!(
+    debug_span!(
         target: "floe::graph",
         "rebuild",
         floe.graph.index = index,

@@ -10,7 +10,7 @@ use crate::events::StreamName;
 
 macro_rules! stream_span {
     ($name:literal, $table:expr, $stream:expr $(, $($fields:tt)*)?) => {
-        tracing::debug_span!(
+        debug_span!(
             target: "floe::events",
             $name,
             floe.stream.category = $stream.category(),

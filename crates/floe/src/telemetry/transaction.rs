@@ -34,7 +34,7 @@ enum Outcome {
 
 impl<'a> Transaction<'a> {
     pub(crate) fn begin(label: Option<&'a str>, is_read_only: bool) -> Self {
-        let span = tracing::debug_span!(
+        let span = debug_span!(
             target: "floe::transaction",
             "transaction",
             floe.transaction.label = label,
@@ -63,7 +63,7 @@ impl<'a> Transaction<'a> {
     /// The span around the next run.
     pub(crate) fn attempt(&mut self) -> Span {
         self.attempts += 1;
-        tracing::debug_span!(
+        debug_span!(
             target: "floe::transaction",
             "attempt",
             floe.transaction.attempt = self.attempts,

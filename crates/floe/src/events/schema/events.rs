@@ -6,6 +6,7 @@ use floe_store::item::{Elements, Peek};
 use floe_store::size::item_size;
 use floe_store::{Item, Value};
 
+use super::added::Added;
 use super::stored::{EventView, StoredEvent, Weight};
 use super::{CASES, EVENTS};
 use crate::error::Result;
@@ -18,8 +19,7 @@ use crate::error::Result;
 pub(crate) struct Events {
     read: Option<Arc<Read>>,
     /// Those after them.
-    added: Arc<[StoredEvent]>,
-    added_weight: Weight,
+    added: Added,
 }
 
 /// The item that events were read of.
@@ -94,23 +94,22 @@ impl Events {
             .read
             .as_ref()
             .map_or(Ok(Weight::default()), |read| read.weight());
-        Ok(read? + self.added_weight)
+        Ok(read? + self.added.weight())
     }
 
     /// About how much memory they take.
     pub(crate) fn bytes(&self) -> usize {
-        self.read.as_ref().map_or(0, |read| read.bytes) + self.added_weight.model
+        self.read.as_ref().map_or(0, |read| read.bytes) + self.added.weight().model
     }
 
     /// These events and others after them.
     #[must_use]
     pub(crate) fn and(&self, others: &[StoredEvent]) -> Self {
-        let weight = others.iter().map(StoredEvent::weight).sum();
-        Self {
-            read: self.read.clone(),
-            added: self.added.iter().chain(others).cloned().collect(),
-            added_weight: self.added_weight + weight,
-        }
+        let mut both = self.clone();
+        others
+            .iter()
+            .for_each(|event| both.added.push(event.clone()));
+        both
     }
 
     /// The events from this place on, the oldest first.
@@ -121,7 +120,7 @@ impl Events {
     pub(crate) fn since(&self, place: usize) -> Result<Vec<EventView<'_>>> {
         let read = self.read.as_ref();
         let place_added = place.saturating_sub(read.map_or(0, |read| read.count));
-        let added = self.added.iter().skip(place_added);
+        let added = self.added.since(place_added).into_iter();
         let read = read.into_iter().flat_map(|read| read.since(place));
         read.chain(added.map(|event| Ok(event.view()))).collect()
     }
@@ -141,7 +140,7 @@ impl Events {
             let lists = self.read.iter().filter_map(move |read| read.list(name));
             lists.flatten().map(Peek::to_value)
         };
-        let (cases, events) = lists_of(&self.added);
+        let (cases, events) = lists_of(self.added.since(0).into_iter());
         let join = |name, added| match added {
             Value::L(added) => Value::L(read(name).chain(added).collect()),
             other => other,
@@ -152,18 +151,17 @@ impl Events {
 
 impl FromIterator<StoredEvent> for Events {
     fn from_iter<I: IntoIterator<Item = StoredEvent>>(events: I) -> Self {
-        let added: Arc<[StoredEvent]> = events.into_iter().collect();
-        Self {
-            added_weight: added.iter().map(StoredEvent::weight).sum(),
-            added,
-            read: None,
-        }
+        let mut added = Added::default();
+        events.into_iter().for_each(|event| added.push(event));
+        Self { read: None, added }
     }
 }
 
 /// The lists of types and of events.
-pub(crate) fn lists_of(events: &[StoredEvent]) -> (Value, Value) {
-    let cases = events.iter().map(|event| Value::S(event.case().clone()));
-    let fields = events.iter().map(|event| Value::M(event.fields().clone()));
+pub(crate) fn lists_of<'e>(
+    events: impl Iterator<Item = &'e StoredEvent> + Clone,
+) -> (Value, Value) {
+    let cases = events.clone().map(|event| Value::S(event.case().clone()));
+    let fields = events.map(|event| Value::M(event.fields().clone()));
     (Value::L(cases.collect()), Value::L(fields.collect()))
 }

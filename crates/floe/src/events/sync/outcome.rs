@@ -65,7 +65,7 @@ impl Sync<'_> {
         };
         let tip = item.map(Batch::of_item).transpose()?;
         let table = self.table;
-        let settled = self.settle(db, stream, tip, in_doubt).await;
+        let settled = Box::pin(self.settle(db, stream, tip, in_doubt)).await;
         if let (true, Ok(synced)) = (in_doubt, &settled) {
             let is_applied = matches!(synced, Synced::Written(_));
             telemetry::settled(table, stream, is_applied);
