@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
-use super::{Check, Common, Work};
+use super::{Check, Common, Work, tool};
 use crate::Failure;
 use crate::args::Args;
 use drive::{Client, drive_all};
@@ -81,7 +81,7 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     let floe = match (&plan.floe, &plan.endpoint) {
         (Some(floe), _) => std::path::absolute(floe)?,
         (None, Some(_)) => PathBuf::new(),
-        (None, None) => server::build()?,
+        (None, None) => tool::build_floe()?,
     };
     let installed = Installed::prepare()?;
     let clients = drive_all(plan, &floe, &installed)?;

@@ -55,6 +55,21 @@ pub(crate) fn target_folder() -> Result<PathBuf, Failure> {
     Ok(folder.to_owned())
 }
 
+/// Builds the program `floe` in release mode; where it is.
+pub(super) fn build_floe() -> Result<PathBuf, Failure> {
+    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--bin", "floe"])
+        // Named together, both get the same features of what they depend on, and nothing is built twice.
+        .args(["--package", "floe-server", "--package", "xtask"])
+        .status()?;
+    if !status.success() {
+        return Err(Failure::broken("the program floe does not build"));
+    }
+    Ok(target_folder()?.join("release").join("floe"))
+}
+
 /// Installs something into a folder, unless just these versions are there.
 pub(crate) fn install(
     folder: &Path,

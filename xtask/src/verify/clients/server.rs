@@ -1,7 +1,7 @@
 //! The server that the clients talk to: `floe serve`, on a port that the system chooses.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -158,22 +158,6 @@ fn address_in(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("http://")?;
     let address = rest.split_whitespace().next()?;
     address.contains(':').then(|| address.to_owned())
-}
-
-/// Builds the server in release mode, as its users have it; where it is.
-pub(super) fn build() -> Result<PathBuf, Failure> {
-    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release"])
-        .args(["--package", "floe-server", "--bin", "floe"])
-        .status()?;
-    if !status.success() {
-        return Err(Failure::broken("the server does not build"));
-    }
-    Ok(crate::verify::tool::target_folder()?
-        .join("release")
-        .join("floe"))
 }
 
 #[cfg(test)]

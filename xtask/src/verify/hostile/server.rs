@@ -13,6 +13,7 @@ use floe_server::{Limits, Options, Server, Service};
 use super::Plan;
 use crate::args::Args;
 use crate::verify::planted::{Bug, Flawed};
+use crate::verify::tool;
 use crate::{Failure, out};
 
 /// The role of a server inside this program.
@@ -108,32 +109,13 @@ impl Drop for Attacked {
     }
 }
 
-/// The program `floe`, built as users build it.
+/// The program `floe`.
 fn program(plan: &Plan) -> Result<PathBuf, Failure> {
     if let Some(path) = &plan.floe {
         return Ok(path.clone());
     }
     out::note("building floe");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "--package",
-            "floe-server",
-            "--bin",
-            "floe",
-        ])
-        .status()?;
-    if !status.success() {
-        return Err(Failure::broken("floe could not be built"));
-    }
-    // It lies beside this program, or beside the one of the other profile.
-    let own = std::env::current_exe()?;
-    let target = own.parent().and_then(|folder| folder.parent());
-    let target = target.ok_or_else(|| Failure::broken("this program lies nowhere"))?;
-    Ok(target.join("release").join("floe"))
+    tool::build_floe()
 }
 
 /// The server inside this program, which can be given a bug.
