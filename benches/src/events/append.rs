@@ -13,6 +13,9 @@ use crate::measure::{Rate, median};
 /// The least of the throughput of the hand that appends may have.
 const FLOOR_TIMES: f64 = 0.8;
 
+/// A round of the plan is taken in so many, each half as long: the disk is not the same from one moment to the next.
+const PARTS: u64 = 4;
+
 pub(super) struct Case {
     pub(super) name: &'static str,
     tasks: u64,
@@ -65,7 +68,7 @@ impl Case {
         // The first rounds warm caches and are not counted.
         self.round(stage, plan, 0)?;
         let (mut streams, mut hand) = (Vec::new(), Vec::new());
-        for number in 0..plan.rounds {
+        for number in 0..plan.rounds * PARTS {
             for (side, rate) in self.round(stage, plan, number)? {
                 match side {
                     Side::Streams => streams.push(rate),
@@ -102,7 +105,7 @@ impl Case {
         if number % 2 == 1 {
             sides.reverse();
         }
-        let length = plan.round.mul_f64(0.5 + scattered(number));
+        let length = plan.round.mul_f64((0.5 + scattered(number)) / 2.0);
         let sides = sides.into_iter().filter(|side| plan.takes(*side));
         sides
             .map(|side| {
