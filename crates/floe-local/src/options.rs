@@ -37,6 +37,7 @@ pub struct Options {
     pub(crate) account: String,
     pub(crate) stream_retention: Duration,
     pub(crate) background: bool,
+    pub(crate) disk_reserve_bytes: Option<u64>,
 }
 
 impl Options {
@@ -52,6 +53,7 @@ impl Options {
             account: "000000000000".to_owned(),
             stream_retention: STREAM_RETENTION,
             background: true,
+            disk_reserve_bytes: None,
         }
     }
 
@@ -110,6 +112,14 @@ impl Options {
     #[must_use]
     pub const fn background(mut self, on: bool) -> Self {
         self.background = on;
+        self
+    }
+
+    /// Free disk space below which writes that store more are refused, so that deletes and the journal still fit.
+    /// Default: 256 MB, or an eighth of a file system that is smaller than 2 GB.
+    #[must_use]
+    pub const fn disk_reserve_bytes(mut self, bytes: u64) -> Self {
+        self.disk_reserve_bytes = Some(bytes);
         self
     }
 

@@ -52,6 +52,11 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Whether the engine accepts writes at present, and if not, why. Cheap: for health checks that ask every second.
+    fn health(&self) -> Health {
+        Health::Ready
+    }
+
     /// Reads one item by its key.
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>>;
 
@@ -131,6 +136,21 @@ pub trait Engine: Send + Sync {
             )))
         })
     }
+}
+
+/// Whether an engine accepts writes at present. Reads are served in every case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Health {
+    /// Reads and writes are served.
+    Ready,
+    /// The store was opened read-only, because its file system is.
+    ReadOnly,
+    /// Writes are refused.
+    WritesRefused {
+        /// The first cause, for the operator: it may name files.
+        reason: String,
+    },
 }
 
 /// What an engine can do beyond the plain operations on items.

@@ -2,7 +2,7 @@
 //!
 //! Every variant that DynamoDB knows carries its code and its message; the few that it does not know
 //! ([`OutcomeUnknown`](Error::OutcomeUnknown), [`Unreachable`](Error::Unreachable),
-//! [`Unsupported`](Error::Unsupported), [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
+//! [`Unavailable`](Error::Unavailable), [`Unsupported`](Error::Unsupported), [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
 
 use std::fmt;
 
@@ -61,6 +61,9 @@ pub enum Error {
     /// The request was sent and its answer lost: it may or may not have been applied. Sending a write
     /// again is safe only with a token or a condition that settles it.
     OutcomeUnknown(String),
+    /// The store refuses writes for a cause that may pass, such as a full disk. Nothing was written. Send the
+    /// request again later; [`Engine::health`](crate::Engine::health) reports when writes are accepted again.
+    Unavailable(String),
     /// The engine has no such ability; see [`Capabilities`](crate::Capabilities). Nothing was sent.
     Unsupported(String),
     /// The storage below the engine failed, or has failed before and the engine refuses to write until
@@ -96,6 +99,7 @@ impl Error {
             | Self::Unreachable(_)
             | Self::OutcomeUnknown(_)
             | Self::Storage(_) => "InternalServerError",
+            Self::Unavailable(_) => "ServiceUnavailable",
         }
     }
 
@@ -108,6 +112,7 @@ impl Error {
             | Self::Throttling(_)
             | Self::Internal(_)
             | Self::Unreachable(_)
+            | Self::Unavailable(_)
             | Self::OutcomeUnknown(_) => true,
             Self::TransactionCanceled { reasons } => {
                 let mut faults = reasons
@@ -141,6 +146,7 @@ impl fmt::Display for Error {
             | Self::Internal(message)
             | Self::Unreachable(message)
             | Self::OutcomeUnknown(message)
+            | Self::Unavailable(message)
             | Self::Unsupported(message)
             | Self::Storage(message) => f.write_str(message),
             Self::ConditionalCheckFailed { .. } => f.write_str("The conditional request failed"),

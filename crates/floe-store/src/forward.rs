@@ -8,7 +8,7 @@
 //!
 //! | group | methods |
 //! |---|---|
-//! | `basics` | `capabilities`, `now`, `table_arn` (of `forward_to!` alone) |
+//! | `basics` | `capabilities`, `now`, `table_arn`, `health` (of `forward_to!` alone) |
 //! | `items` | `get_item` `batch_get_item` `transact_get_items` `write_item` `batch_write_item` `transact_write_items` `query` `scan` |
 //! | `tables` | `create_table` `describe_table` `update_table` `delete_table` `list_tables` `update_time_to_live` `update_tags` |
 //! | `streams` | `list_streams` `describe_stream` `get_shard_iterator` `get_records` `hold_changes` |
@@ -101,7 +101,7 @@ macro_rules! __forward {
         $crate::forward_to!($self.$inner; basics, items, tables, streams);
     };
     ($self:ident . $inner:tt; basics) => {
-        $crate::forward_to!($self.$inner; capabilities, now, table_arn);
+        $crate::forward_to!($self.$inner; capabilities, now, table_arn, health);
     };
     ($self:ident . $inner:tt; capabilities) => {
         fn capabilities(&$self) -> $crate::Capabilities {
@@ -111,6 +111,11 @@ macro_rules! __forward {
     ($self:ident . $inner:tt; now) => {
         fn now(&$self) -> $crate::Timestamp {
             $self.$inner.now()
+        }
+    };
+    ($self:ident . $inner:tt; health) => {
+        fn health(&$self) -> $crate::Health {
+            $self.$inner.health()
         }
     };
     ($self:ident . $inner:tt; table_arn) => {

@@ -84,7 +84,7 @@ pub mod text;
 pub mod value;
 
 pub use capacity::{ConsumedCapacity, Units};
-pub use engine::{BoxFuture, Capabilities, Engine};
+pub use engine::{BoxFuture, Capabilities, Engine, Health};
 pub use env::{Clock, Env, Timestamp};
 pub use error::{CancellationReason, Error, Result};
 pub use item::Item;

@@ -144,7 +144,7 @@ impl Engine for RecordingEngine {
         self.capabilities.clone()
     }
 
-    forward_to!(self.inner; now, table_arn);
+    forward_to!(self.inner; now, table_arn, health);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         self.note(format!("GetItem {} {:?}", input.table_name, input.key));

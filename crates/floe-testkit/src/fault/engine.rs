@@ -34,7 +34,7 @@ impl Engine for FaultEngine {
         capabilities
     }
 
-    forward_to!(self.inner; now, table_arn, list_tables, update_tags, list_streams, hold_changes);
+    forward_to!(self.inner; now, table_arn, health, list_tables, update_tags, list_streams, hold_changes);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(async move {
