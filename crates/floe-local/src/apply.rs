@@ -17,7 +17,7 @@ use floe_store::{Error, Item, Result};
 use crate::catalog::Table;
 use crate::commit::Group;
 use crate::indexes::{EntryChange, Version, entry_changes};
-use crate::kv::Bytes;
+use crate::kv::{Bytes, Space};
 use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, expiry_key};
 use crate::layout::record::Count;
@@ -133,7 +133,7 @@ impl ItemChange {
             return Ok(None);
         }
         let (before, after) = (old.map(StoredItem::version), new.map(StoredItem::version));
-        let is_stored = |key: &[u8]| Ok(group.get(&table.space, key)?.is_some());
+        let is_stored = |key: &[u8]| Ok(group.get(table.space(), key)?.is_some());
         let entries = entry_changes(table, &key, before, after, is_stored)?;
         let mut change = Self {
             items: i64::from(new.is_some()) - i64::from(old.is_some()),
@@ -237,7 +237,7 @@ impl ItemChange {
 
     /// Puts the change into the group.
     pub(crate) fn write(self, group: &mut Group<'_>) {
-        let space = &self.table.space;
+        let space = self.table.space();
         if let Some(record) = self.record {
             write_record(group, &record, self.identity, self.value.as_ref());
         }
@@ -318,12 +318,12 @@ fn write_record(
     identity: Option<ServiceIdentity>,
     new: Option<&Bytes>,
 ) {
-    let (shared, created) = (group.shared(), group.now());
+    let created = group.now();
     let Some((sequence, view, writes)) = group.position().next(record.stream, created) else {
         return;
     };
     for (key, value) in writes {
-        group.put(&shared.meta, key, value);
+        group.put(Space::Meta, key, value);
     }
     let value = change::encode(&change::Change {
         kind: record.kind,
@@ -335,7 +335,7 @@ fn write_record(
         new: new.map(|new| &**new),
     });
     let key = change::key(record.stream, sequence);
-    group.put_once(&shared.changes, key, value);
+    group.put_once(Space::Changes, key, value);
 }
 
 fn signed(size: usize) -> i64 {

@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::LocalEngine;
-use crate::dir::{Directory, sync_directory};
+use crate::dir::{Staging, sync_directory};
 use crate::engine::Shared;
-use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
-use crate::layout::{CHANGES_SPACE, META_SPACE, TOKENS_SPACE, table_space_name};
+use crate::kv::{Bytes, Direction, Kv, KvOptions, Space};
 use crate::moment::Moment;
 
 /// How many entries lie between two reports of progress.
@@ -84,18 +83,40 @@ fn backup(
     progress: impl FnMut(&BackupReport),
 ) -> Result<BackupReport> {
     refuse_used(target)?;
-    let unfinished = unfinished_path(target)?;
-    let directory = Directory::open(&unfinished)?;
-    let copied = copy(shared, &directory, progress).and_then(|report| {
-        drop(directory);
-        publish(&unfinished, target).map_err(|e| failed(target, &e))?;
-        Ok(report)
-    });
-    if copied.is_err() {
-        // What is left of it is never taken for a store, and a later backup clears it away.
-        let _ = fs::remove_dir_all(&unfinished);
+    if let Some(directory) = &shared.directory {
+        refuse_inside(target, directory.path())?;
     }
-    copied
+    let staging = Staging::create(&unfinished_path(target)?)?;
+    match copy(shared, &staging, progress) {
+        Ok(report) => {
+            publish(staging, target).map_err(|e| failed(target, &e))?;
+            Ok(report)
+        }
+        Err(error) => {
+            // What is left carries the marker, and a later backup clears it away.
+            let _ = staging.remove();
+            Err(error)
+        }
+    }
+}
+
+/// A backup inside of its own store would be lost with it, and would be taken for a part of it.
+fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
+    let absolute = std::path::absolute(target).map_err(|e| failed(target, &e))?;
+    // The target need not be there yet: the nearest folder that is there says where it will be.
+    let real = absolute
+        .ancestors()
+        .find_map(|path| path.canonicalize().ok());
+    let store = store.canonicalize().map_err(|e| failed(store, &e))?;
+    if real.is_some_and(|real| real.starts_with(&store)) {
+        return Err(Error::Storage(format!(
+            "a backup cannot be written into the store that it is of; choose a directory outside of it: target={} \
+             store={}",
+            target.display(),
+            store.display()
+        )));
+    }
+    Ok(())
 }
 
 fn refuse_used(target: &Path) -> Result<()> {
@@ -127,66 +148,56 @@ fn unfinished_path(target: &Path) -> Result<PathBuf> {
 
 fn copy(
     shared: &Shared,
-    directory: &Directory,
-    progress: impl FnMut(&BackupReport),
+    staging: &Staging,
+    mut progress: impl FnMut(&BackupReport),
 ) -> Result<BackupReport> {
-    directory.clear()?;
-    let moment = Moment::now(&shared.kv)?;
+    let moment = Moment::now(&shared.kv);
     moment.check()?;
-    let target = Kv::open(&directory.data(), &COPY_OPTIONS)?;
-    let mut copy = Copy {
-        snapshot: &moment.snapshot,
-        target,
-        report: BackupReport::default(),
-        progress,
+    let target = Kv::create(&staging.data(), &COPY_OPTIONS)?;
+    let mut report = BackupReport {
+        tables: moment.tables.len() as u64,
+        ..BackupReport::default()
     };
-    copy.space(META_SPACE, &shared.meta)?;
-    copy.space(CHANGES_SPACE, &shared.changes)?;
-    copy.space(TOKENS_SPACE, &shared.tokens)?;
-    for table in &moment.tables {
-        copy.space(&table_space_name(table.record.id), &table.space)?;
-        copy.report.tables += 1;
-    }
-    copy.target.persist()?;
-    (copy.progress)(&copy.report);
-    let report = copy.report;
-    drop(copy);
-    directory.complete()?;
+    let counted = entries(&moment).inspect(|entry| {
+        if let Ok((_, key, value)) = entry {
+            report.entries += 1;
+            report.bytes += (key.len() + value.len()) as u64;
+            if report.entries.is_multiple_of(PROGRESS_ENTRIES) {
+                progress(&report);
+            }
+        }
+    });
+    target.load(counted)?;
+    target.persist()?;
+    progress(&report);
+    drop(target);
+    staging.complete()?;
     Ok(report)
 }
 
-struct Copy<'a, P> {
-    snapshot: &'a Snapshot,
-    target: Kv,
-    report: BackupReport,
-    progress: P,
-}
-
-impl<P: FnMut(&BackupReport)> Copy<'_, P> {
-    fn space(&mut self, name: &str, source: &Space) -> Result<()> {
-        let target = self.target.space(name)?;
-        let all = (Bound::Unbounded, Bound::Unbounded);
-        let entries = self.snapshot.range(source, all, Direction::Forward);
-        let (report, progress) = (&mut self.report, &mut self.progress);
-        let counted = entries.inspect(|entry| {
-            if let Ok((key, value)) = entry {
-                report.entries += 1;
-                report.bytes += (key.len() + value.len()) as u64;
-                if report.entries.is_multiple_of(PROGRESS_ENTRIES) {
-                    progress(report);
-                }
-            }
-        });
-        self.target.load(&target, counted)
-    }
+/// Everything that is stored at one moment, in the order of spaces and keys. Of tables that are being removed, nothing.
+fn entries(moment: &Moment) -> impl Iterator<Item = Result<(Space, Bytes, Bytes)>> {
+    let all = || (Bound::Unbounded, Bound::Unbounded);
+    let shared = [Space::Meta, Space::Changes, Space::Tokens].into_iter();
+    let shared = shared.flat_map(move |space| {
+        let walk = moment.snapshot.range(space, all(), Direction::Forward);
+        walk.map(move |entry| entry.map(|(key, value)| (space, key, value)))
+    });
+    let tables = moment.snapshot.tables().filter(|entry| {
+        let removed = |id: &u32| moment.removing.contains(id);
+        !entry.as_ref().is_ok_and(|(id, _, _)| removed(id))
+    });
+    let of_table = |(id, key, value)| (Space::Table(id), key, value);
+    shared.chain(tables.map(move |entry| entry.map(of_table)))
 }
 
 /// Writes a finished copy through to the disk and gives it its name.
-fn publish(unfinished: &Path, target: &Path) -> io::Result<()> {
-    sync_tree(unfinished)?;
+fn publish(staging: Staging, target: &Path) -> io::Result<()> {
+    sync_tree(staging.path())?;
+    // An empty directory of this name makes way; any other cannot be removed like this.
     match fs::remove_dir(target) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => fs::rename(unfinished, target)?,
+        _ => staging.publish(target)?,
     }
     match target.parent() {
         Some(parent) if parent != Path::new("") => sync_directory(parent),
@@ -197,9 +208,10 @@ fn publish(unfinished: &Path, target: &Path) -> io::Result<()> {
 fn sync_tree(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => sync_tree(&entry.path())?,
-            false => File::open(entry.path())?.sync_all()?,
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
         }
     }
     sync_directory(path)

@@ -20,8 +20,6 @@ use crate::streams::{stream_arn, stream_label};
 pub(crate) struct Table {
     /// What the catalog stores of it.
     pub(crate) record: TableRecord,
-    /// Where its items, index entries and expiry entries are.
-    pub(crate) space: Space,
     /// How much is in it; shared by all its definitions.
     counts: Arc<Mutex<Counts>>,
     retired: AtomicBool,
@@ -29,10 +27,9 @@ pub(crate) struct Table {
 
 impl Table {
     /// A table that is new to this run.
-    pub(crate) fn new(record: TableRecord, space: Space, counts: Counts) -> Self {
+    pub(crate) fn new(record: TableRecord, counts: Counts) -> Self {
         Self {
             record,
-            space,
             counts: Arc::new(Mutex::new(counts)),
             retired: AtomicBool::new(false),
         }
@@ -42,7 +39,6 @@ impl Table {
     pub(crate) fn with_record(&self, record: TableRecord) -> Self {
         Self {
             record,
-            space: self.space.clone(),
             counts: self.counts.clone(),
             retired: AtomicBool::new(false),
         }
@@ -51,6 +47,11 @@ impl Table {
     /// Its definition, without the indexes that are being removed.
     pub(crate) const fn definition(&self) -> &TableDef {
         &self.record.definition
+    }
+
+    /// Where its items, index entries and expiry entries are.
+    pub(crate) const fn space(&self) -> Space {
+        Space::Table(self.record.id)
     }
 
     /// Its id.
@@ -193,6 +194,16 @@ impl Catalog {
     pub(crate) fn remove(&self, name: &str) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = tables.remove(name) {
+            table.retired.store(true, Ordering::Release);
+        }
+    }
+
+    /// Publishes other tables instead of these, which are retired.
+    pub(crate) fn replace(&self, other: Self) {
+        let others = other.tables.into_inner();
+        let others = others.unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for table in std::mem::replace(&mut *tables, others).into_values() {
             table.retired.store(true, Ordering::Release);
         }
     }

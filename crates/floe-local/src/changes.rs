@@ -21,7 +21,7 @@ use floe_store::op::{
 use floe_store::{Error, Result};
 
 use crate::engine::Shared;
-use crate::kv::{Direction, Snapshot, prefix_bounds};
+use crate::kv::{Direction, Snapshot, Space, prefix_bounds};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::streams::{stream_arn, stream_label};
@@ -72,12 +72,12 @@ pub(crate) fn describe_stream(
     let snapshot = shared.kv.snapshot();
     let limit = input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX);
     let after = input.start_after.as_deref();
-    let mut records = shards_after(shared, &snapshot, stream.id, after, limit + 1)?;
+    let mut records = shards_after(&snapshot, stream.id, after, limit + 1)?;
     let more = records.len() > limit;
     records.truncate(limit);
     let mut described = Vec::with_capacity(records.len());
     for record in &records {
-        described.push(describe_shard(shared, &snapshot, stream.id, record)?);
+        described.push(describe_shard(&snapshot, stream.id, record)?);
     }
     let last_shard_id = described
         .last()
@@ -99,15 +99,10 @@ pub(crate) fn describe_stream(
     })
 }
 
-fn describe_shard(
-    shared: &Shared,
-    snapshot: &Snapshot,
-    stream: u32,
-    record: &ShardRecord,
-) -> Result<Shard> {
+fn describe_shard(snapshot: &Snapshot, stream: u32, record: &ShardRecord) -> Result<Shard> {
     // A parent that was trimmed need not be read before its child any more.
     let parent = match record.parent {
-        Some(start) => find_shard(shared, snapshot, stream, start)?,
+        Some(start) => find_shard(snapshot, stream, start)?,
         None => None,
     };
     Ok(Shard {
@@ -125,14 +120,14 @@ pub(crate) fn get_shard_iterator(shared: &Shared, input: &GetShardIterator) -> R
     let snapshot = shared.kv.snapshot();
     let start = change::parse_shard_id(&input.shard_id);
     let shard = match start {
-        Some(start) => find_shard(shared, &snapshot, stream.id, start)?,
+        Some(start) => find_shard(&snapshot, stream.id, start)?,
         None => None,
     };
     let shard = shard
         .filter(|shard| change::shard_id(shard.created, shard.start) == input.shard_id)
         .ok_or_else(|| missing_shard(&input.stream_arn, &input.shard_id))?;
-    let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
-    let last = last_sequence(shared, &snapshot)?;
+    let trimmed = trimmed_sequence(&snapshot, stream.id)?;
+    let last = last_sequence(&snapshot)?;
     let next = match &input.kind {
         IteratorKind::TrimHorizon => shard.start.max(trimmed.saturating_add(1)),
         IteratorKind::Latest => shard.end.unwrap_or(last).saturating_add(1).max(shard.start),
@@ -168,8 +163,8 @@ pub(crate) fn get_records(shared: &Shared, input: &GetRecords) -> Result<GetReco
     position.check_age(now)?;
     let stream = find_stream(shared, &position.stream_arn)?;
     let snapshot = shared.kv.snapshot();
-    let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
-    let Some(shard) = find_shard(shared, &snapshot, stream.id, position.shard)? else {
+    let trimmed = trimmed_sequence(&snapshot, stream.id)?;
+    let Some(shard) = find_shard(&snapshot, stream.id, position.shard)? else {
         // The shard was closed, read to its end, and trimmed, or something is missing.
         check_kept(position.next, trimmed)?;
         return Ok(GetRecordsOutput::default());
@@ -216,7 +211,7 @@ fn read_records(
         exhausted: false,
     };
     let mut bytes = 0;
-    for entry in snapshot.range(&shared.changes, bounds, Direction::Forward) {
+    for entry in snapshot.range(Space::Changes, bounds, Direction::Forward) {
         let (key, value) = entry?;
         if read.records.len() >= limit {
             return Ok(read);
@@ -240,13 +235,8 @@ fn find_stream(shared: &Shared, arn: &str) -> Result<Arc<StreamRecord>> {
     stream.ok_or_else(|| missing_stream(arn))
 }
 
-fn find_shard(
-    shared: &Shared,
-    snapshot: &Snapshot,
-    stream: u32,
-    start: u64,
-) -> Result<Option<ShardRecord>> {
-    match snapshot.get(&shared.meta, &record::shard_key(stream, start))? {
+fn find_shard(snapshot: &Snapshot, stream: u32, start: u64) -> Result<Option<ShardRecord>> {
+    match snapshot.get(Space::Meta, &record::shard_key(stream, start))? {
         Some(bytes) => ShardRecord::decode(&bytes).map(Some),
         None => Ok(None),
     }
@@ -255,7 +245,6 @@ fn find_shard(
 /// The shards of a stream, oldest first: those behind the one of this id, or those whose ids come after it if there is
 /// no such shard.
 fn shards_after(
-    shared: &Shared,
     snapshot: &Snapshot,
     stream: u32,
     after: Option<&str>,
@@ -263,9 +252,9 @@ fn shards_after(
 ) -> Result<Vec<ShardRecord>> {
     let start = after.map(change::parse_shard_id);
     let (Some(after), Some(None)) = (after, start) else {
-        return shards(shared, snapshot, stream, start.flatten(), limit);
+        return shards(snapshot, stream, start.flatten(), limit);
     };
-    let mut shards = shards(shared, snapshot, stream, None, usize::MAX)?;
+    let mut shards = shards(snapshot, stream, None, usize::MAX)?;
     shards.retain(|shard| *change::shard_id(shard.created, shard.start) > *after);
     shards.truncate(limit);
     Ok(shards)
@@ -273,7 +262,6 @@ fn shards_after(
 
 /// The shards of a stream, oldest first: those behind the one that begins with `after`.
 fn shards(
-    shared: &Shared,
     snapshot: &Snapshot,
     stream: u32,
     after: Option<u64>,
@@ -285,24 +273,24 @@ fn shards(
         None => first,
     };
     snapshot
-        .range(&shared.meta, (first, end), Direction::Forward)
+        .range(Space::Meta, (first, end), Direction::Forward)
         .take(limit)
         .map(|entry| ShardRecord::decode(&entry?.1))
         .collect()
 }
 
 /// The last sequence number given out.
-fn last_sequence(shared: &Shared, snapshot: &Snapshot) -> Result<u64> {
-    read_sequence(shared, snapshot, record::SEQUENCE_KEY)
+fn last_sequence(snapshot: &Snapshot) -> Result<u64> {
+    read_sequence(snapshot, record::SEQUENCE_KEY)
 }
 
 /// The last sequence number that was trimmed from a stream; 0 if none was.
-fn trimmed_sequence(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
-    read_sequence(shared, snapshot, &record::trimmed_key(stream))
+fn trimmed_sequence(snapshot: &Snapshot, stream: u32) -> Result<u64> {
+    read_sequence(snapshot, &record::trimmed_key(stream))
 }
 
-fn read_sequence(shared: &Shared, snapshot: &Snapshot, key: &[u8]) -> Result<u64> {
-    match snapshot.get(&shared.meta, key)? {
+fn read_sequence(snapshot: &Snapshot, key: &[u8]) -> Result<u64> {
+    match snapshot.get(Space::Meta, key)? {
         Some(bytes) => record::decode_sequence(&bytes),
         None => Ok(0),
     }

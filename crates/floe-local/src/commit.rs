@@ -18,9 +18,8 @@
 //! the seat free runs its own request at once, and with it what others have put into the queue meanwhile.
 //!
 //! A request that fails writes nothing: everything that can fail comes before its first write. When
-//! the commit itself fails, nobody knows whether the group is in the journal, so the requests in it
-//! are answered with [`Error::OutcomeUnknown`], and the engine refuses all later writes until it is
-//! opened again. Reads go on.
+//! the commit itself fails, it is not known whether the group is in the journal, so the requests in it
+//! are answered with [`Error::OutcomeUnknown`], and the [gate](crate::gate) refuses later writes. Reads go on.
 //!
 //! Requests on items share groups. Changes of the catalog and background work are
 //! [exclusive](Shared::run): a group of their own, thrown away as a whole if they fail, and with
@@ -29,7 +28,6 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use floe_store::env::Stopwatch;
@@ -38,10 +36,10 @@ use floe_store::{Error, Result, Timestamp};
 use crate::answer::{Answer, Promise, promise};
 use crate::catalog::Table;
 use crate::engine::Shared;
-use crate::kv::{Batch, Bytes, CommitError, Space, SpaceId, Sync};
+use crate::kv::{Batch, Bytes, Space, Sync};
 use crate::layout::record::{self, Counts, Instance};
 use crate::options::Durability;
-use crate::queue::{Pace, Queue};
+use crate::queue::Pace;
 use crate::streams::Position;
 
 /// The most requests in one group.
@@ -57,26 +55,57 @@ const TURNS_MAX: usize = 16;
 const PATIENCE_SHARE: u32 = 8;
 
 /// A write that waits for its turn.
-pub(crate) enum Request {
-    /// One that shares a group with others: a write of items.
-    Shared(Box<dyn Pending>),
-    /// One that has a group of its own: a change of the catalog, or background work.
-    Exclusive(Box<dyn Pending>),
+pub(crate) struct Request {
+    pending: Box<dyn Pending>,
+    /// Whether it has a group of its own, as changes of the catalog and background work have.
+    pub(crate) is_exclusive: bool,
+    /// Whether it stores more than it removes.
+    grows: bool,
+}
+
+#[cfg(test)]
+impl Request {
+    /// One that shares its group.
+    pub(crate) fn shared(pending: Box<dyn Pending>) -> Self {
+        Self {
+            pending,
+            is_exclusive: false,
+            grows: true,
+        }
+    }
+
+    /// One that has a group of its own.
+    pub(crate) fn exclusive(pending: Box<dyn Pending>) -> Self {
+        Self {
+            is_exclusive: true,
+            ..Self::shared(pending)
+        }
+    }
 }
 
 impl Request {
     /// Answers without running it.
     pub(crate) fn refuse(self, error: &Error) {
-        match self {
-            Self::Shared(request) | Self::Exclusive(request) => request.send(Err(error)),
-        }
+        self.pending.send(Err(error));
     }
+}
+
+/// Whether a write stores more than it removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It stores something.
+    Grows,
+    /// It only removes, and is accepted when the disk is almost full.
+    Frees,
 }
 
 /// What a request does.
 pub(crate) trait Work: Send + 'static {
     /// What it answers.
     type Output: Send;
+
+    /// What it does to the size of the store.
+    fn effect(&self) -> Effect;
 
     /// Does it against the group, once. If it fails, it has written nothing.
     fn run(&mut self, group: &mut Group<'_>) -> Result<Self::Output>;
@@ -135,7 +164,7 @@ impl<W: Work> Pending for Asked<W> {
 }
 
 /// Work that is a function.
-struct Closure<F>(Option<F>);
+struct Closure<F>(Option<F>, Effect);
 
 impl<F, T> Work for Closure<F>
 where
@@ -143,6 +172,10 @@ where
     T: Send,
 {
     type Output = T;
+
+    fn effect(&self) -> Effect {
+        self.1
+    }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<T> {
         let ran_before = || Error::Internal("a request ran twice".to_owned());
@@ -153,8 +186,13 @@ where
 impl Shared {
     /// Puts a write of items into the queue. In memory it is run at once if nobody else is at it.
     pub(crate) fn submit<W: Work>(&self, work: W) -> Answer<W::Output> {
-        let (request, answer) = Asked::boxed(work);
-        let request = Request::Shared(request);
+        let grows = work.effect() == Effect::Grows;
+        let (pending, answer) = Asked::boxed(work);
+        let request = Request {
+            pending,
+            is_exclusive: false,
+            grows,
+        };
         if self.kv.is_memory() {
             self.queue.add(request);
             self.commit_here();
@@ -187,10 +225,15 @@ impl Shared {
     /// nothing that it wrote is kept.
     pub(crate) fn run<T: Send + 'static>(
         &self,
+        effect: Effect,
         run: impl FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
     ) -> Answer<T> {
-        let (request, answer) = Asked::boxed(Closure(Some(run)));
-        self.queue.push(Request::Exclusive(request));
+        let (pending, answer) = Asked::boxed(Closure(Some(run), effect));
+        self.queue.push(Request {
+            pending,
+            is_exclusive: true,
+            grows: effect == Effect::Grows,
+        });
         answer
     }
 }
@@ -212,7 +255,7 @@ pub(crate) struct CommitState {
 }
 
 /// Something to do when a group is durable.
-type Effect = Box<dyn FnOnce(&Shared) + Send>;
+type OnCommit = Box<dyn FnOnce(&Shared) + Send>;
 
 /// The writes of the requests that are committed together, and the state as they see it.
 pub(crate) struct Group<'a> {
@@ -221,19 +264,23 @@ pub(crate) struct Group<'a> {
     now: Timestamp,
     batch: Batch,
     /// Where in the batch the write of a key is.
-    written: HashMap<(SpaceId, Bytes), usize>,
+    written: HashMap<(Space, Bytes), usize>,
     /// How much is in the tables that were written to.
     counts: HashMap<u32, (Arc<Table>, Counts)>,
     /// What the item collections weigh that were looked at.
-    collections: HashMap<(SpaceId, Bytes), u64>,
+    collections: HashMap<(Space, Bytes), u64>,
     sequence_before: u64,
-    after: Vec<Effect>,
+    /// The time by which tokens are remembered; it never goes back.
+    token_now: Timestamp,
+    after: Vec<OnCommit>,
 }
 
 impl<'a> Group<'a> {
     fn new(shared: &'a Shared, state: &'a mut CommitState) -> Self {
+        let now = shared.options.env.now();
         Self {
-            now: shared.options.env.now(),
+            now,
+            token_now: shared.token_clock().at(now),
             batch: Batch::default(),
             written: HashMap::new(),
             counts: HashMap::new(),
@@ -255,6 +302,11 @@ impl<'a> Group<'a> {
         self.now
     }
 
+    /// The moment of the group as [tokens](crate::tokens) count it.
+    pub(crate) const fn token_now(&self) -> Timestamp {
+        self.token_now
+    }
+
     /// Where the next change record goes.
     pub(crate) const fn position(&mut self) -> &mut Position {
         &mut self.state.position
@@ -265,15 +317,15 @@ impl<'a> Group<'a> {
         let id = self.state.instance.next_id;
         self.state.instance.next_id += 1;
         let instance = self.state.instance.encode();
-        self.put(&self.shared.meta, record::INSTANCE_KEY, instance);
+        self.put(Space::Meta, record::INSTANCE_KEY, instance);
         id
     }
 
     /// The value of a key as the requests so far have left it.
-    pub(crate) fn get(&self, space: &Space, key: &[u8]) -> Result<Option<Bytes>> {
+    pub(crate) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         if !self.batch.is_empty() {
             // Inline up to twenty bytes, an allocation for longer keys.
-            let probe = (space.id(), Bytes::from(key));
+            let probe = (space, Bytes::from(key));
             if let Some(write) = self.written.get(&probe) {
                 return Ok(self.batch.value(*write).cloned());
             }
@@ -282,27 +334,27 @@ impl<'a> Group<'a> {
     }
 
     /// Sets a key to a value.
-    pub(crate) fn put(&mut self, space: &Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.write(space, key.into(), Some(value.into()));
+    pub(crate) fn put(&mut self, space: Space, key: impl AsRef<[u8]>, value: impl Into<Bytes>) {
+        self.write(space, key.as_ref(), Some(value.into()));
     }
 
     /// Removes a key.
-    pub(crate) fn remove(&mut self, space: &Space, key: impl Into<Bytes>) {
-        self.write(space, key.into(), None);
+    pub(crate) fn remove(&mut self, space: Space, key: impl AsRef<[u8]>) {
+        self.write(space, key.as_ref(), None);
     }
 
     /// Sets a key that no other request of the group writes or reads.
     pub(crate) fn put_once(
         &mut self,
-        space: &Space,
-        key: impl Into<Bytes>,
+        space: Space,
+        key: impl AsRef<[u8]>,
         value: impl Into<Bytes>,
     ) {
         self.batch.put(space, key, value);
     }
 
-    fn write(&mut self, space: &Space, key: Bytes, value: Option<Bytes>) {
-        match self.written.entry((space.id(), key)) {
+    fn write(&mut self, space: Space, key: &[u8], value: Option<Bytes>) {
+        match self.written.entry((space, space.key(key))) {
             Entry::Occupied(entry) => self.batch.replace(*entry.get(), value),
             Entry::Vacant(entry) => {
                 let key = entry.key().1.clone();
@@ -322,11 +374,11 @@ impl<'a> Group<'a> {
     /// What the item collection of this key weighs. It is remembered, so that it can be changed and
     /// told without another read.
     pub(crate) fn load_collection(&mut self, table: &Table, key: &Bytes) -> Result<u64> {
-        let name = (table.space.id(), key.clone());
+        let name = (table.space(), key.clone());
         if let Some(weight) = self.collections.get(&name) {
             return Ok(*weight);
         }
-        let stored = self.shared.kv.get_latest(&table.space, key)?;
+        let stored = self.shared.kv.get_latest(table.space(), key)?;
         let weight = stored.map_or(Ok(0), |bytes| record::decode_weight(&bytes))?;
         self.collections.insert(name, weight);
         Ok(weight)
@@ -337,16 +389,16 @@ impl<'a> Group<'a> {
         let weight = self.loaded_collection(table, &key);
         let weight = weight.unwrap_or(0).saturating_add_signed(bytes);
         self.collections
-            .insert((table.space.id(), key.clone()), weight);
+            .insert((table.space(), key.clone()), weight);
         match weight {
-            0 => self.remove(&table.space, key),
-            _ => self.put(&table.space, key, record::encode_weight(weight)),
+            0 => self.remove(table.space(), key),
+            _ => self.put(table.space(), key, record::encode_weight(weight)),
         }
     }
 
     /// What the item collection of this key weighs, if it was loaded.
     pub(crate) fn loaded_collection(&self, table: &Table, key: &Bytes) -> Option<u64> {
-        let name = (table.space.id(), key.clone());
+        let name = (table.space(), key.clone());
         self.collections.get(&name).copied()
     }
 
@@ -362,7 +414,7 @@ impl<'a> Group<'a> {
 
     /// Makes the group durable and visible.
     fn commit(mut self) -> Result<(), Error> {
-        let meta = &self.shared.meta;
+        let meta = Space::Meta;
         for (id, (_, counts)) in &self.counts {
             self.batch
                 .put(meta, record::counts_key(*id), counts.encode());
@@ -386,36 +438,17 @@ impl<'a> Group<'a> {
 }
 
 impl Shared {
-    /// Commits a batch; a failure is the end of all writing.
+    /// Commits a batch. A failure closes the [gate](crate::gate).
     fn commit(&self, batch: Batch) -> Result<(), Error> {
         let sync = match self.options.durability {
             Durability::Sync => Sync::Data,
             Durability::Relaxed => Sync::None,
         };
-        let error = match self.kv.commit(batch, sync) {
-            Ok(()) => return Ok(()),
-            Err(CommitError::Refused(message)) => Error::Storage(message),
-            Err(CommitError::Unknown(message)) => Error::OutcomeUnknown(message),
-        };
-        self.poison(&error);
-        Err(error)
-    }
-
-    /// The error with which every write is refused, once a commit has failed.
-    pub(crate) fn poisoned(&self) -> Option<Error> {
-        if !self.poisoned.load(Ordering::Acquire) {
-            return None;
+        let bytes = batch.bytes();
+        match self.kv.commit(batch, sync) {
+            Ok(()) => self.check_in_place(bytes),
+            Err(error) => Err(self.commit_failed(error)),
         }
-        let reason = self.poison_reason.get().map_or("unknown", |reason| reason);
-        Some(Error::Storage(format!(
-            "the engine refuses to write after a failed commit until it is opened again: \
-             reason={reason}"
-        )))
-    }
-
-    fn poison(&self, error: &Error) {
-        let _ = self.poison_reason.set(error.to_string());
-        self.poisoned.store(true, Ordering::Release);
     }
 }
 
@@ -449,16 +482,17 @@ impl Seat {
         shared.queue.take(&mut taken);
         if taken.is_empty() {
             shared.kv.refresh();
+            shared.look_after(&mut self.state);
         }
         while let Some(request) = taken.pop_front() {
             shared.kv.maintain();
-            match (request, shared.poisoned()) {
-                (request, Some(error)) => request.refuse(&error),
-                (Request::Exclusive(request), None) => {
-                    run_exclusive(shared, &mut self.state, request);
+            match shared.admit(&mut self.state, request.grows) {
+                Err(error) => request.refuse(&error),
+                Ok(()) if request.is_exclusive => {
+                    run_exclusive(shared, &mut self.state, request.pending);
                 }
-                (Request::Shared(first), None) => {
-                    run_group(shared, &mut self.state, first, &mut taken, pace);
+                Ok(()) => {
+                    run_group(shared, &mut self.state, request.pending, &mut taken, pace);
                 }
             }
         }
@@ -485,13 +519,14 @@ fn run_group(
             true => {
                 let missing = pace.expected.saturating_sub(requests.len());
                 let patience = pace.patience.saturating_sub(opened.elapsed());
-                next_shared(&shared.queue, taken, missing, patience)
+                next_shared(shared, taken, missing, patience)
             }
             false => None,
         };
     }
     let begun = Stopwatch::start();
     let committed = group.commit();
+    shared.write_tokens().settle(committed.is_ok());
     *pace = Pace {
         expected: requests.len(),
         patience: begun.elapsed() / PATIENCE_SHARE,
@@ -503,21 +538,16 @@ fn run_group(
 
 /// The next request if it shares its group, from the queue if all that was taken is run.
 fn next_shared(
-    queue: &Queue,
+    shared: &Shared,
     taken: &mut VecDeque<Request>,
     missing: usize,
     patience: Duration,
 ) -> Option<Box<dyn Pending>> {
     if taken.is_empty() {
-        queue.gather(taken, missing, patience);
+        shared.queue.gather(taken, missing, patience);
     }
-    match taken.pop_front()? {
-        Request::Shared(request) => Some(request),
-        exclusive @ Request::Exclusive(_) => {
-            taken.push_front(exclusive);
-            None
-        }
-    }
+    let shares = |next: &mut Request| !next.is_exclusive && shared.gate.accepts(next.grows);
+    taken.pop_front_if(shares).map(|next| next.pending)
 }
 
 struct CloseOnExit<'a>(&'a Shared);

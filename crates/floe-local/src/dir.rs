@@ -1,72 +1,122 @@
-//! The directory of a store: who may use it, and of which format it is.
+//! The directory of a store: which process uses it, of which format it is, and how one is made.
 //!
 //! | name | what |
 //! |---|---|
 //! | `LOCK` | locked by the process that has the store open, and holds its id |
 //! | `FORMAT` | `floe-local` and the version of the [layout](crate::layout) |
+//! | `SEAL` | the [seal](crate::seal) of a store that was closed |
 //! | `RELAXED` | is there while writes are not synced one by one, and after a crash meanwhile |
 //! | `data/` | the key-value store |
+//! | `.floe-new/` | a store that is being made |
 //!
-//! `FORMAT` is written last when a store is made. A directory without it holds at most a store that
-//! was never finished, which nobody has been told about, and is made again from the beginning.
+//! Opening never removes what it did not make. A new store is made in a [directory of its own](Staging) with a marker in
+//! it, and moved to its place when it is complete; only a directory with the marker is ever removed. A directory that
+//! holds anything else, and `data/` without `FORMAT`, is refused and left as it is.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+mod staging;
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
 use crate::layout::FORMAT_VERSION;
+use crate::seal;
+use staging::MARKER_FILE;
+pub(crate) use staging::Staging;
 
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
-const FORMAT_FILE_NEW: &str = "FORMAT.new";
+const SEAL_FILE: &str = "SEAL";
+const SEAL_FILE_NEW: &str = "SEAL.new";
 const RELAXED_FILE: &str = "RELAXED";
 const DATA_DIR: &str = "data";
+const STAGING_DIR: &str = ".floe-new";
 const FORMAT_NAME: &str = "floe-local";
+
+/// File systems make it in their root.
+const LOST_AND_FOUND: &str = "lost+found";
 
 /// A directory that this process alone uses.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Holds the lock until it is closed.
-    _lock: File,
+    /// Holds the lock until it is closed; none on a read-only file system without the file.
+    lock: Option<File>,
+    is_read_only: bool,
+}
+
+/// What is in a directory.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    /// A store.
+    Store,
+    /// Nothing, or a store that was never finished.
+    Nothing,
 }
 
 impl Directory {
-    /// Locks the directory, made if it is not there, and checks that this version can read it.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        fs::create_dir_all(path).map_err(|e| failed("could not be made", path, &e))?;
-        refuse_foreign(path)?;
-        let directory = Self {
-            path: path.to_owned(),
-            _lock: lock(path)?,
-        };
-        match directory.version()? {
-            Some(version) if version > FORMAT_VERSION => Err(Error::Storage(format!(
-                "the directory was written by a newer version of floe, which this one cannot read: \
-                 format={version} supported={FORMAT_VERSION} directory={}",
-                path.display()
-            ))),
-            Some(_) => Ok(directory),
-            None => {
-                directory.clear()?;
-                Ok(directory)
+    /// Locks the directory, made if it is not there, and makes a store in it if it is empty. `make` makes the key-value
+    /// store in the folder that it is given.
+    pub(crate) fn open(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
+        let path = std::path::absolute(path).map_err(|e| failed("cannot be found", path, &e))?;
+        create_private(&path).map_err(|e| failed("could not be made", &path, &e))?;
+        // Before the lock, which makes a file.
+        inspect(&path)?;
+        let directory = Self::lock(path)?;
+        // Another process may have made a store meanwhile.
+        match inspect(&directory.path)? {
+            // A backup that was given its name just before its process died has the marker still.
+            Content::Store if !directory.is_read_only => {
+                let _ = fs::remove_file(directory.path.join(MARKER_FILE));
             }
+            Content::Store => {}
+            Content::Nothing if directory.is_read_only => {
+                return Err(Error::Storage(format!(
+                    "the file system is read-only and there is no store: directory={}",
+                    directory.path.display()
+                )));
+            }
+            Content::Nothing => directory.initialise(make)?,
         }
+        Ok(directory)
+    }
+
+    /// Locks the directory of a store that is there.
+    pub(crate) fn open_existing(path: &Path) -> Result<Self> {
+        if !Self::is_store(path)? {
+            return Err(Error::Storage(format!(
+                "there is no store: directory={}",
+                path.display()
+            )));
+        }
+        Self::open(path, |_| Ok(()))
     }
 
     /// Whether a whole store is in the directory of this path, of whatever version.
     pub(crate) fn is_store(path: &Path) -> Result<bool> {
         let format = path.join(FORMAT_FILE);
-        format
-            .try_exists()
-            .map_err(|e| failed("could not be read", &format, &e))
+        match fs::symlink_metadata(&format) {
+            Ok(found) => Ok(found.is_file()),
+            Err(e) if is_absent(&e) => Ok(false),
+            Err(e) => Err(failed("could not be read", &format, &e)),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Where the key-value store is.
     pub(crate) fn data(&self) -> PathBuf {
-        self.path.join(DATA_DIR)
+        data_of(&self.path)
+    }
+
+    /// Whether nothing can be written to it.
+    pub(crate) const fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Whether the last writes may have reached the disk in any order.
@@ -80,121 +130,264 @@ impl Directory {
             return Ok(());
         }
         let path = self.path.join(RELAXED_FILE);
-        match relaxed {
-            true => File::create(&path).and_then(|file| file.sync_all()),
-            false => fs::remove_file(&path),
+        let written = if relaxed {
+            private_file().open(&path).and_then(|file| file.sync_all())
+        } else {
+            fs::remove_file(&path)
+        };
+        written
+            .and_then(|()| sync_directory(&self.path))
+            .map_err(|e| failed("could not be written", &path, &e))
+    }
+
+    /// Compares the journals with the seal, if the store was closed.
+    pub(crate) fn check_seal(&self) -> Result<()> {
+        let path = self.path.join(SEAL_FILE);
+        match fs::read_to_string(&path) {
+            Ok(seal) => seal::check(&seal, &self.data()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(failed("could not be read", &path, &e)),
         }
-        .and_then(|()| sync_directory(&self.path))
-        .map_err(|e| failed("could not be written", &path, &e))
     }
 
-    /// Whether a whole store is in it.
-    pub(crate) fn is_complete(&self) -> Result<bool> {
-        Ok(self.version()?.is_some())
+    /// Removes the seal: the store is about to be written to.
+    pub(crate) fn break_seal(&self) -> Result<()> {
+        let path = self.path.join(SEAL_FILE);
+        match fs::remove_file(&path) {
+            Ok(()) => sync_directory(&self.path),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
+        }
+        .map_err(|e| failed("could not be removed", &path, &e))
     }
 
-    /// Says that a whole store is in it from now on.
-    pub(crate) fn complete(&self) -> Result<()> {
-        self.write_format()
-            .map_err(|e| failed("could not be written to", &self.path, &e))
+    /// Seals the journals of a store that was closed.
+    pub(crate) fn seal(&self) -> Result<()> {
+        let seal = seal::make(&self.data())?;
+        write_whole(&self.path, SEAL_FILE_NEW, SEAL_FILE, &seal)
+            .map_err(|e| failed("could not be sealed", &self.path, &e))
     }
 
-    fn write_format(&self) -> std::io::Result<()> {
-        let new = self.path.join(FORMAT_FILE_NEW);
-        let mut file = File::create(&new)?;
-        writeln!(file, "{FORMAT_NAME} {FORMAT_VERSION}")?;
-        file.sync_all()?;
-        fs::rename(&new, self.path.join(FORMAT_FILE))?;
+    /// Whether the directory is still where it was opened, with its files.
+    #[cfg(unix)]
+    pub(crate) fn is_in_place(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+
+        let Some(lock) = &self.lock else {
+            return true;
+        };
+        let (Ok(held), Ok(found)) = (
+            lock.metadata(),
+            fs::symlink_metadata(self.path.join(LOCK_FILE)),
+        ) else {
+            return false;
+        };
+        held.ino() == found.ino() && held.dev() == found.dev() && self.data().is_dir()
+    }
+
+    /// Whether the directory is still where it was opened.
+    #[cfg(not(unix))]
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.data().is_dir()
+    }
+
+    fn lock(path: PathBuf) -> Result<Self> {
+        match open_lock(&path.join(LOCK_FILE)) {
+            Ok(mut file) => {
+                take_lock(&path, &mut file)?;
+                // The id is for people: a failure to write it does no harm.
+                let _ = file.set_len(0);
+                let _ = write!(file, "{}", std::process::id());
+                Ok(Self {
+                    path,
+                    lock: Some(file),
+                    is_read_only: false,
+                })
+            }
+            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => Ok(Self {
+                // Other processes can only read, too.
+                path,
+                lock: None,
+                is_read_only: true,
+            }),
+            Err(e) => Err(failed("could not be locked", &path, &e)),
+        }
+    }
+
+    /// Makes a store in the empty directory.
+    fn initialise(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let staging = Staging::create(&self.path.join(STAGING_DIR))?;
+        make(&staging.data())?;
+        staging.complete()?;
+        self.take_over(&staging)
+            .map_err(|e| failed("could not be made into a store", &self.path, &e))?;
+        staging.remove()
+    }
+
+    /// Moves a complete store to its place. A crash in between leaves the marker, by which the next opening goes on.
+    fn take_over(&self, staging: &Staging) -> io::Result<()> {
+        let (new, data) = (staging.data(), self.data());
+        if new.try_exists()? {
+            if fs::symlink_metadata(&data).is_ok() {
+                return Err(io::Error::from(ErrorKind::AlreadyExists));
+            }
+            fs::rename(&new, &data)?;
+            sync_directory(staging.path())?;
+            sync_directory(&self.path)?;
+        }
+        fs::rename(
+            staging.path().join(FORMAT_FILE),
+            self.path.join(FORMAT_FILE),
+        )?;
         sync_directory(&self.path)
     }
+}
 
-    fn version(&self) -> Result<Option<u32>> {
-        let path = self.path.join(FORMAT_FILE);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(failed("could not be read", &path, &e)),
-        };
-        let version = text.trim_end().strip_prefix(FORMAT_NAME);
-        let version = version.and_then(|version| version.trim_start().parse().ok());
-        version.map(Some).ok_or_else(|| {
-            Error::Storage(format!(
-                "the file that names the format is damaged: path={}",
-                path.display()
-            ))
-        })
-    }
+/// Where the key-value store of the store at this path is.
+pub(crate) fn data_of(path: &Path) -> PathBuf {
+    path.join(DATA_DIR)
+}
 
-    /// Removes the store, or what is left of one that was never finished.
-    pub(crate) fn clear(&self) -> Result<()> {
-        let format = fs::remove_file(self.path.join(FORMAT_FILE));
-        for removed in [format, fs::remove_dir_all(self.data())] {
-            match removed {
-                Err(e) if e.kind() != ErrorKind::NotFound => {
-                    return Err(failed("could not be cleared", &self.path, &e));
-                }
-                _ => {}
-            }
+/// Says what is in a directory, or refuses it. Changes nothing but to finish a store that was almost finished.
+fn inspect(path: &Path) -> Result<Content> {
+    let format = path.join(FORMAT_FILE);
+    match fs::symlink_metadata(&format) {
+        Ok(_) => {
+            check_format(path, &format)?;
+            return Ok(Content::Store);
         }
-        Ok(())
+        Err(e) if is_absent(&e) => {}
+        Err(e) => return Err(failed("could not be read", &format, &e)),
     }
-}
-
-/// Writes the entries of a directory through to the disk.
-pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    // Elsewhere a directory cannot be opened as a file, and its entries are written with the files.
-    if cfg!(unix) {
-        File::open(path)?.sync_all()?;
-    }
-    Ok(())
-}
-
-/// A directory that holds other things is not made into a store.
-fn refuse_foreign(path: &Path) -> Result<()> {
+    let staging = Staging::find(&path.join(STAGING_DIR))?;
+    let is_moved = staging.as_ref().is_some_and(Staging::is_moved);
     let unreadable = |e| failed("could not be read", path, &e);
-    let ours = [
-        LOCK_FILE,
-        FORMAT_FILE,
-        FORMAT_FILE_NEW,
-        RELAXED_FILE,
-        DATA_DIR,
-    ];
-    let (mut known, mut foreign) = (false, None);
+    let mut found = Vec::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name();
-        match name.to_str().is_some_and(|name| ours.contains(&name)) {
-            true => known = true,
-            false => foreign = Some(name),
+        let is_ours = match name.to_str() {
+            Some(LOST_AND_FOUND) => true,
+            Some(LOCK_FILE) => is_our_lock(&path.join(LOCK_FILE)),
+            Some(STAGING_DIR) => staging.is_some(),
+            Some(DATA_DIR) => is_moved,
+            _ => false,
+        };
+        if !is_ours {
+            found.push(name.display().to_string());
         }
     }
-    match foreign {
-        Some(name) if !known => Err(Error::Storage(format!(
-            "the directory holds other files and no store: found={} directory={}",
-            name.display(),
-            path.display()
+    found.sort();
+    let Some(first) = found.first() else {
+        return finish(path, staging.filter(|_| is_moved));
+    };
+    let shown = path.display();
+    let count = found.len();
+    Err(Error::Storage(
+        if found.iter().any(|name| name == DATA_DIR) {
+            format!(
+                "the directory holds data/ but no FORMAT, so it is not opened and nothing in it was changed: if it was a \
+             store, copy what is intact with floe doctor --data {shown} --salvage TARGET; otherwise choose another \
+             directory: found={first} names={count} directory={shown}"
+            )
+        } else {
+            format!(
+                "the directory holds other files and no store, so nothing in it was changed; choose an empty or a new \
+             directory: found={first} names={count} directory={shown}"
+            )
+        },
+    ))
+}
+
+/// Finishes a store whose data was moved to its place before the process died.
+fn finish(path: &Path, moved: Option<Staging>) -> Result<Content> {
+    let Some(staging) = moved else {
+        return Ok(Content::Nothing);
+    };
+    let directory = Directory::lock(path.to_owned())?;
+    directory
+        .take_over(&staging)
+        .map_err(|e| failed("could not be made into a store", path, &e))?;
+    staging.remove()?;
+    Ok(Content::Store)
+}
+
+fn check_format(path: &Path, format: &Path) -> Result<()> {
+    let damaged = |what: &str| {
+        Error::Storage(format!(
+            "the file that names the format {what}, so the directory is not opened; if it is a store, copy what is \
+             intact with floe doctor --data {} --salvage TARGET: path={}",
+            path.display(),
+            format.display()
+        ))
+    };
+    let is_file = fs::symlink_metadata(format).is_ok_and(|found| found.is_file());
+    if !is_file {
+        return Err(damaged("is not a file"));
+    }
+    let bytes = fs::read(format).map_err(|e| failed("could not be read", format, &e))?;
+    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+    let version = text
+        .strip_prefix(FORMAT_NAME)
+        .and_then(|rest| rest.strip_prefix(' '));
+    let version = version.and_then(|rest| rest.strip_suffix('\n'));
+    let version: u32 = version
+        .and_then(|version| version.parse().ok())
+        .ok_or_else(|| damaged("is damaged"))?;
+    let shown = path.display();
+    match version.cmp(&FORMAT_VERSION) {
+        std::cmp::Ordering::Greater => Err(Error::Storage(format!(
+            "the directory was written by a newer version of floe, which this one cannot read: format={version} \
+             supported={FORMAT_VERSION} directory={shown}"
         ))),
-        _ => Ok(()),
+        std::cmp::Ordering::Less => Err(Error::Storage(format!(
+            "the directory was written by an older version of floe: export its tables with that version and import them \
+             with this one: format={version} supported={FORMAT_VERSION} directory={shown}"
+        ))),
+        std::cmp::Ordering::Equal if !data_of(path).is_dir() => Err(Error::Storage(format!(
+            "the directory names a format but has no data/: restore a backup: directory={shown}"
+        ))),
+        std::cmp::Ordering::Equal => Ok(()),
     }
 }
 
-fn lock(path: &Path) -> Result<File> {
-    let lock_path = path.join(LOCK_FILE);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock_path)
-        .map_err(|e| failed("could not be locked", path, &e))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(in_use(path, &mut file)),
-        Err(TryLockError::Error(e)) => return Err(failed("could not be locked", path, &e)),
+/// Whether a file is a lock of ours: empty, or the id of a process.
+fn is_our_lock(path: &Path) -> bool {
+    let is_file =
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= 10);
+    is_file && fs::read(path).is_ok_and(|id| id.iter().all(u8::is_ascii_digit))
+}
+
+/// Opens the lock file, made if it is not there, and no other file by a link. Other users cannot open it, so they
+/// cannot hold a lock on it.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits() as i32);
     }
-    // Who holds the lock is only told to people: a failure to say it does no harm.
-    let _ = file.set_len(0);
-    let _ = write!(file, "{}", std::process::id());
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
     Ok(file)
+}
+
+fn take_lock(path: &Path, file: &mut File) -> Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(in_use(path, file)),
+        Err(TryLockError::Error(e)) => Err(failed("could not be locked", path, &e)),
+    }
 }
 
 fn in_use(path: &Path, lock: &mut File) -> Error {
@@ -209,60 +402,64 @@ fn in_use(path: &Path, lock: &mut File) -> Error {
     ))
 }
 
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
+/// Makes a directory that other users cannot enter, if it is not there.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    private_dirs().recursive(true).create(path)
+}
+
+/// Makes a directory that other users cannot enter and that is not there.
+pub(crate) fn create_new_private(path: &Path) -> io::Result<()> {
+    private_dirs().create(path)
+}
+
+fn private_dirs() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder
+}
+
+/// A file that other users cannot open, made or emptied.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options
+}
+
+/// Writes a file as a whole or not at all.
+fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> io::Result<()> {
+    let new = folder.join(new);
+    let mut file = private_file().open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, folder.join(name))?;
+    sync_directory(folder)
+}
+
+/// Writes the entries of a directory through to the disk.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    // Elsewhere a directory cannot be opened as a file, and its entries are written with the files.
+    if cfg!(unix) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::Storage(format!("{} {what}: {error}", path.display()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_in_use_is_refused_with_the_process_that_has_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let first = Directory::open(dir.path()).unwrap();
-        let message = Directory::open(dir.path()).unwrap_err().to_string();
-        let process = format!("process={}", std::process::id());
-        assert!(
-            message.contains("in use") && message.contains(&process),
-            "{message}"
-        );
-        drop(first);
-        Directory::open(dir.path()).unwrap();
-    }
-
-    #[test]
-    fn an_unfinished_store_is_made_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Directory::open(dir.path()).unwrap();
-        fs::create_dir(store.data()).unwrap();
-        fs::write(store.data().join("0.jnl"), "torn").unwrap();
-        drop(store);
-        let store = Directory::open(dir.path()).unwrap();
-        assert!(!store.data().exists() && !store.is_complete().unwrap());
-        fs::create_dir(store.data()).unwrap();
-        store.complete().unwrap();
-        drop(store);
-        let store = Directory::open(dir.path()).unwrap();
-        assert!(store.data().exists() && store.is_complete().unwrap());
-    }
-
-    #[test]
-    fn other_formats_and_other_files_are_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let format = dir.path().join(FORMAT_FILE);
-        fs::write(&format, "floe-local 99\n").unwrap();
-        let message = Directory::open(dir.path()).unwrap_err().to_string();
-        assert!(
-            message.contains("newer") && message.contains("format=99"),
-            "{message}"
-        );
-        fs::write(&format, "something else").unwrap();
-        let message = Directory::open(dir.path()).unwrap_err().to_string();
-        assert!(message.contains("damaged"), "{message}");
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("notes.txt"), "mine").unwrap();
-        let message = Directory::open(dir.path()).unwrap_err().to_string();
-        assert!(message.contains("found=notes.txt"), "{message}");
-    }
-}
+mod tests;

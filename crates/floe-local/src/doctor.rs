@@ -29,13 +29,14 @@ mod walk;
 
 use std::path::Path;
 
-use floe_store::{Error, Result};
+use floe_store::Result;
 
 use crate::LocalEngine;
+use crate::commit::{Effect, Group};
 use crate::dir::Directory;
-use crate::engine::{Shared, open_kv};
+use crate::engine::{Opened, Shared};
 use crate::kv::{Bytes, Kv, Space};
-use crate::layout::{CHANGES_SPACE, META_SPACE, TOKENS_SPACE, record, table_of_space_name};
+use crate::layout::record;
 use crate::moment::Moment;
 use crate::options::Options;
 
@@ -77,9 +78,8 @@ impl LocalEngine {
     ) -> Result<Report> {
         let shared = &*self.running.shared;
         let repair = repair.then_some(shared);
-        let mut examiner = Examiner::new(&shared.kv, repair, &mut progress)?;
+        let mut examiner = Examiner::new(&shared.kv, repair, &mut progress);
         examiner.examine()?;
-        examiner.examine_spaces(&unknown_spaces(shared))?;
         Ok(examiner.report)
     }
 }
@@ -104,9 +104,11 @@ pub fn examine(
     let options = Options::new().background(false);
     match LocalEngine::open_with(dir, options) {
         Ok(engine) => {
-            let mut repaired = engine.doctor_with(true, progress)?;
-            // Opening removes the spaces that no table has.
-            repaired.take_leftovers(report);
+            let repaired = engine.doctor_with(true, progress)?;
+            // Keys that belong to no table are removed in steps. What cannot be read is in the report.
+            while repaired.has(FindingKind::LeftoverKeys)
+                && engine.run_background_once() == Ok(true)
+            {}
             engine.close()?;
             Ok(repaired)
         }
@@ -115,43 +117,16 @@ pub fn examine(
 }
 
 fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result<Report> {
-    if !Directory::is_store(dir)? {
-        return Err(Error::Storage(format!(
-            "there is no store: directory={}",
-            dir.display()
-        )));
-    }
-    let directory = Directory::open(dir)?;
-    let examined = open_kv(&directory, &Options::new()).and_then(|kv| {
-        let mut examiner = Examiner::new(&kv, None, progress)?;
-        examiner.examine()?;
-        let known = |id| {
-            examiner
-                .moment
-                .tables
-                .iter()
-                .any(|table| table.record.id == id)
-        };
-        let unknown = |name: &String| table_of_space_name(name).is_some_and(|id| !known(id));
-        let unknown: Vec<_> = kv.space_names().into_iter().filter(unknown).collect();
-        examiner.examine_spaces(&unknown)?;
-        Ok(examiner.report)
-    });
+    let directory = Directory::open_existing(dir)?;
+    let opened = match Opened::open(directory, &Options::new()) {
+        Ok(opened) => opened,
+        Err(error) => return Ok(Report::default().with(Finding::unopenable(&error))),
+    };
+    let mut examiner = Examiner::new(&opened.kv, None, progress);
+    let examined = examiner.examine().map(|()| examiner.report);
+    drop(examiner.moment);
+    opened.close()?;
     Ok(examined.unwrap_or_else(|error| Report::default().with(Finding::unopenable(&error))))
-}
-
-/// The spaces that no table has, looked at where tables are neither being made nor removed.
-fn unknown_spaces(shared: &Shared) -> Vec<String> {
-    let looked = shared.run(|group| {
-        let shared = group.shared();
-        let unknown = |id| shared.catalog.get_by_id(id).is_none();
-        let mut names = shared.kv.space_names();
-        names.retain(|name| table_of_space_name(name).is_some_and(unknown));
-        Ok(names)
-    });
-    // Looking cannot fail. An engine that was closed or has failed answers nothing any more, but what
-    // can be read of it is examined all the same.
-    looked.wait().unwrap_or_default()
 }
 
 /// An examination under way.
@@ -165,7 +140,7 @@ struct Examiner<'a> {
     stage: Stage,
     /// The table that is being examined.
     table: Option<String>,
-    told: u64,
+    visited: u64,
 }
 
 impl<'a> Examiner<'a> {
@@ -173,17 +148,17 @@ impl<'a> Examiner<'a> {
         kv: &'a Kv,
         repair: Option<&'a Shared>,
         progress: &'a mut dyn FnMut(&Progress<'_>),
-    ) -> Result<Self> {
-        Ok(Self {
-            moment: Moment::now(kv)?,
+    ) -> Self {
+        Self {
+            moment: Moment::now(kv),
             kv,
             repair,
             report: Report::default(),
             progress,
             stage: Stage::Files,
             table: None,
-            told: 0,
-        })
+            visited: 0,
+        }
     }
 
     fn examine(&mut self) -> Result<()> {
@@ -193,44 +168,24 @@ impl<'a> Examiner<'a> {
             self.examine_table(at, &catalog)?;
         }
         self.examine_log(&catalog)?;
-        self.examine_tokens()
+        self.examine_tokens()?;
+        self.find_unknown_tables()
     }
 
-    /// Reads all files of all spaces and compares them with their checksums.
+    /// Reads all sorted files and compares them with their checksums.
     fn examine_files(&mut self) {
         self.begin(Stage::Files, None);
-        let mut spaces: Vec<(Option<String>, Space)> = [META_SPACE, CHANGES_SPACE, TOKENS_SPACE]
-            .into_iter()
-            .filter_map(|name| Some((None, self.kv.find_space(name)?)))
-            .collect();
-        for table in &self.moment.tables {
-            let name = table.record.definition.name.clone();
-            spaces.push((Some(name), table.space.clone()));
-        }
-        for (table, space) in spaces {
-            self.begin(Stage::Files, table.clone());
-            let checked = &mut self.report.checked;
-            let damaged = self
-                .kv
-                .damaged_files(&space, |bytes| checked.file_bytes += bytes);
-            for (path, fault) in damaged {
-                self.find(Finding {
-                    table: table.clone(),
-                    ..Finding::new(
-                        FindingKind::DamagedFile,
-                        format!("{fault}: path={}", path.display()),
-                    )
-                });
-            }
+        let checked = &mut self.report.checked;
+        let damaged = self.kv.damaged_files(|bytes| checked.file_bytes += bytes);
+        for (path, fault) in damaged {
+            let what = format!("{fault}: path={}", path.display());
+            self.find(Finding::new(FindingKind::DamagedFile, what));
         }
     }
 
     fn examine_tokens(&mut self) -> Result<()> {
         self.begin(Stage::Tokens, None);
-        let Some(space) = self.kv.find_space(TOKENS_SPACE) else {
-            return Ok(());
-        };
-        self.walk(&space, walk::everything(), |examiner, key, value| {
+        self.walk(Space::Tokens, walk::everything(), |examiner, key, value| {
             examiner.report.checked.entries += 1;
             if let Err(error) = record::TokenRecord::decode(&value) {
                 let finding = Finding::new(FindingKind::Undecodable, error.to_string());
@@ -241,19 +196,28 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// Tells of spaces that no table has, and removes them.
-    fn examine_spaces(&mut self, unknown: &[String]) -> Result<()> {
+    /// Finds keys of tables that the catalog does not have, and has them removed.
+    fn find_unknown_tables(&mut self) -> Result<()> {
         self.begin(Stage::Spaces, None);
-        for name in unknown {
-            let what = format!("a space belongs to no table: space={name}");
-            let at = self.find(Finding::new(FindingKind::LeftoverSpace, what));
-            if let Some(shared) = self.repair {
-                let name = name.clone();
-                shared
-                    .run(move |group| group.shared().kv.drop_space(&name))
-                    .wait()?;
-                self.report.set_repaired(at);
+        let mut from = 0;
+        // What cannot be read was found before, table by table.
+        while let Ok(Some(id)) = self.moment.snapshot.first_table(from) {
+            if !self.moment.has_table(id) && !self.moment.removing.contains(&id) {
+                let what = format!("keys belong to no table: id={id}");
+                let at = self.find(Finding::new(FindingKind::LeftoverKeys, what));
+                // A record that cannot be read may be the one of this table.
+                if let Some(shared) = self.repair.filter(|_| self.moment.faults.is_empty()) {
+                    let remove = move |group: &mut Group<'_>| {
+                        group.add_job(id, record::Work::RemoveTable);
+                        Ok(())
+                    };
+                    shared.run(Effect::Frees, remove).wait()?;
+                    shared.background.ring();
+                    self.report.set_repaired(at);
+                }
             }
+            let Some(next) = id.checked_add(1) else { break };
+            from = next;
         }
         Ok(())
     }
@@ -266,8 +230,8 @@ impl<'a> Examiner<'a> {
 
     /// Tells how far the examination is, now and then.
     fn tell_now_and_then(&mut self) {
-        self.told += 1;
-        if self.told.is_multiple_of(PROGRESS_ENTRIES) {
+        self.visited += 1;
+        if self.visited.is_multiple_of(PROGRESS_ENTRIES) {
             self.tell();
         }
     }

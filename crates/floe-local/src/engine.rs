@@ -1,9 +1,7 @@
-//! What the parts of an engine share, and how it is opened and closed.
+//! What the parts of an engine share, and how it is opened, reopened and closed.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use floe_store::{Error, Result};
@@ -11,33 +9,29 @@ use floe_store::{Error, Result};
 use crate::catalog::{Catalog, Table};
 use crate::commit::{CommitState, Seat, run_committer};
 use crate::dir::Directory;
+use crate::files::check_files;
 use crate::fresh;
+use crate::gate::Gate;
 use crate::journal::{Tail, trim_torn_tail};
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
+use crate::layout::damaged;
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
-use crate::layout::{
-    CHANGES_SPACE, META_SPACE, TOKENS_SPACE, damaged, table_of_space_name, table_space_name,
-};
+use crate::mirror::Mirror;
 use crate::options::{Durability, Options};
 use crate::queue::Queue;
 use crate::streams::{OpenShard, Position, Streams};
-use crate::tokens::{self, RecentTokens, WriteTokens};
-use crate::versions::check_versions;
+use crate::tokens::{self, RecentTokens, TokenClock, WriteTokens};
 
 /// What the parts of an engine share.
 pub(crate) struct Shared {
     /// The key-value store.
     pub(crate) kv: Kv,
-    /// The space of the catalog.
-    pub(crate) meta: Space,
-    /// The space of change records.
-    pub(crate) changes: Space,
-    /// The space of idempotency tokens.
-    pub(crate) tokens: Space,
-    /// Which of them may have been used lately.
+    /// Which tokens may have been used lately.
     recent_tokens: Mutex<RecentTokens>,
     /// The tokens of single writes.
     write_tokens: Mutex<WriteTokens>,
+    /// The time by which tokens are remembered.
+    token_clock: Mutex<TokenClock>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// The change streams.
@@ -48,42 +42,77 @@ pub(crate) struct Shared {
     pub(crate) instance: u64,
     /// The writes that wait.
     pub(crate) queue: Queue,
-    /// Who holds it commits them.
+    /// The thread that holds it commits them.
     pub(crate) seat: Mutex<Seat>,
-    /// Whether a commit has failed.
-    pub(crate) poisoned: AtomicBool,
-    /// Why.
-    pub(crate) poison_reason: OnceLock<String>,
+    /// Whether writes are accepted.
+    pub(crate) gate: Gate,
     /// Wakes the background thread.
     pub(crate) background: Alarm,
     background_error: Mutex<Option<Error>>,
+    /// What opening found.
+    pub(crate) recovery: Recovery,
     /// Keeps other processes out; none in memory.
-    _directory: Option<Directory>,
+    pub(crate) directory: Option<Directory>,
+    /// What is read instead of a directory that cannot be written.
+    _mirror: Option<Mirror>,
+}
+
+/// What opening a store found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Bytes at the end of the journal that belonged to no whole commit, and were dropped: the process that had the store
+    /// open died while it wrote them, before it acknowledged them.
+    pub dropped_bytes: u64,
 }
 
 impl Shared {
     /// Why the last round of background work failed, if it did.
     pub(crate) fn background_error(&self) -> Option<Error> {
-        let error = self.background_error.lock();
-        error.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.background_error).clone()
     }
 
-    /// Which tokens may have been used lately. The committer alone asks, so nobody ever waits.
+    /// Which tokens may have been used lately. The committer alone asks, so it never waits.
     pub(crate) fn recent_tokens(&self) -> MutexGuard<'_, RecentTokens> {
-        let recent = self.recent_tokens.lock();
-        recent.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.recent_tokens)
     }
 
     /// The tokens of single writes. The committer alone asks for them too.
     pub(crate) fn write_tokens(&self) -> MutexGuard<'_, WriteTokens> {
-        let tokens = self.write_tokens.lock();
-        tokens.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.write_tokens)
+    }
+
+    /// The time by which tokens are remembered.
+    pub(crate) fn token_clock(&self) -> MutexGuard<'_, TokenClock> {
+        lock(&self.token_clock)
     }
 
     /// Notes how a round of background work ended.
     pub(crate) fn set_background_error(&self, error: Option<Error>) {
-        let last = self.background_error.lock();
-        *last.unwrap_or_else(PoisonError::into_inner) = error;
+        *lock(&self.background_error) = error;
+    }
+
+    /// Opens the key-value store again after a failed commit, and reads from it what the parts know of it. For the
+    /// committer alone.
+    pub(crate) fn reopen(&self) -> Result<CommitState> {
+        self.kv.reopen()?;
+        let loaded = Loaded::read(&self.kv.snapshot())?;
+        self.catalog.replace(loaded.catalog);
+        self.streams.replace(loaded.streams);
+        Ok(loaded.state)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(directory) = &self.directory
+            && !directory.is_read_only()
+            && self.is_sealable()
+            && self.kv.close()
+        {
+            // Without a seal the store is opened as after a crash, which loses nothing.
+            let _ = directory.seal();
+        }
     }
 }
 
@@ -94,70 +123,73 @@ pub(crate) struct Running {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// A key-value store and where it is.
+pub(crate) struct Opened {
+    pub(crate) directory: Directory,
+    pub(crate) kv: Kv,
+    mirror: Option<Mirror>,
+    recovery: Recovery,
+}
+
 impl Running {
     /// Opens the store in a directory.
     pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
-        let directory = Directory::open(path)?;
-        let complete = directory.is_complete()?;
-        if !complete {
-            fresh::make(&directory.data(), &kv_options(&options))?;
+        let directory = Directory::open(path, |data| fresh::make(data, &options))?;
+        let opened = Opened::open(directory, &options)?;
+        if !opened.directory.is_read_only() {
+            let relaxed = options.durability == Durability::Relaxed;
+            opened.directory.set_relaxed(relaxed)?;
         }
-        let kv = open_kv(&directory, &options)?;
-        directory.set_relaxed(options.durability == Durability::Relaxed)?;
-        Self::start(kv, options, Some((directory, complete)))
+        Self::start(opened.kv, options, |shared| {
+            shared.gate = Gate::new(opened.directory.is_read_only());
+            shared.recovery = opened.recovery;
+            shared._mirror = opened.mirror;
+            shared.directory = Some(opened.directory);
+        })
     }
 
     /// An empty store in memory.
     pub(crate) fn memory(options: Options) -> Result<Self> {
-        Self::start(Kv::memory(), options, None)
+        let kv = Kv::memory();
+        let mut batch = crate::kv::Batch::default();
+        let instance = Instance {
+            number: options.env.next_u64(),
+            created: options.env.now(),
+            next_id: 1,
+        };
+        batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
+        let made = kv.commit(batch, crate::kv::Sync::None);
+        made.map_err(|e| Error::Storage(format!("the store could not be made: {e:?}")))?;
+        Self::start(kv, options, |_| {})
     }
 
-    fn start(kv: Kv, options: Options, directory: Option<(Directory, bool)>) -> Result<Self> {
-        let meta = kv.space(META_SPACE)?;
-        let changes = kv.space(CHANGES_SPACE)?;
-        let tokens_space = kv.space(TOKENS_SPACE)?;
+    fn start(kv: Kv, options: Options, place: impl FnOnce(&mut Shared)) -> Result<Self> {
         let snapshot = kv.snapshot();
-        let complete = directory.as_ref().is_some_and(|(_, complete)| *complete);
-        let instance = match snapshot.get(&meta, record::INSTANCE_KEY)? {
-            Some(bytes) => Instance::decode(&bytes)?,
-            None if complete => return Err(damaged("store without instance record")),
-            None => make_instance(&kv, &meta, &options)?,
-        };
-        let directory = match directory {
-            Some((directory, complete)) => {
-                if !complete {
-                    directory.complete()?;
-                }
-                Some(directory)
-            }
-            None => None,
-        };
-        let catalog = load_catalog(&kv, &meta, &snapshot)?;
-        let (streams, position) = load_streams(&meta, &snapshot)?;
-        remove_unknown_spaces(&kv, &catalog)?;
-        let recent_tokens = tokens::load(&snapshot, &tokens_space, options.env.now())?;
-        let state = CommitState { instance, position };
-        let shared = Arc::new(Shared {
+        let loaded = Loaded::read(&snapshot)?;
+        let mut token_clock = tokens::load_clock(&snapshot)?;
+        let now = token_clock.at(options.env.now());
+        let mut shared = Shared {
             kv,
-            meta,
-            changes,
-            recent_tokens: Mutex::new(recent_tokens),
+            recent_tokens: Mutex::new(tokens::load(&snapshot, now)?),
             write_tokens: Mutex::default(),
-            tokens: tokens_space,
-            catalog,
-            streams,
-            instance: state.instance.number,
+            token_clock: Mutex::new(token_clock),
+            catalog: loaded.catalog,
+            streams: loaded.streams,
+            instance: loaded.state.instance.number,
             queue: Queue::default(),
-            seat: Mutex::new(Seat::new(state)),
-            poisoned: AtomicBool::new(false),
-            poison_reason: OnceLock::new(),
+            seat: Mutex::new(Seat::new(loaded.state)),
+            gate: Gate::new(false),
             background: Alarm::default(),
             background_error: Mutex::default(),
+            recovery: Recovery::default(),
             options,
-            _directory: directory,
-        });
+            directory: None,
+            _mirror: None,
+        };
+        drop(snapshot);
+        place(&mut shared);
         let running = Self {
-            shared,
+            shared: Arc::new(shared),
             threads: Mutex::default(),
         };
         running.spawn("floe-commit", run_committer)?;
@@ -173,8 +205,7 @@ impl Running {
             .name(name.to_owned())
             .spawn(move || run(&shared))
             .map_err(|e| Error::Storage(format!("a thread could not be started: {e}")))?;
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.push(thread);
+        lock(&self.threads).push(thread);
         Ok(())
     }
 
@@ -182,8 +213,7 @@ impl Running {
     pub(crate) fn close(&self) -> Result<()> {
         self.shared.background.stop();
         self.shared.queue.close();
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *lock(&self.threads));
         let stopped_here = !threads.is_empty();
         for thread in threads {
             if thread.join().is_err() {
@@ -195,9 +225,9 @@ impl Running {
         if self.shared.seat.is_poisoned() {
             return Err(Error::Internal("a request panicked".to_owned()));
         }
-        match self.shared.poisoned() {
+        match self.shared.broken() {
             Some(error) => Err(error),
-            None if stopped_here => self.shared.kv.persist(),
+            None if stopped_here && self.shared.is_sealable() => self.shared.kv.persist(),
             None => Ok(()),
         }
     }
@@ -205,74 +235,111 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever wants to know how it ended calls `close`.
+        // A caller that needs the outcome calls `close`.
         let _ = self.close();
     }
 }
 
-/// Opens the key-value store of a directory, after looking for damage that it would not notice and cutting a
-/// torn tail off its journal.
-pub(crate) fn open_kv(directory: &Directory, options: &Options) -> Result<Kv> {
-    let tail = match directory.is_relaxed() {
-        true => Tail::Unsynced,
-        false => Tail::LastBatch,
-    };
-    check_versions(&directory.data())?;
-    trim_torn_tail(&directory.data(), tail)?;
-    let kv = Kv::open(&directory.data(), &kv_options(options))?;
-    // What could be read is on the disk before the next write says how it will be written.
-    kv.persist()?;
-    Ok(kv)
+impl Opened {
+    /// Opens the key-value store of a directory, after checking for damage that it would not notice and cutting a
+    /// torn tail off its journal. On a read-only file system, opens a mirror of it.
+    pub(crate) fn open(directory: Directory, options: &Options) -> Result<Self> {
+        check_files(&directory.data())?;
+        directory.check_seal()?;
+        let mirror = if directory.is_read_only() {
+            Some(Mirror::of(&directory.data())?)
+        } else {
+            directory.break_seal()?;
+            None
+        };
+        let data = mirror.as_ref().map_or(directory.data(), Mirror::data);
+        let tail = if directory.is_relaxed() {
+            Tail::Unsynced
+        } else {
+            Tail::LastBatch
+        };
+        let dropped_bytes = trim_torn_tail(&data, tail)?;
+        let kv = Kv::open(&data, &kv_options(options))?;
+        // What could be read is on the disk before the next write says how it will be written.
+        kv.persist()?;
+        Ok(Self {
+            directory,
+            kv,
+            mirror,
+            recovery: Recovery { dropped_bytes },
+        })
+    }
+
+    /// Closes the store and seals it.
+    pub(crate) fn close(self) -> Result<()> {
+        let Self {
+            directory,
+            kv,
+            mirror,
+            recovery: _,
+        } = self;
+        let closed = kv.close();
+        drop((kv, mirror));
+        if closed && !directory.is_read_only() {
+            directory.seal()?;
+        }
+        Ok(())
+    }
 }
 
-const fn kv_options(options: &Options) -> KvOptions {
+pub(crate) const fn kv_options(options: &Options) -> KvOptions {
     KvOptions {
         cache_bytes: options.cache_bytes,
         write_buffer_bytes: options.write_buffer_bytes,
     }
 }
 
-fn make_instance(kv: &Kv, meta: &Space, options: &Options) -> Result<Instance> {
-    let instance = Instance {
-        number: options.env.next_u64(),
-        created: options.env.now(),
-        next_id: 1,
-    };
-    let mut batch = crate::kv::Batch::default();
-    batch.put(meta, record::INSTANCE_KEY, instance.encode());
-    match kv.commit(batch, crate::kv::Sync::Data) {
-        Ok(()) => Ok(instance),
-        Err(e) => Err(Error::Storage(format!(
-            "the store could not be made: {e:?}"
-        ))),
+/// What the parts know of the key-value store.
+struct Loaded {
+    catalog: Catalog,
+    streams: Streams,
+    state: CommitState,
+}
+
+impl Loaded {
+    fn read(snapshot: &Snapshot) -> Result<Self> {
+        let instance = snapshot.get(Space::Meta, record::INSTANCE_KEY)?;
+        let instance = instance.ok_or_else(|| damaged("store without instance record"))?;
+        let instance = Instance::decode(&instance)?;
+        let catalog = load_catalog(snapshot)?;
+        let (streams, position) = load_streams(snapshot)?;
+        Ok(Self {
+            catalog,
+            streams,
+            state: CommitState { instance, position },
+        })
     }
 }
 
-fn load_catalog(kv: &Kv, meta: &Space, snapshot: &Snapshot) -> Result<Catalog> {
+fn load_catalog(snapshot: &Snapshot) -> Result<Catalog> {
     let catalog = Catalog::default();
-    for entry in snapshot.prefix(meta, record::TABLES_PREFIX, Direction::Forward) {
+    for entry in snapshot.prefix(Space::Meta, record::TABLES_PREFIX, Direction::Forward) {
         let record = TableRecord::decode(&entry?.1)?;
-        let counts = match snapshot.get(meta, &record::counts_key(record.id))? {
+        let counts = match snapshot.get(Space::Meta, &record::counts_key(record.id))? {
             Some(bytes) => Counts::decode(&bytes)?,
             None => Counts::default(),
         };
-        let space = kv.space(&table_space_name(record.id))?;
-        catalog.insert(Arc::new(Table::new(record, space, counts)));
+        catalog.insert(Arc::new(Table::new(record, counts)));
     }
     Ok(catalog)
 }
 
-fn load_streams(meta: &Space, snapshot: &Snapshot) -> Result<(Streams, Position)> {
+fn load_streams(snapshot: &Snapshot) -> Result<(Streams, Position)> {
     let streams = Streams::default();
     let mut position = Position::default();
-    if let Some(bytes) = snapshot.get(meta, record::SEQUENCE_KEY)? {
+    if let Some(bytes) = snapshot.get(Space::Meta, record::SEQUENCE_KEY)? {
         position.sequence = record::decode_sequence(&bytes)?;
     }
-    for entry in snapshot.prefix(meta, record::STREAMS_PREFIX, Direction::Forward) {
+    for entry in snapshot.prefix(Space::Meta, record::STREAMS_PREFIX, Direction::Forward) {
         let stream = StreamRecord::decode(&entry?.1)?;
         if stream.disabled.is_none() {
             let prefix = record::shards_prefix(stream.id);
-            let mut shards = snapshot.prefix(meta, &prefix, Direction::Backward);
+            let mut shards = snapshot.prefix(Space::Meta, &prefix, Direction::Backward);
             let newest = shards
                 .next()
                 .ok_or_else(|| damaged("stream without shard"))?;
@@ -288,15 +355,8 @@ fn load_streams(meta: &Space, snapshot: &Snapshot) -> Result<(Streams, Position)
     Ok((streams, position))
 }
 
-/// Removes the spaces of tables that were being made or removed when the process died.
-fn remove_unknown_spaces(kv: &Kv, catalog: &Catalog) -> Result<()> {
-    let known: HashSet<u32> = catalog.tables().iter().map(|table| table.id()).collect();
-    for name in kv.space_names() {
-        if table_of_space_name(&name).is_some_and(|id| !known.contains(&id)) {
-            kv.drop_space(&name)?;
-        }
-    }
-    Ok(())
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wakes a thread that sleeps between its rounds, and tells it to stop.

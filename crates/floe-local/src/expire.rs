@@ -13,7 +13,7 @@ use floe_store::{Error, Result};
 
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::kv::{Bytes, Direction};
 use crate::layout::key;
@@ -60,7 +60,7 @@ fn sweep_table(shared: &Shared, table: &Table, generation: u32) -> Result<Swept>
     }
     let id = table.id();
     shared
-        .run(move |group| {
+        .run(Effect::Frees, move |group| {
             // Expiry may have been switched off since, or the table removed.
             let table = group.shared().catalog.get_by_id(id);
             match table.filter(|table| table.record.expiry == Some(generation)) {
@@ -76,7 +76,7 @@ fn due_entries(shared: &Shared, table: &Table, generation: u32) -> Result<Vec<Du
     let bounds = key::expiry_due_bounds(generation, now.saturating_sub(FIVE_YEARS_SECS), now);
     let snapshot = shared.kv.snapshot();
     snapshot
-        .range(&table.space, bounds, Direction::Forward)
+        .range(table.space(), bounds, Direction::Forward)
         .take(STEP_ENTRIES_MAX)
         .map(|entry| {
             let (entry, _) = entry?;
@@ -103,7 +103,7 @@ fn remove_one(
     generation: u32,
     due: &Due,
 ) -> Result<bool> {
-    let stored = group.get(&table.space, &due.item_key)?;
+    let stored = group.get(table.space(), &due.item_key)?;
     let stored = stored.map(StoredItem::decode).transpose()?;
     let definition = table.definition();
     if let Some(old) = &stored
@@ -120,9 +120,9 @@ fn remove_one(
     let moment = stored.and_then(|stored| definition.expiry(&stored.item));
     let belongs =
         moment.is_some_and(|at| key::expiry_key(generation, at, &due.item_key) == *due.entry);
-    let stray = !belongs && group.get(&table.space, &due.entry)?.is_some();
+    let stray = !belongs && group.get(table.space(), &due.entry)?.is_some();
     if stray {
-        group.remove(&table.space, due.entry.clone());
+        group.remove(table.space(), due.entry.clone());
     }
     Ok(stray)
 }
@@ -173,10 +173,9 @@ mod tests {
 
     fn sweep(engine: &LocalEngine, table: &Arc<Table>, due: Vec<Due>) -> usize {
         let (table, generation) = (table.clone(), table.record.expiry.unwrap());
-        let swept = engine
-            .running
-            .shared
-            .run(move |group| Ok(remove_due(group, &table, generation, &due)));
+        let swept = engine.running.shared.run(Effect::Grows, move |group| {
+            Ok(remove_due(group, &table, generation, &due))
+        });
         let swept = swept.wait().unwrap();
         assert_eq!(swept.failure, None);
         swept.removed
@@ -203,9 +202,9 @@ mod tests {
     #[test]
     fn an_entry_without_an_item_goes() {
         let (engine, table, due) = ended();
-        let (space, item_key) = (table.space.clone(), due[0].item_key.clone());
-        let lost = engine.running.shared.run(move |group| {
-            group.remove(&space, item_key);
+        let (space, item_key) = (table.space(), due[0].item_key.clone());
+        let lost = engine.running.shared.run(Effect::Grows, move |group| {
+            group.remove(space, item_key);
             Ok(())
         });
         lost.wait().unwrap();
@@ -216,9 +215,9 @@ mod tests {
     #[test]
     fn an_item_that_cannot_be_read_keeps_no_other_from_going() {
         let (engine, table, due) = ended();
-        let (space, item_key) = (table.space.clone(), due[0].item_key.clone());
-        let damaged = engine.running.shared.run(move |group| {
-            group.put(&space, item_key, b"?".to_vec());
+        let (space, item_key) = (table.space(), due[0].item_key.clone());
+        let damaged = engine.running.shared.run(Effect::Grows, move |group| {
+            group.put(space, item_key, b"?".to_vec());
             Ok(())
         });
         damaged.wait().unwrap();

@@ -217,7 +217,7 @@ fn export_table(
             r#"{{"FloeExport":{VERSION},"Table":{definition}}}"#
         ))?;
     }
-    for entry in snapshot.range(&table.space, Entries::Items.bounds(), Direction::Forward) {
+    for entry in snapshot.range(table.space(), Entries::Items.bounds(), Direction::Forward) {
         lines.line.extend_from_slice(br#"{"Item":"#);
         json::push_item(&mut lines.line, &item::decode(&entry?.1)?);
         lines.report.items += 1;

@@ -19,7 +19,7 @@ use floe_store::{Error, Item, Result, TableDef};
 use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Group, Work};
+use crate::commit::{Effect, Group, Work};
 use crate::engine::Shared;
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
@@ -69,7 +69,7 @@ pub(crate) fn read(
     table: &Table,
     key: &[u8],
 ) -> Result<Option<(usize, Item)>> {
-    let bytes = snapshot.get(&table.space, key)?;
+    let bytes = snapshot.get(table.space(), key)?;
     bytes.map(|bytes| decode_sized(&bytes)).transpose()
 }
 
@@ -177,6 +177,13 @@ struct Write {
 impl Work for Write {
     type Output = WriteItemOutput;
 
+    fn effect(&self) -> Effect {
+        match &self.write {
+            WriteItem::Delete(_) => Effect::Frees,
+            _ => Effect::Grows,
+        }
+    }
+
     fn run(&mut self, group: &mut Group<'_>) -> Result<WriteItemOutput> {
         self.renew(group)?;
         match self.token.take() {
@@ -209,7 +216,11 @@ impl Write {
     /// Applies the write once, however often it is sent.
     fn write_once(&mut self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
         let detail = self.write.return_capacity();
-        if let Some(written) = group.shared().write_tokens().recall(token, group.now())? {
+        if let Some(written) = group
+            .shared()
+            .write_tokens()
+            .recall(token, group.token_now())?
+        {
             let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
             let cost = || read_cost(name, sizes, Consistency::Strong, detail);
             return Ok(WriteItemOutput {
@@ -221,12 +232,12 @@ impl Write {
         let written = self.write(group)?;
         let returned = written.output.attributes.clone();
         let mut tokens = group.shared().write_tokens();
-        tokens.remember(token, group.now(), written.size, returned);
+        tokens.remember(token, group.token_now(), written.size, returned);
         Ok(written.output)
     }
 
     fn write(&mut self, group: &mut Group<'_>) -> Result<Written> {
-        let old = group.get(&self.table.space, &self.key)?;
+        let old = group.get(self.table.space(), &self.key)?;
         if self.is_plain() {
             return self.write_plain(group, old.as_ref());
         }
@@ -318,6 +329,15 @@ struct WriteBatch {
 impl Work for WriteBatch {
     type Output = BatchWriteItemOutput;
 
+    fn effect(&self) -> Effect {
+        let mut requests = self.batch.requests.values().flatten();
+        if requests.all(|request| matches!(request, BatchWrite::Delete(_))) {
+            Effect::Frees
+        } else {
+            Effect::Grows
+        }
+    }
+
     fn run(&mut self, group: &mut Group<'_>) -> Result<BatchWriteItemOutput> {
         self.renew(group)?;
         run_batch(group, &self.tables, std::mem::take(&mut self.batch))
@@ -376,7 +396,7 @@ fn prepare_batch_write(
     detail: ReturnConsumedCapacity,
 ) -> Result<(Option<ConsumedCapacity>, Option<ItemChange>)> {
     let key = key_of(table, write.key_item())?;
-    let old = group.get(&table.space, &key)?;
+    let old = group.get(table.space(), &key)?;
     let old = old.map(StoredItem::decode).transpose()?;
     let new = write.apply().map(StoredItem::encode);
     let cost = || {

@@ -1,5 +1,5 @@
 //! Work on whole tables, done in steps between commits: filling an index or the expiry entries from
-//! the items that are there, and removing those that are no longer wanted.
+//! the items that are there, removing those that are no longer wanted, and removing what a deleted table had.
 //!
 //! A step is one atomic commit with the place up to which it has come, so that a job goes on after a
 //! crash where it was. Meanwhile writes keep the new entries themselves, wherever the job has come to.
@@ -11,10 +11,10 @@ use floe_store::Result;
 
 use crate::apply::StoredItem;
 use crate::catalog::Table;
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::indexes::{Version, entry};
-use crate::kv::{Bytes, Direction, KeyBounds};
+use crate::kv::{Bytes, Direction, KeyBounds, Space};
 use crate::layout::key::{Entries, expiry_bounds, expiry_key};
 use crate::layout::record::{self, IndexRecord, JobRecord, Work};
 
@@ -27,47 +27,62 @@ const STEP_BYTES: usize = 1 << 20;
 /// Does one step of the oldest job. `false` if there is none.
 pub(crate) fn step(shared: &Shared) -> Result<bool> {
     let snapshot = shared.kv.snapshot();
-    let mut jobs = snapshot.prefix(&shared.meta, record::JOBS_PREFIX, Direction::Forward);
+    let mut jobs = snapshot.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward);
     let Some(oldest) = jobs.next() else {
         return Ok(false);
     };
-    let key = oldest?.0;
-    shared.run(move |group| run(group, &key)).wait()?;
+    let (key, value) = oldest?;
+    let job = JobRecord::decode(&value)?;
+    if job.work == Work::RemoveTable && job.cursor.is_empty() {
+        // Not on the committer: this waits for compactions. The ids of tables are never used again.
+        shared.kv.drop_files(job.table)?;
+    }
+    let effect = match job.work {
+        Work::FillIndex(_) | Work::FillExpiry(_) => Effect::Grows,
+        Work::RemoveIndex(_) | Work::RemoveExpiry(_) | Work::RemoveTable => Effect::Frees,
+    };
+    shared.run(effect, move |group| run(group, &key)).wait()?;
     Ok(true)
 }
 
 fn run(group: &mut Group<'_>, key: &Bytes) -> Result<()> {
     let shared = group.shared();
-    let Some(bytes) = group.get(&shared.meta, key)? else {
+    let Some(bytes) = group.get(Space::Meta, key)? else {
         return Ok(());
     };
     let mut job = JobRecord::decode(&bytes)?;
-    let Some(table) = shared.catalog.get_by_id(job.table) else {
-        group.remove(&shared.meta, key.clone());
-        return Ok(());
+    let space = Space::Table(job.table);
+    let table = shared.catalog.get_by_id(job.table);
+    let chunk = match &table {
+        None if job.work != Work::RemoveTable => Chunk::default(),
+        _ => Chunk::read(shared, &job)?,
     };
-    let chunk = Chunk::read(shared, &table, &job)?;
     for (key, value) in chunk.entries {
-        match job.work {
-            Work::FillIndex(id) => fill_index(group, &table, id, &key, value)?,
-            Work::FillExpiry(generation) => fill_expiry(group, &table, generation, &key, value)?,
-            Work::RemoveIndex(_) | Work::RemoveExpiry(_) => group.remove(&table.space, key),
+        match (job.work, &table) {
+            (Work::FillIndex(id), Some(table)) => fill_index(group, table, id, &key, value)?,
+            (Work::FillExpiry(generation), Some(table)) => {
+                fill_expiry(group, table, generation, &key, value)?;
+            }
+            _ => group.remove(space, key),
         }
     }
     match chunk.next {
         Some(cursor) => {
             job.cursor = cursor;
-            group.put(&shared.meta, key.clone(), job.encode());
+            group.put(Space::Meta, key.clone(), job.encode());
         }
         None => {
-            group.remove(&shared.meta, key.clone());
-            finish(group, &table, job.work);
+            group.remove(Space::Meta, key.clone());
+            if let Some(table) = table {
+                finish(group, &table, job.work);
+            }
         }
     }
     Ok(())
 }
 
 /// The entries that a step works on.
+#[derive(Default)]
 struct Chunk {
     entries: Vec<(Bytes, Bytes)>,
     /// Where the next step goes on; none if this is the last.
@@ -75,9 +90,9 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn read(shared: &Shared, table: &Table, job: &JobRecord) -> Result<Self> {
+    fn read(shared: &Shared, job: &JobRecord) -> Result<Self> {
         let snapshot = shared.kv.snapshot();
-        let mut walk = snapshot.range(&table.space, bounds(job), Direction::Forward);
+        let mut walk = snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward);
         let mut entries = Vec::new();
         let mut bytes = 0;
         while entries.len() < STEP_ENTRIES && bytes < STEP_BYTES {
@@ -101,6 +116,7 @@ fn bounds(job: &JobRecord) -> KeyBounds {
         Work::FillIndex(_) | Work::FillExpiry(_) => Entries::Items.bounds(),
         Work::RemoveIndex(id) => Entries::Index(id).bounds(),
         Work::RemoveExpiry(generation) => expiry_bounds(generation),
+        Work::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
     };
     match job.cursor.is_empty() {
         true => (start, end),
@@ -126,12 +142,12 @@ fn fill_index(
         size: stored.size,
     };
     if let Some(entry) = entry(table, index, id, key, version)
-        && group.get(&table.space, &entry.key)?.is_none()
+        && group.get(table.space(), &entry.key)?.is_none()
     {
         let count = group.counts(table).indexes.entry(id).or_default();
         count.items += 1;
         count.bytes += entry.size as u64;
-        group.put(&table.space, entry.key, entry.value);
+        group.put(table.space(), entry.key, entry.value);
     }
     Ok(())
 }
@@ -150,7 +166,7 @@ fn fill_expiry(
     let stored = StoredItem::decode(value)?;
     if let Some(secs) = table.definition().expiry(&stored.item) {
         let entry = expiry_key(generation, secs, key);
-        group.put(&table.space, entry, Bytes::from(&[][..]));
+        group.put(table.space(), entry, Bytes::from(&[][..]));
     }
     Ok(())
 }
@@ -166,7 +182,7 @@ fn finish(group: &mut Group<'_>, table: &Arc<Table>, work: Work) {
             record.removing.retain(|(removed, _)| *removed != id);
             group.counts(table).indexes.remove(&id);
         }
-        Work::FillExpiry(_) | Work::RemoveExpiry(_) => return,
+        Work::FillExpiry(_) | Work::RemoveExpiry(_) | Work::RemoveTable => return,
     }
     group.publish(table.with_record(record), None);
 }

@@ -1,8 +1,7 @@
 //! Cuts a torn tail off the journal of the store below, before that store opens it.
 //!
 //! When the power fails in the middle of a sync, the last batch of the journal can be on disk in part:
-//! some of its sectors written, others still zero. Nobody was told that this batch was committed, so it
-//! has to go. The store below drops a batch without an end by itself, but refuses to open when the end
+//! some of its sectors written, others still zero. This batch was never acknowledged, so it has to go. The store below drops a batch without an end by itself, but refuses to open when the end
 //! is there and the middle is not, and it believes the lengths that it finds. So the journal is walked
 //! here first, with the same rules and no trust, and cut behind its last whole batch.
 //!
@@ -42,29 +41,116 @@ pub(crate) enum Tail {
     Unsynced,
 }
 
-/// Cuts what is behind the last whole batch off the newest journal in `folder`.
+/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were.
 ///
 /// # Errors
 ///
 /// [`Error::Storage`] if acknowledged data is damaged, or on a failing disk.
-pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<()> {
-    let Some(path) = newest_journal(folder)? else {
-        return Ok(());
+pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
+    let mut torn: Option<Torn> = None;
+    let mut last_sequence = None;
+    for (_, path) in journals(folder)? {
+        let bytes = read(&path)?;
+        let whole = whole_batches(&bytes, &mut last_sequence);
+        let rest = bytes.get(whole..).unwrap_or_default();
+        match &torn {
+            Some(torn) if whole > 0 && tail == Tail::LastBatch => return Err(torn.damaged()),
+            Some(_) if whole > 0 => {
+                // Nothing was synced in between, so the end begins with the first broken batch.
+                cut(&path, 0).map_err(|e| failed("cut", &path, &e))?;
+                continue;
+            }
+            _ => {}
+        }
+        let used = rest.iter().rposition(|byte| *byte != 0);
+        let Some(last) = used else { continue };
+        let found = Torn {
+            path,
+            whole: whole as u64,
+            bytes: last as u64 + 1,
+        };
+        if tail == Tail::LastBatch && holds_whole_batch(rest) {
+            return Err(found.damaged());
+        }
+        torn.get_or_insert(found);
+    }
+    let Some(torn) = torn else { return Ok(0) };
+    cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
+    Ok(torn.bytes)
+}
+
+/// A journal whose end is not whole.
+struct Torn {
+    path: PathBuf,
+    /// Where its whole batches end.
+    whole: u64,
+    /// How many bytes were written behind them.
+    bytes: u64,
+}
+
+impl Torn {
+    fn damaged(&self) -> Error {
+        Error::Storage(format!(
+            "the journal is damaged in the middle, so acknowledged writes may be lost; restore a backup, or run floe \
+             doctor with --salvage: file={} offset={}",
+            self.path.display(),
+            self.whole
+        ))
+    }
+}
+
+/// Cuts every batch off the journals in `folder` whose sequence number is not below this one, and everything behind it.
+/// They belong to a commit that failed.
+///
+/// # Errors
+///
+/// [`Error::Storage`] on a failing disk.
+pub(crate) fn cut_from(folder: &Path, sequence: u64) -> Result<()> {
+    for (_, path) in journals(folder)? {
+        let bytes = read(&path)?;
+        let mut at = 0;
+        while let Some(batch) = bytes.get(at..).and_then(whole_batch)
+            && batch.sequence < sequence
+        {
+            at += batch.length;
+        }
+        let rest = bytes.get(at..).unwrap_or_default();
+        if rest.iter().any(|byte| *byte != 0) {
+            cut(&path, at as u64).map_err(|e| failed("cut", &path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// The journals in `folder` with their numbers, the oldest first.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if the folder cannot be listed.
+pub(crate) fn journals(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(failed("listed", folder, &e)),
     };
-    let bytes = read_data(&path).map_err(|e| failed("read", &path, &e))?;
-    let whole = whole_batches(&bytes);
-    let rest = bytes.get(whole..).unwrap_or_default();
-    if rest.iter().all(|byte| *byte == 0) {
-        return Ok(());
+    let mut journals = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| failed("listed", folder, &e))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".jnl")?.parse().ok());
+        journals.extend(number.map(|number| (number, path)));
     }
-    if tail == Tail::LastBatch && holds_whole_batch(rest) {
-        return Err(Error::Storage(format!(
-            "the journal is damaged in the middle, so acknowledged writes may be lost: restore a \
-             backup, or examine a copy of the directory: file={} offset={whole}",
-            path.display()
-        )));
-    }
-    cut(&path, whole as u64).map_err(|e| failed("cut", &path, &e))
+    journals.sort_unstable();
+    Ok(journals)
+}
+
+/// What was written to a journal.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if it cannot be read.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    read_data(path).map_err(|e| failed("read", path, &e))
 }
 
 /// What is in a file up to the last place where something was ever written. A journal is made long and filled later,
@@ -103,24 +189,7 @@ fn data_length(file: &File) -> io::Result<u64> {
 
 /// The journal with the highest number: the only one that was open when the process ended.
 fn newest_journal(folder: &Path) -> Result<Option<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(failed("listed", folder, &e)),
-    };
-    let mut newest: Option<(u64, PathBuf)> = None;
-    for entry in entries {
-        let path = entry.map_err(|e| failed("listed", folder, &e))?.path();
-        let number = path
-            .file_name()
-            .and_then(|name| name.to_str()?.strip_suffix(".jnl")?.parse().ok());
-        if let Some(number) = number
-            && newest.as_ref().is_none_or(|(highest, _)| *highest < number)
-        {
-            newest = Some((number, path));
-        }
-    }
-    Ok(newest.map(|(_, path)| path))
+    Ok(journals(folder)?.pop().map(|(_, path)| path))
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {
@@ -136,21 +205,39 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
     ))
 }
 
-/// The length of the longest beginning that consists of whole batches.
-fn whole_batches(bytes: &[u8]) -> usize {
+/// The length of the longest beginning that consists of whole batches whose sequence numbers ascend from the last one.
+/// The sequence number is the one part of a batch that no checksum covers.
+fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     let mut at = 0;
-    while let Some(length) = bytes.get(at..).and_then(whole_batch) {
-        at += length;
+    while let Some(batch) = bytes.get(at..).and_then(whole_batch) {
+        let follows = |last: &u64| {
+            let step = batch.sequence.checked_sub(*last);
+            step.is_some_and(|step| (1..SEQUENCE_STEP_MAX).contains(&step))
+        };
+        if !last_sequence.as_ref().is_none_or(follows) {
+            break;
+        }
+        *last_sequence = Some(batch.sequence);
+        at += batch.length;
     }
     at
 }
 
-/// Whether a whole batch begins anywhere in these bytes.
+/// Whether a whole batch begins anywhere in these bytes, behind one at their beginning that is whole but for its sequence
+/// number.
 fn holds_whole_batch(bytes: &[u8]) -> bool {
-    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == START);
-    starts
-        .filter_map(|(at, _)| bytes.get(at..))
-        .any(|from| whole_batch(from).is_some())
+    let first = whole_batch(bytes).map_or(0, |batch| batch.length);
+    next_batch(bytes, first).is_some()
+}
+
+/// Where the next whole batch begins.
+fn next_batch(bytes: &[u8], from: usize) -> Option<usize> {
+    let bytes_from = bytes.get(from..)?;
+    let starts = bytes_from.iter().enumerate();
+    let mut starts = starts.filter(|(_, byte)| **byte == START);
+    let is_whole = |at: usize| bytes_from.get(at..).and_then(whole_batch).is_some();
+    let found = starts.find(|(at, _)| is_whole(*at));
+    found.map(|(at, _)| from + at)
 }
 
 const START: u8 = 1;
@@ -159,12 +246,25 @@ const END: u8 = 3;
 const CLEAR: u8 = 4;
 const MAGIC: [u8; 4] = *b"FJL\x03";
 
-/// The length of the batch at the beginning, if it is whole and its checksum is right.
-fn whole_batch(bytes: &[u8]) -> Option<usize> {
+/// More numbers than this are never skipped between two batches.
+const SEQUENCE_STEP_MAX: u64 = 1 << 32;
+
+/// A batch whose checksum is right.
+struct WholeBatch<'a> {
+    /// How many bytes it takes.
+    length: usize,
+    sequence: u64,
+    /// How many items there are in the body.
+    items: u32,
+    body: &'a [u8],
+}
+
+/// The batch at the beginning, if it is whole and its checksum is right.
+fn whole_batch(bytes: &[u8]) -> Option<WholeBatch<'_>> {
     let mut rest = Cursor(bytes);
     (rest.byte()? == START).then_some(())?;
     let items = rest.u32()?;
-    rest.take(8)?;
+    let sequence = rest.u64()?;
     let body = rest.0;
     for _ in 0..items {
         skip_item(&mut rest)?;
@@ -173,7 +273,12 @@ fn whole_batch(bytes: &[u8]) -> Option<usize> {
     (rest.byte()? == END).then_some(())?;
     let checksum = rest.u64()?;
     let whole = rest.take(MAGIC.len())? == MAGIC && checksum == xxh3_64(body);
-    whole.then(|| bytes.len() - rest.0.len())
+    whole.then(|| WholeBatch {
+        length: bytes.len() - rest.0.len(),
+        sequence,
+        items,
+        body,
+    })
 }
 
 fn skip_item(rest: &mut Cursor<'_>) -> Option<()> {
@@ -260,7 +365,7 @@ mod tests {
     fn trim(journal: &[u8], tail: Tail) -> Result<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("3.jnl");
-        fs::write(folder.path().join("2.jnl"), b"sealed, not looked at").unwrap();
+        fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
         fs::write(&path, [journal, &[0; 4096]].concat()).unwrap();
         trim_torn_tail(folder.path(), tail)?;
         let mut left = fs::read(&path).unwrap();
@@ -295,18 +400,18 @@ mod tests {
             cache_bytes: 1 << 20,
             write_buffer_bytes: 1 << 24,
         };
-        let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
-        let space = kv.space("s").unwrap();
+        let kv = crate::kv::Kv::create(folder.path(), &options).unwrap();
+        let space = crate::kv::Space::Table(7);
         for n in 0..3_u8 {
             let mut batch = crate::kv::Batch::default();
-            batch.put(&space, vec![n], vec![n; 5000]);
-            batch.push(&space, crate::kv::Bytes::from(vec![n, n]), None);
+            batch.put(space, vec![n], vec![n; 5000]);
+            batch.push(space, space.key(&[n, n]), None);
             kv.commit(batch, crate::kv::Sync::Data).unwrap();
         }
         drop(kv);
         let path = newest_journal(folder.path()).unwrap().unwrap();
         let bytes = fs::read(path).unwrap();
-        let whole = whole_batches(&bytes);
+        let whole = whole_batches(&bytes, &mut None);
         assert!(whole > 3 * 5000, "only {whole} bytes were understood");
         assert!(bytes[whole..].iter().all(|b| *b == 0));
     }
@@ -329,8 +434,8 @@ mod tests {
             if hole[first.len() + at] != 0 {
                 hole[first.len() + at] = 0;
                 let left = trim(&hole, Tail::LastBatch).unwrap();
-                // The sequence number is the one part that no checksum covers.
-                let uncovered = (5..13).contains(&at);
+                // The sequence number is the one part that no checksum covers: here it is 2, and then 0.
+                let uncovered = (5..13).contains(&at) && at != 5;
                 assert!(left == first || uncovered, "a hole at {at}");
             }
         }

@@ -11,13 +11,13 @@
 //! | `meta` | a letter, then what [`record`] says | catalog, streams, shards, jobs, counters |
 //! | `changes` | stream (4), sequence (8) | [change record](change) |
 //! | `tokens` | time slot (4), operation (1), token | [what was answered](record::TokenRecord) |
-//! | `t{id}` | tag 1, partition hash (2), partition key, sort key | [item](item) |
-//! | `t{id}` | tag 2, index (4), partition hash (2), index key, table key | the part of the item that the index copies |
-//! | `t{id}` | tag 3, generation (4), epoch seconds (8), item key without its tag | nothing |
-//! | `t{id}` | tag 4, partition hash (2), partition key | weight of the items and local index entries (8), in tables with local indexes |
+//! | table | tag 1, partition hash (2), partition key, sort key | [item](item) |
+//! | table | tag 2, index (4), partition hash (2), index key, table key | the part of the item that the index copies |
+//! | table | tag 3, generation (4), epoch seconds (8), item key without its tag | nothing |
+//! | table | tag 4, partition hash (2), partition key | weight of the items and local index entries (8), in tables with local indexes |
 //!
-//! Whole numbers in keys are big-endian, so that their order is the order of bytes. All of a table is
-//! in one space, so that removing the table removes a space. The [hash](key::partition_hash) before
+//! Whole numbers in keys are big-endian, so that their order is the order of bytes. Every table has a
+//! [space](crate::kv::Space) of its own. The [hash](key::partition_hash) before
 //! the partition key spreads partitions over the key range as DynamoDB does, and makes the segments of
 //! a parallel scan ranges of keys.
 
@@ -30,26 +30,7 @@ pub(crate) mod record;
 use floe_store::{Error, Result};
 
 /// The version of everything in this module. A directory that says a higher one is refused.
-pub(crate) const FORMAT_VERSION: u32 = 1;
-
-/// The space of the catalog.
-pub(crate) const META_SPACE: &str = "meta";
-
-/// The space of change records.
-pub(crate) const CHANGES_SPACE: &str = "changes";
-
-/// The space of idempotency tokens.
-pub(crate) const TOKENS_SPACE: &str = "tokens";
-
-/// The space of a table.
-pub(crate) fn table_space_name(table: u32) -> String {
-    format!("t{table}")
-}
-
-/// The table of which a space of this name is the space.
-pub(crate) fn table_of_space_name(name: &str) -> Option<u32> {
-    name.strip_prefix('t')?.parse().ok()
-}
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 /// The error for bytes that no encoder of this module writes.
 pub(crate) fn damaged(what: &str) -> Error {

@@ -53,7 +53,8 @@
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
-//! | `kv` `journal` `dir` `fresh` | the key-value store below, its recovery and its directory |
+//! | `gate` | whether writes are accepted: a full disk, a failed commit, a removed directory |
+//! | `kv` `journal` `files` `seal` `dir` `fresh` `mirror` | the key-value store below, its recovery and its directory |
 //!
 //! Writes queue to one committer, which checks each condition against the state that all earlier
 //! writes left and makes a whole group durable with one sync. So the cost of a sync is shared by all
@@ -65,9 +66,12 @@
 //!
 //! - A write that was answered with success is on the disk ([`Durability::Sync`]), with its index
 //!   entries, its change record and its token, or none of it is.
-//! - When a commit fails, its writes are answered with
-//!   [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown), and all later ones with
-//!   [`Storage`](floe_store::Error::Storage) until the engine is opened again. Reads go on.
+//! - When a commit fails, its writes are answered with [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown). If the disk
+//!   was full, later ones are answered with [`Unavailable`](floe_store::Error::Unavailable) until there is space again;
+//!   otherwise with [`Storage`](floe_store::Error::Storage) until the engine is opened again. Reads go on.
+//! - Writes that store more are refused before the disk is full ([`Options::disk_reserve_bytes`]), so that deletes still
+//!   fit. [`Engine::health`] reports whether writes are accepted.
+//! - Opening removes nothing that it did not make, and refuses a directory that holds anything else.
 //! - Memory is bounded by [`Options::cache_bytes`] and [`Options::write_buffer_bytes`], not by the
 //!   data.
 //! - All limits of DynamoDB are kept, so that what runs here runs there.
@@ -86,25 +90,28 @@ pub mod doctor;
 mod engine;
 mod expire;
 mod export;
+mod files;
 mod fresh;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gate;
 mod indexes;
 mod items;
 mod jobs;
 mod journal;
 mod kv;
 mod layout;
+mod mirror;
 mod moment;
 mod options;
 mod query;
 mod queue;
+mod seal;
 mod streams;
 mod tables;
 mod tokens;
 mod transact;
-mod versions;
 
 use std::path::Path;
 
@@ -118,10 +125,11 @@ use floe_store::op::{
     WriteItemOutput,
 };
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Error, Result};
+use floe_store::{BoxFuture, Capabilities, Engine, Error, Health, Result};
 
 use crate::answer::Answer;
 pub use crate::backup::BackupReport;
+pub use crate::engine::Recovery;
 use crate::engine::Running;
 pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
 pub use crate::options::{Durability, Options};
@@ -204,6 +212,11 @@ impl LocalEngine {
         self.running.shared.kv.disk_bytes()
     }
 
+    /// What opening the store found: how much of an interrupted write it dropped.
+    pub fn recovery(&self) -> Recovery {
+        self.running.shared.recovery
+    }
+
     /// Why the last round of background work failed, if it did. It is tried again every second.
     pub fn background_error(&self) -> Option<Error> {
         self.running.shared.background_error()
@@ -240,6 +253,10 @@ impl Engine for LocalEngine {
 
     fn now(&self) -> Timestamp {
         self.running.shared.options.env.now()
+    }
+
+    fn health(&self) -> Health {
+        self.running.shared.health()
     }
 
     fn table_arn(&self, table_name: &str) -> Option<String> {

@@ -115,7 +115,7 @@ fn read_page(
             ..Page::default()
         },
     };
-    for entry in snapshot.range(&table.space, bounds, direction) {
+    for entry in snapshot.range(table.space(), bounds, direction) {
         reader.read(&entry?.1)?;
         if reader.page.last_key.is_some() {
             break;

@@ -75,7 +75,7 @@ impl Queue {
                 "too many writes are waiting: waiting={WAITING_MAX}"
             ))
         } else {
-            let is_exclusive = matches!(request, Request::Exclusive(_));
+            let is_exclusive = request.is_exclusive;
             waiting.exclusive += usize::from(is_exclusive);
             waiting.requests.push_back(request);
             // Nobody but the thread runs what is exclusive, however many came before it.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn shared() -> Request {
-        Request::Shared(Box::new(Nothing))
+        Request::shared(Box::new(Nothing))
     }
 
     fn gathered(queue: &Queue, wanted: usize) -> usize {
@@ -211,7 +211,7 @@ mod tests {
         let queue = Queue::default();
         let taken = std::thread::scope(|scope| {
             let taken = scope.spawn(|| gathered(&queue, 100));
-            queue.push(Request::Exclusive(Box::new(Nothing)));
+            queue.push(Request::exclusive(Box::new(Nothing)));
             taken.join().unwrap()
         });
         assert_eq!(taken, 0);

@@ -48,6 +48,13 @@ impl Streams {
         by_id.insert(stream.id, Arc::new(stream));
     }
 
+    /// Publishes other streams instead of these.
+    pub(crate) fn replace(&self, other: Self) {
+        let others = other.by_id.into_inner();
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        *by_id = others.unwrap_or_else(PoisonError::into_inner);
+    }
+
     /// Takes a stream out, after a commit.
     pub(crate) fn remove(&self, id: u32) {
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);

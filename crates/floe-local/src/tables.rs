@@ -15,13 +15,12 @@ use floe_store::{Error, Result, TableDef};
 
 use crate::answer::Answer;
 use crate::catalog::Table;
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::engine::Shared;
-use crate::kv::Direction;
+use crate::kv::{Direction, Space};
 use crate::layout::record::{
     self, Counts, IndexRecord, JobRecord, StreamRecord, TableRecord, Work,
 };
-use crate::layout::table_space_name;
 
 /// Describes a table.
 pub(crate) fn describe_table(shared: &Shared, name: &str) -> Result<TableDescription> {
@@ -42,7 +41,7 @@ pub(crate) fn create_table(
 ) -> Result<Answer<TableDescription>> {
     create.validate()?;
     let definition = create.definition()?;
-    Ok(shared.run(move |group| group.create_table(definition)))
+    Ok(shared.run(Effect::Grows, move |group| group.create_table(definition)))
 }
 
 /// Changes a table.
@@ -51,7 +50,7 @@ pub(crate) fn update_table(
     update: UpdateTable,
 ) -> Result<Answer<TableDescription>> {
     update.validate()?;
-    Ok(shared.run(move |group| {
+    Ok(shared.run(Effect::Grows, move |group| {
         let table = group.idle_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
@@ -64,7 +63,7 @@ pub(crate) fn update_time_to_live(
     update: UpdateTimeToLive,
 ) -> Result<Answer<TableDescription>> {
     update.validate()?;
-    Ok(shared.run(move |group| {
+    Ok(shared.run(Effect::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
@@ -74,7 +73,7 @@ pub(crate) fn update_time_to_live(
 /// Adds and removes tags.
 pub(crate) fn update_tags(shared: &Shared, update: UpdateTags) -> Result<Answer<()>> {
     update.validate()?;
-    Ok(shared.run(move |group| {
+    Ok(shared.run(Effect::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition).map(drop)
@@ -83,7 +82,7 @@ pub(crate) fn update_tags(shared: &Shared, update: UpdateTags) -> Result<Answer<
 
 /// Removes a table with all its data.
 pub(crate) fn delete_table(shared: &Shared, name: String) -> Answer<TableDescription> {
-    shared.run(move |group| group.delete_table(&name))
+    shared.run(Effect::Frees, move |group| group.delete_table(&name))
 }
 
 impl Shared {
@@ -139,8 +138,7 @@ impl Group<'_> {
             definition,
         };
         let stream = self.switch_stream(None, &mut record);
-        let space = shared.kv.space(&table_space_name(id))?;
-        let table = Table::new(record, space, Counts::default());
+        let table = Table::new(record, Counts::default());
         Ok(self.publish(table, stream))
     }
 
@@ -231,14 +229,14 @@ impl Group<'_> {
         record.latest_stream = Some(stream.id);
         let now = self.now();
         let (key, value) = self.position().open(&stream, now);
-        self.put(&self.shared().meta, key, value);
+        self.put(Space::Meta, key, value);
         self.write_stream(stream.clone());
         Some(stream)
     }
 
     fn close_stream(&mut self, id: u32) {
         if let Some((key, value)) = self.position().close(id) {
-            self.put(&self.shared().meta, key, value);
+            self.put(Space::Meta, key, value);
         }
         if let Some(stream) = self.shared().streams.get(id) {
             self.write_stream(StreamRecord {
@@ -250,7 +248,7 @@ impl Group<'_> {
 
     fn write_stream(&mut self, stream: StreamRecord) {
         let key = record::stream_key(stream.id);
-        self.put(&self.shared().meta, key, stream.encode());
+        self.put(Space::Meta, key, stream.encode());
         self.on_commit(|shared| shared.streams.insert(stream));
     }
 
@@ -262,7 +260,7 @@ impl Group<'_> {
     ) -> TableDescription {
         let shared = self.shared();
         let key = record::table_key(&table.definition().name);
-        self.put(&shared.meta, key, table.record.encode());
+        self.put(Space::Meta, key, table.record.encode());
         let description = match new_stream {
             Some(stream) => table.describe(&shared.options, Some(&stream)),
             None => shared.describe(&table),
@@ -274,14 +272,15 @@ impl Group<'_> {
         description
     }
 
-    fn add_job(&mut self, table: u32, work: Work) {
+    /// Has the background thread do work on a table.
+    pub(crate) fn add_job(&mut self, table: u32, work: Work) {
         let job = JobRecord {
             id: self.new_id(),
             table,
             work,
             cursor: Vec::new(),
         };
-        self.put(&self.shared().meta, record::job_key(job.id), job.encode());
+        self.put(Space::Meta, record::job_key(job.id), job.encode());
     }
 
     fn delete_table(&mut self, name: &str) -> Result<TableDescription> {
@@ -301,24 +300,24 @@ impl Group<'_> {
         }
         let shared = self.shared();
         let jobs = shared.kv.snapshot();
-        for entry in jobs.prefix(&shared.meta, record::JOBS_PREFIX, Direction::Forward) {
+        for entry in jobs.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward) {
             let (key, value) = entry?;
             if JobRecord::decode(&value)?.table == table.id() {
-                self.remove(&shared.meta, key);
+                self.remove(Space::Meta, key);
             }
         }
         if let Some(stream) = table.stream() {
             self.close_stream(stream);
         }
-        self.remove(&shared.meta, record::table_key(name));
-        self.remove(&shared.meta, record::counts_key(table.id()));
+        self.remove(Space::Meta, record::table_key(name));
+        self.remove(Space::Meta, record::counts_key(table.id()));
         let mut description = shared.describe(&table);
         description.status = TableStatus::Deleting;
-        let (name, space) = (name.to_owned(), table_space_name(table.id()));
+        self.add_job(table.id(), Work::RemoveTable);
+        let name = name.to_owned();
         self.on_commit(move |shared| {
             shared.catalog.remove(&name);
-            // The catalog no longer knows the table: what cannot be removed now, is when opening.
-            let _ = shared.kv.drop_space(&space);
+            shared.background.ring();
         });
         Ok(description)
     }

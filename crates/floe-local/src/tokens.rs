@@ -5,16 +5,18 @@
 //! into the few slots that can still be remembered, and expired ones are at the front of the space.
 //! Requests that fail are not remembered.
 
+mod clock;
 mod recent;
 mod writes;
 
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::{Error, Result, Timestamp};
 
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::kv::{Direction, Snapshot, Space};
-use crate::layout::record::{TokenRecord, decode_token_expiry, token_key};
+use crate::layout::record::{TokenRecord, decode_token_expiry, token_key, token_slot};
+pub(crate) use clock::TokenClock;
 pub(crate) use recent::RecentTokens;
 pub(crate) use writes::{WriteToken, WriteTokens};
 
@@ -39,9 +41,8 @@ impl Token {
     ///
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
     pub(crate) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
-        let now = group.now();
-        // One slot ahead, for a clock that was set back a little.
-        for slot in (oldest_slot(now)..=slot(now).saturating_add(1)).rev() {
+        let now = group.token_now();
+        for slot in (oldest_slot(now)..=slot(now)).rev() {
             let may_have = {
                 let recent = group.shared().recent_tokens();
                 recent.may_have(slot, &self.text)
@@ -50,7 +51,7 @@ impl Token {
                 continue;
             }
             let key = token_key(slot, &self.text);
-            let Some(bytes) = group.get(&group.shared().tokens, &key)? else {
+            let Some(bytes) = group.get(Space::Tokens, &key)? else {
                 continue;
             };
             let record = TokenRecord::decode(&bytes)?;
@@ -68,17 +69,17 @@ impl Token {
     /// Remembers that the request was applied.
     pub(crate) fn remember(&self, group: &mut Group<'_>, sizes: Vec<usize>) {
         let record = TokenRecord {
-            expires: group.now().plus(TOKEN_RETENTION),
+            expires: group.token_now().plus(TOKEN_RETENTION),
             fingerprint: self.fingerprint,
             sizes,
             returned: None,
         };
-        let (slot, oldest) = (slot(group.now()), oldest_slot(group.now()));
+        let (slot, oldest) = (slot(group.token_now()), oldest_slot(group.token_now()));
         let mut recent = group.shared().recent_tokens();
         recent.insert(slot, &self.text, oldest);
         drop(recent);
         let key = token_key(slot, &self.text);
-        group.put(&group.shared().tokens, key, record.encode());
+        group.put(Space::Tokens, key, record.encode());
     }
 }
 
@@ -93,8 +94,23 @@ fn oldest_slot(now: Timestamp) -> u32 {
 /// # Errors
 ///
 /// [`Error::Storage`] when they cannot be read.
-pub(crate) fn load(snapshot: &Snapshot, tokens: &Space, now: Timestamp) -> Result<RecentTokens> {
-    RecentTokens::load(snapshot, tokens, oldest_slot(now), slot(now))
+pub(crate) fn load(snapshot: &Snapshot, now: Timestamp) -> Result<RecentTokens> {
+    RecentTokens::load(snapshot, Space::Tokens, oldest_slot(now), slot(now))
+}
+
+/// The clock of tokens, which does not go behind the newest token that a store holds when it is opened.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when it cannot be read.
+pub(crate) fn load_clock(snapshot: &Snapshot) -> Result<TokenClock> {
+    let mut newest = snapshot.prefix(Space::Tokens, &[], Direction::Backward);
+    let Some(newest) = newest.next() else {
+        return Ok(TokenClock::default());
+    };
+    let (slot, _) = token_slot(&newest?.0)?;
+    let since = Timestamp::from_millis(u64::from(slot) * SLOT_SECS * 1000);
+    Ok(TokenClock::not_before(since))
 }
 
 fn slot(moment: Timestamp) -> u32 {
@@ -107,7 +123,7 @@ pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
         let walk = shared
             .kv
             .snapshot()
-            .prefix(&shared.tokens, &[], Direction::Forward);
+            .prefix(Space::Tokens, &[], Direction::Forward);
         let mut keys = Vec::new();
         for entry in walk.take(EXPIRE_STEP) {
             let (key, value) = entry?;
@@ -118,7 +134,8 @@ pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
         }
         Ok::<_, Error>(keys)
     };
-    let keys = due(shared.options.env.now())?;
+    let now = shared.token_clock().at(shared.options.env.now());
+    let keys = due(now)?;
     if keys.is_empty() {
         return Ok(0);
     }
@@ -126,9 +143,9 @@ pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
     let removed = keys.len();
     let remove = move |group: &mut Group<'_>| {
         for key in keys {
-            group.remove(&group.shared().tokens, key);
+            group.remove(Space::Tokens, key);
         }
         Ok(removed)
     };
-    shared.run(remove).wait()
+    shared.run(Effect::Frees, remove).wait()
 }

@@ -20,7 +20,7 @@ use floe_store::{CancellationReason, Error, Result};
 use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Group, Work};
+use crate::commit::{Effect, Group, Work};
 use crate::engine::Shared;
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
 use crate::tokens::Token;
@@ -88,6 +88,17 @@ struct Transaction {
 
 impl Work for Transaction {
     type Output = TransactWriteItemsOutput;
+
+    fn effect(&self) -> Effect {
+        let frees = |action: &TransactWrite| {
+            matches!(action, TransactWrite::Delete(_) | TransactWrite::Check(_))
+        };
+        if self.transaction.actions.iter().all(frees) {
+            Effect::Frees
+        } else {
+            Effect::Grows
+        }
+    }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<TransactWriteItemsOutput> {
         self.renew(group)?;
@@ -219,7 +230,7 @@ impl Action {
     ) -> Result<Result<Self, CancellationReason>> {
         let definition = table.definition();
         let key = key_of(table, action.key_item())?;
-        let old = group.get(&table.space, &key)?;
+        let old = group.get(table.space(), &key)?;
         let old = old.map(StoredItem::decode).transpose()?;
         let checks = matches!(action, TransactWrite::Check(_));
         let new = match action.apply(definition, old.as_ref().map(|old| &old.item)) {
@@ -348,7 +359,7 @@ mod tests {
         let table = shared.tables(names.into_iter()).remove("Tab").unwrap();
         let key = Bytes::from(collection_key(&table.definition().key, &item(0)).unwrap());
         let weight = ITEM_COLLECTION_BYTES_MAX - bytes;
-        let fill = shared.run(move |group| {
+        let fill = shared.run(Effect::Grows, move |group| {
             let now = group.load_collection(&table, &key)?;
             let more = i64::try_from(weight).unwrap() - i64::try_from(now).unwrap();
             group.grow_collection(&table, key, more);

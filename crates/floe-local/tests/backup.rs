@@ -202,6 +202,8 @@ async fn what_is_left_of_a_backup_that_was_killed_is_cleared_away() {
         if !complete {
             fs::remove_file(unfinished.join("FORMAT")).unwrap();
         }
+        let marker = "floe-local: an unfinished store; it may be removed\n";
+        fs::write(unfinished.join("FLOE-UNFINISHED"), marker).unwrap();
         fs::write(unfinished.join("data").join("torn"), "torn").unwrap();
         owned.engine.backup(&target).unwrap();
         assert!(!unfinished.exists() && !target.join("data").join("torn").exists());

@@ -702,7 +702,7 @@ async fn records_that_a_consumer_holds_are_not_trimmed() {
 }
 
 #[tokio::test]
-async fn a_held_stream_outlives_its_table() {
+async fn records_of_a_deleted_table_go_with_the_retention_even_if_held() {
     let (owned, arn) = engine_with_stream().await;
     put_many(&owned, 2).await;
     let last = owned.all_records(&arn).await.pop().unwrap();
@@ -712,12 +712,14 @@ async fn a_held_stream_outlives_its_table() {
         .delete_table("Orders".to_owned())
         .await
         .unwrap();
-    owned.clock.advance(1000 * HOUR);
+    owned.clock.advance(23 * HOUR);
     owned.settle();
     assert_eq!(owned.all_records(&arn).await.len(), 2);
     hold(&owned, &arn, "reader", Some(&last.sequence))
         .await
         .unwrap();
+    hold(&owned, &arn, "other", Some("0")).await.unwrap();
+    owned.clock.advance(2 * HOUR);
     owned.settle();
     assert_eq!(owned.stream_arns().await, Vec::<String>::new());
     let error = hold(&owned, &arn, "reader", Some("0")).await.unwrap_err();

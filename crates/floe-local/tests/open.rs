@@ -83,10 +83,10 @@ async fn a_directory_is_used_by_one_engine_at_a_time() {
 async fn a_newer_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(LocalEngine::open(dir.path()).unwrap());
-    std::fs::write(dir.path().join("FORMAT"), "floe-local 2\n").unwrap();
+    std::fs::write(dir.path().join("FORMAT"), "floe-local 99\n").unwrap();
     let message = message(dir.path());
     assert!(
-        message.contains("newer version") && message.contains("format=2"),
+        message.contains("newer version") && message.contains("format=99"),
         "{message}"
     );
 }

@@ -13,9 +13,9 @@ use floe_store::op::{HoldChanges, missing_stream};
 use floe_store::{Error, Result, Timestamp};
 
 use crate::answer::Answer;
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::engine::Shared;
-use crate::kv::{Direction, Snapshot};
+use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 
@@ -42,10 +42,11 @@ pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answe
     };
     let key = record::hold_key(stream.id, &input.consumer);
     let arn = input.stream_arn.clone();
-    Ok(shared.run(move |group| {
+    // What a consumer has read can be trimmed.
+    Ok(shared.run(Effect::Frees, move |group| {
         let shared = group.shared();
         let Some(after) = after else {
-            group.remove(&shared.meta, key);
+            group.remove(Space::Meta, key);
             return Ok(());
         };
         // The stream may have gone with its last record since it was looked up.
@@ -54,14 +55,14 @@ pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answe
             .get(stream.id)
             .ok_or_else(|| missing_stream(&arn))?;
         let snapshot = shared.kv.snapshot();
-        if after > last_sequence(shared, &snapshot)? {
+        if after > last_sequence(&snapshot)? {
             return Err(unknown_sequence(&change::sequence_text(after)));
         }
         if after > 0 {
-            let trimmed = trimmed_sequence(shared, &snapshot, stream.id)?;
+            let trimmed = trimmed_sequence(&snapshot, stream.id)?;
             check_kept(after.saturating_add(1), trimmed)?;
         }
-        group.put(&shared.meta, key, record::encode_sequence(after));
+        group.put(Space::Meta, key, record::encode_sequence(after));
         Ok(())
     }))
 }
@@ -97,7 +98,9 @@ fn trim_stream(
     if !old.is_empty() {
         let stream = stream.id;
         return shared
-            .run(move |group| remove_records(group, stream, &old))
+            .run(Effect::Frees, move |group| {
+                remove_records(group, stream, &old)
+            })
             .wait();
     }
     if old_shards(shared, snapshot, stream, now)?.is_empty() {
@@ -105,7 +108,9 @@ fn trim_stream(
     }
     let stream = stream.clone();
     shared
-        .run(move |group| remove_shards(group, &stream, now))
+        .run(Effect::Frees, move |group| {
+            remove_shards(group, &stream, now)
+        })
         .wait()
 }
 
@@ -117,7 +122,7 @@ fn old_records(
     now: Timestamp,
 ) -> Result<Vec<u64>> {
     // Beginning behind what was trimmed skips the traces of what was removed there.
-    let first = trimmed_sequence(shared, snapshot, stream)?.saturating_add(1);
+    let first = trimmed_sequence(snapshot, stream)?.saturating_add(1);
     let held = held_after(shared, snapshot, stream)?;
     let bounds = (
         Bound::Included(change::key(stream, first)),
@@ -125,7 +130,7 @@ fn old_records(
     );
     let mut old = Vec::new();
     for entry in snapshot
-        .range(&shared.changes, bounds, Direction::Forward)
+        .range(Space::Changes, bounds, Direction::Forward)
         .take(STEP_RECORDS_MAX)
     {
         let (key, value) = entry?;
@@ -139,10 +144,17 @@ fn old_records(
 
 /// The sequence number after which a consumer holds the records of a stream; the last there can be if
 /// there is none.
+///
+/// A consumer does not hold the records of a table that was deleted: it has the retention to read them, and none else
+/// would ever give its hold up.
 fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
     let mut held = u64::MAX;
+    let table = shared.streams.get(stream).map(|stream| stream.table);
+    if !table.is_some_and(|table| shared.catalog.get_by_id(table).is_some()) {
+        return Ok(held);
+    }
     for entry in snapshot.prefix(
-        &shared.meta,
+        Space::Meta,
         &record::holds_prefix(stream),
         Direction::Forward,
     ) {
@@ -157,21 +169,21 @@ fn remove_records(group: &mut Group<'_>, stream: u32, old: &[u64]) -> Result<usi
     // consumer may have registered since the records were looked for.
     let snapshot = shared.kv.snapshot();
     let held = held_after(shared, &snapshot, stream)?;
-    let of_any = read_sequence(shared, &snapshot, record::TRIMMED_KEY)?;
+    let of_any = read_sequence(&snapshot, record::TRIMMED_KEY)?;
     let free = old.iter().take_while(|sequence| **sequence <= held);
     let mut removed = 0;
     for sequence in free.clone() {
-        group.remove(&shared.changes, change::key(stream, *sequence));
+        group.remove(Space::Changes, change::key(stream, *sequence));
         removed += 1;
     }
     if let Some(last) = free.last() {
         let of_any = record::encode_sequence(of_any.max(*last));
         group.put(
-            &shared.meta,
+            Space::Meta,
             record::trimmed_key(stream),
             record::encode_sequence(*last),
         );
-        group.put(&shared.meta, record::TRIMMED_KEY, of_any);
+        group.put(Space::Meta, record::TRIMMED_KEY, of_any);
     }
     Ok(removed)
 }
@@ -183,8 +195,8 @@ fn old_shards(
     stream: &StreamRecord,
     now: Timestamp,
 ) -> Result<Vec<ShardRecord>> {
-    let first_record = first_record(shared, snapshot, stream.id)?;
-    let shards = shards(shared, snapshot, stream.id, None, STEP_SHARDS_MAX)?;
+    let first_record = first_record(snapshot, stream.id)?;
+    let shards = shards(snapshot, stream.id, None, STEP_SHARDS_MAX)?;
     let mut old = Vec::new();
     for (n, shard) in shards.iter().enumerate() {
         // A shard is closed when its child is opened, and the last when the stream is switched off.
@@ -204,14 +216,14 @@ fn old_shards(
     Ok(old)
 }
 
-fn first_record(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<Option<u64>> {
-    let first = trimmed_sequence(shared, snapshot, stream)?.saturating_add(1);
+fn first_record(snapshot: &Snapshot, stream: u32) -> Result<Option<u64>> {
+    let first = trimmed_sequence(snapshot, stream)?.saturating_add(1);
     let bounds = (
         Bound::Included(change::key(stream, first)),
         Bound::Included(change::key(stream, u64::MAX)),
     );
     match snapshot
-        .range(&shared.changes, bounds, Direction::Forward)
+        .range(Space::Changes, bounds, Direction::Forward)
         .next()
     {
         Some(entry) => Ok(Some(change::decode_key(&entry?.0)?.1)),
@@ -224,10 +236,10 @@ fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -
     let snapshot = shared.kv.snapshot();
     let old = old_shards(shared, &snapshot, stream, now)?;
     for shard in &old {
-        group.remove(&shared.meta, record::shard_key(stream.id, shard.start));
+        group.remove(Space::Meta, record::shard_key(stream.id, shard.start));
     }
     // A stream that is switched on keeps its open shard, so only one that is off loses its last.
-    let all = shards(shared, &snapshot, stream.id, None, old.len() + 1)?.len() == old.len();
+    let all = shards(&snapshot, stream.id, None, old.len() + 1)?.len() == old.len();
     if all && stream.disabled.is_some() {
         remove_stream(group, &snapshot, stream.id)?;
     }
@@ -235,16 +247,15 @@ fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -
 }
 
 fn remove_stream(group: &mut Group<'_>, snapshot: &Snapshot, stream: u32) -> Result<()> {
-    let shared = group.shared();
     for entry in snapshot.prefix(
-        &shared.meta,
+        Space::Meta,
         &record::holds_prefix(stream),
         Direction::Forward,
     ) {
-        group.remove(&shared.meta, entry?.0);
+        group.remove(Space::Meta, entry?.0);
     }
-    group.remove(&shared.meta, record::trimmed_key(stream));
-    group.remove(&shared.meta, record::stream_key(stream));
+    group.remove(Space::Meta, record::trimmed_key(stream));
+    group.remove(Space::Meta, record::stream_key(stream));
     group.on_commit(move |shared| shared.streams.remove(stream));
     Ok(())
 }
@@ -289,11 +300,11 @@ mod tests {
         hold_changes(shared, &hold).unwrap().wait().unwrap();
         let id = stream.id;
         let removed = shared
-            .run(move |group| remove_records(group, id, &old))
+            .run(Effect::Frees, move |group| remove_records(group, id, &old))
             .wait();
         assert_eq!(removed, Ok(2));
         let snapshot = shared.kv.snapshot();
-        assert_eq!(first_record(shared, &snapshot, id), Ok(Some(3)));
-        assert_eq!(trimmed_sequence(shared, &snapshot, id), Ok(2));
+        assert_eq!(first_record(&snapshot, id), Ok(Some(3)));
+        assert_eq!(trimmed_sequence(&snapshot, id), Ok(2));
     }
 }

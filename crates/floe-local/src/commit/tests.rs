@@ -10,9 +10,9 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::commit::{Group, Work};
+use crate::commit::{Effect, Group, Work};
 use crate::engine::Running;
-use crate::kv::{CommitError, Direction};
+use crate::kv::{CommitError, Direction, Space};
 use crate::layout::change;
 use crate::options::Options;
 use crate::{items, tables, transact};
@@ -46,7 +46,7 @@ impl Fixture {
     fn hold(&self) -> mpsc::Sender<()> {
         let (release, held) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
-        drop(self.running.shared.run(move |_| {
+        drop(self.running.shared.run(Effect::Grows, move |_| {
             begun.send(()).unwrap();
             let _ = held.recv();
             Ok(())
@@ -121,12 +121,12 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
     let entries = shared
         .kv
         .snapshot()
-        .range(&table.space, bounds, Direction::Forward);
+        .range(table.space(), bounds, Direction::Forward);
     assert_eq!(entries.count(), 3);
     let records = shared
         .kv
         .snapshot()
-        .prefix(&shared.changes, &[], Direction::Forward);
+        .prefix(Space::Changes, &[], Direction::Forward);
     let sequences = records.map(|record| change::decode_key(&record.unwrap().0).unwrap().1);
     assert_eq!(sequences.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
 }
@@ -153,7 +153,7 @@ fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
         other => panic!("{other:?}"),
     };
     refused(fixture.put(3, 3).wait().map(drop));
-    refused(fixture.running.shared.run(|_| Ok(())).wait());
+    refused(fixture.running.shared.run(Effect::Grows, |_| Ok(())).wait());
     assert_eq!(fixture.get(1), Some(item(1, 1)));
     assert_eq!(fixture.get(2), None);
     refused(fixture.running.close());
@@ -176,18 +176,26 @@ fn an_exclusive_request_that_fails_leaves_nothing_behind() {
         let stream = group.shared().catalog.get("Tab").unwrap().stream().unwrap();
         let now = group.now();
         group.position().next(stream, now).unwrap();
-        group.put(&group.shared().meta, &b"Z"[..], &b"1"[..]);
+        group.put(Space::Meta, &b"Z"[..], &b"1"[..]);
         group.on_commit(|shared| shared.catalog.remove("Tab"));
         Err::<(), _>(Error::validation("no"))
     };
-    assert_eq!(shared.run(fail).wait(), Err(Error::validation("no")));
-    assert_eq!(shared.kv.snapshot().get(&shared.meta, b"Z").unwrap(), None);
+    assert_eq!(
+        shared.run(Effect::Grows, fail).wait(),
+        Err(Error::validation("no"))
+    );
+    assert_eq!(shared.kv.snapshot().get(Space::Meta, b"Z").unwrap(), None);
     assert!(shared.catalog.get("Tab").is_some());
     let (id, sequence) = shared
-        .run(|group| Ok((group.new_id(), group.position().sequence)))
+        .run(Effect::Grows, |group| {
+            Ok((group.new_id(), group.position().sequence))
+        })
         .wait()
         .unwrap();
-    let (next, _) = shared.run(|group| Ok((group.new_id(), 0))).wait().unwrap();
+    let (next, _) = shared
+        .run(Effect::Grows, |group| Ok((group.new_id(), 0)))
+        .wait()
+        .unwrap();
     assert_eq!((next, sequence), (id + 1, 0));
 }
 
@@ -198,7 +206,7 @@ fn nobody_waits_in_vain_for_a_committer_that_panicked() {
     let panics = fixture
         .running
         .shared
-        .run(|_| -> Result<()> { panic!("a bug") });
+        .run(Effect::Grows, |_| -> Result<()> { panic!("a bug") });
     let waiting = fixture.put(1, 1);
     release.send(()).unwrap();
     assert!(matches!(panics.wait(), Err(Error::OutcomeUnknown(_))));
@@ -233,7 +241,12 @@ fn writers_that_meet_in_memory_leave_no_write_behind() {
                 for n in 0..WRITES {
                     fixture.add(0, 1).wait().unwrap();
                     if n % 50 == writer {
-                        fixture.running.shared.run(|_| Ok(())).wait().unwrap();
+                        fixture
+                            .running
+                            .shared
+                            .run(Effect::Grows, |_| Ok(()))
+                            .wait()
+                            .unwrap();
                     }
                 }
             });
@@ -247,6 +260,10 @@ fn a_writer_that_panics_in_the_seat_ends_all_writing() {
     struct Panics;
     impl Work for Panics {
         type Output = ();
+
+        fn effect(&self) -> Effect {
+            Effect::Grows
+        }
 
         fn run(&mut self, _: &mut Group<'_>) -> Result<()> {
             panic!("a bug")
@@ -294,8 +311,12 @@ struct Slow {
 impl Work for Slow {
     type Output = ();
 
+    fn effect(&self) -> Effect {
+        Effect::Grows
+    }
+
     fn run(&mut self, group: &mut Group<'_>) -> Result<()> {
-        group.put(&group.shared().meta, &b"slow"[..], &b""[..]);
+        group.put(Space::Meta, &b"slow"[..], &b""[..]);
         self.begun.send(()).unwrap();
         let _ = self.held.recv();
         Ok(())
@@ -307,6 +328,10 @@ struct Look;
 
 impl Work for Look {
     type Output = usize;
+
+    fn effect(&self) -> Effect {
+        Effect::Grows
+    }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<usize> {
         Ok(group.batch.len())
@@ -332,7 +357,7 @@ fn what_comes_while_a_group_is_open_is_in_it_but_for_what_is_exclusive_and_comes
     let looks = || vec![shared.submit(Look), shared.submit(Look)];
     assert_eq!(after_slow(&looks), [1, 1]);
     let exclusive = || {
-        let alone = shared.run(|group| Ok(group.batch.len()));
+        let alone = shared.run(Effect::Grows, |group| Ok(group.batch.len()));
         vec![alone, shared.submit(Look)]
     };
     assert_eq!(after_slow(&exclusive), [0, 0]);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use floe_store::Result;
 
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::kv::Bytes;
+use crate::commit::Effect;
+use crate::kv::{Bytes, Space};
 use crate::layout::damaged;
 use crate::layout::record::{
     self, Counts, Instance, JobRecord, MetaKey, ShardRecord, StreamRecord, TableRecord,
@@ -85,9 +86,8 @@ impl Examiner<'_> {
     /// Reads the catalog and compares its records with each other.
     pub(super) fn examine_catalog(&mut self) -> Result<Catalog> {
         self.begin(Stage::Catalog, None);
-        let meta = self.moment.meta.clone();
         let mut catalog = Catalog::default();
-        self.walk(&meta, walk::everything(), |examiner, key, value| {
+        self.walk(Space::Meta, walk::everything(), |examiner, key, value| {
             examiner.report.checked.entries += 1;
             if let Err(error) = catalog.take(&key, &value) {
                 let finding = Finding::new(FindingKind::Undecodable, error.to_string());
@@ -95,9 +95,6 @@ impl Examiner<'_> {
             }
             Ok(())
         })?;
-        for name in std::mem::take(&mut self.moment.without_space) {
-            self.find(Finding::new(FindingKind::Catalog, "a table has no space").table(&name));
-        }
         self.compare_ids(&catalog);
         self.compare_streams(&catalog);
         self.find_leftovers(&catalog)?;
@@ -115,7 +112,7 @@ impl Examiner<'_> {
         };
         let mut ids = Vec::new();
         for table in &self.moment.tables {
-            let record = &table.record;
+            let record = table;
             ids.push(record.id);
             ids.extend(record.indexes.iter().map(|index| index.id));
             ids.extend(record.removing.iter().map(|(id, _)| *id));
@@ -142,7 +139,7 @@ impl Examiner<'_> {
         let finding =
             |table: &str, what: String| Finding::new(FindingKind::Catalog, what).table(table);
         for table in &self.moment.tables {
-            let record = &table.record;
+            let record = table;
             let stream = record.latest_stream.and_then(|id| catalog.streams.get(&id));
             let on = stream
                 .filter(|stream| stream.disabled.is_none())
@@ -167,7 +164,7 @@ impl Examiner<'_> {
             .filter(|stream| stream.disabled.is_none())
         {
             let mut tables = self.moment.tables.iter();
-            if !tables.any(|table| table.record.latest_stream == Some(stream.id)) {
+            if !tables.any(|table| table.latest_stream == Some(stream.id)) {
                 let what = format!("a stream is on without a table: stream={}", stream.id);
                 findings.push(finding(&stream.table_name, what));
             }
@@ -181,12 +178,7 @@ impl Examiner<'_> {
     fn find_leftovers(&mut self, catalog: &Catalog) -> Result<()> {
         let mut leftovers = Vec::new();
         for (id, key) in &catalog.of_tables {
-            if !self
-                .moment
-                .tables
-                .iter()
-                .any(|table| table.record.id == *id)
-            {
+            if !self.moment.has_table(*id) && !self.moment.removing.contains(id) {
                 leftovers.push((
                     format!("a record belongs to no table: id={id}"),
                     key.clone(),
@@ -206,8 +198,8 @@ impl Examiner<'_> {
             if let Some(shared) = self.repair {
                 // No id is ever used again, so it will not belong to anything later.
                 shared
-                    .run(move |group| {
-                        group.remove(&group.shared().meta, key);
+                    .run(Effect::Frees, move |group| {
+                        group.remove(Space::Meta, key);
                         Ok(())
                     })
                     .wait()?;

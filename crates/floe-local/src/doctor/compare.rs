@@ -95,12 +95,10 @@ impl Examiner<'_> {
         undecodable: &mut HashSet<Bytes>,
         doubts: &mut Doubts,
     ) -> Result<()> {
-        let space = subject.table.space.clone();
+        let space = subject.table.space();
         let snapshot = self.moment.snapshot.clone();
-        self.walk_quietly(&space, kind.bounds(), |examiner, key, value| {
-            match owner(&subject.table, &key, &value, |key| {
-                snapshot.get(&space, key)
-            }) {
+        self.walk_quietly(space, kind.bounds(), |examiner, key, value| {
+            match owner(&subject.table, &key, &value, |key| snapshot.get(space, key)) {
                 Owner::Item | Owner::Unreadable => {}
                 Owner::Undecodable => _ = undecodable.insert(key),
                 Owner::Nobody => examiner.extra(subject, key, doubts)?,
@@ -128,8 +126,8 @@ impl Examiner<'_> {
         undecodable: &mut HashSet<Bytes>,
         doubts: &mut Doubts,
     ) -> Result<()> {
-        let space = subject.table.space.clone();
-        self.walk_quietly(&space, EntryKind::Item.bounds(), |examiner, key, value| {
+        let space = subject.table.space();
+        self.walk_quietly(space, EntryKind::Item.bounds(), |examiner, key, value| {
             let Ok(stored) = read_item(&subject.table, &key, &value) else {
                 return Ok(());
             };
@@ -137,7 +135,7 @@ impl Examiner<'_> {
                 if !kinds.contains(&entry.kind) {
                     continue;
                 }
-                let (kind, what) = match examiner.moment.snapshot.get(&space, &entry.key) {
+                let (kind, what) = match examiner.moment.snapshot.get(space, &entry.key) {
                     Ok(Some(found)) if found == entry.value => continue,
                     Ok(None) if subject.filling.contains(&entry.kind) => continue,
                     // What cannot be read has been told already.
@@ -162,9 +160,9 @@ impl Examiner<'_> {
 
     /// The weight of each collection is the sum of its items and their local entries.
     fn compare_collections(&mut self, subject: &Subject, doubts: &mut Doubts) -> Result<()> {
-        let space = subject.table.space.clone();
+        let space = subject.table.space();
         let mut last: Option<(Vec<u8>, u64)> = None;
-        self.walk_quietly(&space, EntryKind::Item.bounds(), |examiner, key, value| {
+        self.walk_quietly(space, EntryKind::Item.bounds(), |examiner, key, value| {
             let Ok(stored) = read_item(&subject.table, &key, &value) else {
                 return Ok(());
             };
@@ -182,14 +180,14 @@ impl Examiner<'_> {
         })?;
         self.compare_weight(subject, last, doubts)?;
         self.walk_quietly(
-            &space,
+            space,
             EntryKind::Collection.bounds(),
             |examiner, key, value| {
                 let bounds = collection_bounds(&key);
                 let mut items = examiner
                     .moment
                     .snapshot
-                    .range(&space, bounds, Direction::Forward);
+                    .range(space, bounds, Direction::Forward);
                 match items.next() {
                     Some(_) => Ok(()),
                     None => examiner.wrong_weight(
@@ -213,7 +211,7 @@ impl Examiner<'_> {
         let Some((key, expected)) = collection else {
             return Ok(());
         };
-        let Ok(stored) = self.moment.snapshot.get(&subject.table.space, &key) else {
+        let Ok(stored) = self.moment.snapshot.get(subject.table.space(), &key) else {
             return Ok(());
         };
         let found = stored

@@ -11,9 +11,10 @@ use floe_store::Result;
 
 use super::catalog::Catalog;
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
+use crate::commit::Effect;
 use crate::kv::{Bytes, Salvage, Space};
+use crate::layout::change;
 use crate::layout::record::{ShardRecord, StreamRecord};
-use crate::layout::{CHANGES_SPACE, change};
 
 /// The most leftover records that are removed in one commit.
 const LEFTOVERS_MAX: usize = 1000;
@@ -29,11 +30,8 @@ impl Examiner<'_> {
                 .map_or(&[][..], Vec::as_slice);
             self.examine_shards(stream, shards);
         }
-        let Some(space) = self.kv.find_space(CHANGES_SPACE) else {
-            return Ok(());
-        };
-        self.examine_records(catalog, &space);
-        self.find_leftover_records(catalog, &space)
+        self.examine_records(catalog, Space::Changes);
+        self.find_leftover_records(catalog, Space::Changes)
     }
 
     /// Shards follow each other without a gap, and only the last of a stream that is on is open.
@@ -63,7 +61,7 @@ impl Examiner<'_> {
         }
     }
 
-    fn examine_records(&mut self, catalog: &Catalog, space: &Space) {
+    fn examine_records(&mut self, catalog: &Catalog, space: Space) {
         let mut merged = Merged::new(self, catalog, space);
         let mut expected = catalog.trimmed.saturating_add(1);
         while let Some((sequence, stream, value)) = merged.next(self, catalog) {
@@ -130,7 +128,7 @@ impl Examiner<'_> {
     }
 
     /// Records of streams that are not there.
-    fn find_leftover_records(&mut self, catalog: &Catalog, space: &Space) -> Result<()> {
+    fn find_leftover_records(&mut self, catalog: &Catalog, space: Space) -> Result<()> {
         let mut ranges = Vec::new();
         let mut from = Bound::Unbounded;
         for stream in catalog.streams.keys() {
@@ -161,15 +159,14 @@ impl Examiner<'_> {
         Ok(())
     }
 
-    fn remove_leftovers(&mut self, space: &Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
+    fn remove_leftovers(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
         let Some(shared) = self.repair.filter(|_| !keys.is_empty()) else {
             return Ok(());
         };
         let (numbers, keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
-        let space = space.clone();
         shared
-            .run(move |group| {
-                keys.into_iter().for_each(|key| group.remove(&space, key));
+            .run(Effect::Frees, move |group| {
+                keys.into_iter().for_each(|key| group.remove(space, key));
                 Ok(())
             })
             .wait()?;
@@ -190,7 +187,7 @@ struct Merged {
 }
 
 impl Merged {
-    fn new(examiner: &mut Examiner<'_>, catalog: &Catalog, space: &Space) -> Self {
+    fn new(examiner: &mut Examiner<'_>, catalog: &Catalog, space: Space) -> Self {
         let snapshot = examiner.moment.snapshot.clone();
         let walk = |stream: &u32| {
             let walk = snapshot.salvage(space, change::bounds(*stream));

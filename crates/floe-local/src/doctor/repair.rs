@@ -12,7 +12,7 @@ use super::Examiner;
 use super::compare::{Owner, owner};
 use super::table::{Subject, derived, read_item};
 use crate::catalog::Table;
-use crate::commit::Group;
+use crate::commit::{Effect, Group};
 use crate::kv::Bytes;
 use crate::layout::key::EntryKind;
 use crate::layout::record::{Count, decode_weight, encode_weight};
@@ -62,7 +62,7 @@ impl Examiner<'_> {
         };
         let (id, filling) = (subject.table.id(), subject.filling.clone());
         let (numbers, doubts): (Vec<_>, Vec<_>) = doubts.into_iter().unzip();
-        let settled = shared.run(move |group| {
+        let settled = shared.run(Effect::Grows, move |group| {
             let Some(table) = group.shared().catalog.get_by_id(id) else {
                 // The table is gone, and what was wrong with it.
                 return Ok(vec![true; doubts.len()]);
@@ -94,7 +94,7 @@ impl Examiner<'_> {
         };
         let id = subject.table.id();
         loop {
-            let removed = shared.run(move |group| {
+            let removed = shared.run(Effect::Grows, move |group| {
                 let shared = group.shared();
                 let Some(table) = shared.catalog.get_by_id(id) else {
                     return Ok((0, true));
@@ -103,12 +103,12 @@ impl Examiner<'_> {
                 // the table did not have before it will not have later.
                 let snapshot = shared.kv.snapshot();
                 let (mut removed, mut complete) = (0, true);
-                for entry in snapshot.salvage(&table.space, kind.bounds()) {
+                for entry in snapshot.salvage(table.space(), kind.bounds()) {
                     let Ok((key, _)) = entry else {
                         complete = false;
                         continue;
                     };
-                    group.remove(&table.space, key);
+                    group.remove(table.space(), key);
                     removed += 1;
                     if removed == STRAYS_MAX {
                         break;
@@ -134,7 +134,7 @@ fn settle(
     doubt: Doubt,
     is_filling: impl Fn(EntryKind) -> bool,
 ) -> Result<bool> {
-    let space = &table.space;
+    let space = table.space();
     match doubt {
         Doubt::Item(key) => {
             let Some(bytes) = group.get(space, &key)? else {

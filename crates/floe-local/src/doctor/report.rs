@@ -32,6 +32,11 @@ impl Report {
         self.findings_total == self.repaired_total
     }
 
+    /// Whether there is a finding of this kind among the first thousand.
+    pub(super) fn has(&self, kind: FindingKind) -> bool {
+        self.findings.iter().any(|finding| finding.kind == kind)
+    }
+
     /// Adds a finding, and answers its number.
     pub(super) fn add(&mut self, finding: Finding) -> u64 {
         if self.findings_total < FINDINGS_MAX {
@@ -53,15 +58,6 @@ impl Report {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         if let Some(finding) = self.findings.get_mut(at) {
             finding.repaired = true;
-        }
-    }
-
-    /// Takes over the leftover spaces of an earlier report, which are gone by now.
-    pub(super) fn take_leftovers(&mut self, earlier: Self) {
-        let findings = earlier.findings.into_iter();
-        for finding in findings.filter(|finding| finding.kind == FindingKind::LeftoverSpace) {
-            let number = self.add(finding);
-            self.set_repaired(number);
         }
     }
 }
@@ -114,7 +110,7 @@ pub enum Stage {
     ChangeLog,
     /// Idempotency tokens are read.
     Tokens,
-    /// Spaces that no table has are looked for.
+    /// Keys that belong to no table are looked for.
     Spaces,
 }
 
@@ -213,8 +209,8 @@ pub enum FindingKind {
     ChangeLog,
     /// The records of the catalog do not agree with each other.
     Catalog,
-    /// A space that no table has. Repairable.
-    LeftoverSpace,
+    /// Keys that belong to no table. Repairable.
+    LeftoverKeys,
 }
 
 impl fmt::Display for FindingKind {
@@ -230,7 +226,7 @@ impl fmt::Display for FindingKind {
             Self::WrongCount => "wrong count",
             Self::ChangeLog => "change log",
             Self::Catalog => "catalog",
-            Self::LeftoverSpace => "leftover space",
+            Self::LeftoverKeys => "leftover keys",
         })
     }
 }

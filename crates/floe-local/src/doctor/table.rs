@@ -134,6 +134,8 @@ impl Subject {
                 Work::FillExpiry(generation) => filling.insert(EntryKind::Expiry(generation)),
                 Work::RemoveIndex(id) => removing.insert(EntryKind::Index(id)),
                 Work::RemoveExpiry(generation) => removing.insert(EntryKind::Expiry(generation)),
+                // Its table is not in the catalog.
+                Work::RemoveTable => continue,
             };
         }
         let definition = table.definition();
@@ -202,13 +204,13 @@ impl Examiner<'_> {
         let Some(table) = self.moment.tables.get(at) else {
             return Ok(());
         };
-        let table = Table::new(table.record.clone(), table.space.clone(), Counts::default());
+        let table = Table::new(table.clone(), Counts::default());
         let subject = Subject::new(table, catalog);
         self.begin(Stage::Table, Some(subject.name.clone()));
         self.report.checked.tables += 1;
         let mut sums = Sums::default();
-        let space = subject.table.space.clone();
-        let complete = self.walk(&space, walk::everything(), |examiner, key, value| {
+        let space = subject.table.space();
+        let complete = self.walk(space, walk::everything(), |examiner, key, value| {
             examiner.take_entry(&subject, &mut sums, &key, &value);
             Ok(())
         })?;

@@ -15,8 +15,8 @@ use floe_store::{Engine, Env, Item, TableDef};
 use super::{Finding, FindingKind, Report, Stage};
 use crate::answer::block_on;
 use crate::catalog::Table;
-use crate::commit::Group;
-use crate::kv::{Bytes, Direction};
+use crate::commit::{Effect, Group};
+use crate::kv::{Bytes, Direction, Space};
 use crate::layout::key::EntryKind;
 use crate::layout::record::{self, Counts, ShardRecord};
 use crate::layout::{change, item};
@@ -88,7 +88,7 @@ impl Patient {
     /// Does something behind the engine's back.
     fn damage(&self, damage: impl FnOnce(&mut Group<'_>) + Send + 'static) {
         let shared = &self.engine.running.shared;
-        let done = shared.run(move |group| {
+        let done = shared.run(Effect::Grows, move |group| {
             damage(group);
             Ok(())
         });
@@ -97,18 +97,18 @@ impl Patient {
 
     fn put_entry(&self, key: &[u8], value: &[u8]) {
         let (table, key, value) = (self.table(), key.to_vec(), value.to_vec());
-        self.damage(move |group| group.put(&table.space, key, value));
+        self.damage(move |group| group.put(table.space(), key, value));
     }
 
     fn remove_entry(&self, key: &[u8]) {
         let (table, key) = (self.table(), key.to_vec());
-        self.damage(move |group| group.remove(&table.space, key));
+        self.damage(move |group| group.remove(table.space(), key));
     }
 
     /// All entries of a kind.
     fn entries(&self, kind: EntryKind) -> Vec<(Bytes, Bytes)> {
         let snapshot = self.engine.running.shared.kv.snapshot();
-        let entries = snapshot.range(&self.table().space, kind.bounds(), Direction::Forward);
+        let entries = snapshot.range(self.table().space(), kind.bounds(), Direction::Forward);
         entries.map(Result::unwrap).collect()
     }
 
@@ -155,15 +155,12 @@ impl Patient {
     fn contents(&self) -> String {
         let snapshot = self.engine.running.shared.kv.snapshot();
         let entries = snapshot.range(
-            &self.table().space,
+            self.table().space(),
             super::walk::everything(),
             Direction::Forward,
         );
         let entries: Vec<_> = entries.map(Result::unwrap).collect();
-        let counters = snapshot.get(
-            &self.engine.running.shared.meta,
-            &record::counts_key(self.table().id()),
-        );
+        let counters = snapshot.get(Space::Meta, &record::counts_key(self.table().id()));
         let counters = Counts::decode(&counters.unwrap().unwrap()).unwrap();
         assert_eq!(counters, self.table().counts());
         format!("{entries:?} {counters:?}")
@@ -432,7 +429,7 @@ fn a_gap_in_the_change_log_is_found() {
     let patient = patient();
     let stream = patient.table().record.latest_stream.unwrap();
     patient.damage(move |group| {
-        let changes = &group.shared().changes;
+        let changes = Space::Changes;
         group.remove(changes, change::key(stream, 5));
         group.remove(changes, change::key(stream, 6));
         group.remove(changes, change::key(stream, 12));
@@ -474,7 +471,7 @@ fn the_sequence_is_shared_by_all_streams() {
         .record
         .latest_stream
         .unwrap();
-    patient.damage(move |group| group.remove(&group.shared().changes, change::key(other, 15)));
+    patient.damage(move |group| group.remove(Space::Changes, change::key(other, 15)));
     let report = patient.check_left(&[FindingKind::ChangeLog]);
     assert_eq!(
         report.findings[0].what,
@@ -525,8 +522,7 @@ fn records_and_shards_that_belong_nowhere_are_found() {
     let patient = patient();
     let stream = patient.table().record.latest_stream.unwrap();
     patient.damage(move |group| {
-        let shared = group.shared();
-        group.put(&shared.changes, change::key(stream, 13), b"?".to_vec());
+        group.put(Space::Changes, change::key(stream, 13), b"?".to_vec());
         let shard = ShardRecord {
             start: 1,
             created: START,
@@ -534,7 +530,7 @@ fn records_and_shards_that_belong_nowhere_are_found() {
             parent: None,
             parent_created: None,
         };
-        group.put(&shared.meta, record::shard_key(stream, 1), shard.encode());
+        group.put(Space::Meta, record::shard_key(stream, 1), shard.encode());
     });
     let report = patient.check_left(&[
         FindingKind::ChangeLog,
@@ -568,32 +564,35 @@ fn leftovers_of_streams_and_tables_are_removed() {
     let before = patient.contents();
     let known = patient.table().record.latest_stream.unwrap();
     patient.damage(move |group| {
-        let shared = group.shared();
         for stream in [0, known + 1, 1000, u32::MAX] {
-            group.put(&shared.changes, change::key(stream, 1), b"x".to_vec());
+            group.put(Space::Changes, change::key(stream, 1), b"x".to_vec());
         }
         group.put(
-            &shared.meta,
+            Space::Meta,
             record::counts_key(77),
             Counts::default().encode(),
         );
         group.put(
-            &shared.meta,
+            Space::Meta,
             record::hold_key(78, "x"),
             record::encode_sequence(1),
         );
         group.put(
-            &shared.meta,
+            Space::Meta,
             record::trimmed_key(78),
             record::encode_sequence(1),
         );
-        shared.kv.space("t79").unwrap();
+        group.put(Space::Table(79), b"k", b"v".to_vec());
     });
     let mut kinds = vec![FindingKind::Catalog; 3];
     kinds.extend([FindingKind::ChangeLog; 4]);
-    kinds.push(FindingKind::LeftoverSpace);
+    kinds.push(FindingKind::LeftoverKeys);
     patient.check_repaired(&before, &kinds);
-    assert!(patient.engine.running.shared.kv.find_space("t79").is_none());
+    while patient.engine.run_background_once().unwrap() {}
+    assert_eq!(
+        patient.engine.running.shared.kv.snapshot().first_table(79),
+        Ok(None)
+    );
 }
 
 #[test]
@@ -603,7 +602,7 @@ fn records_of_the_catalog_that_do_not_decode_or_agree_are_told() {
     let mut renamed = table.record.clone();
     renamed.definition.name = "Renamed".to_owned();
     patient.damage(move |group| {
-        let meta = &group.shared().meta;
+        let meta = Space::Meta;
         group.put(meta, b"?".to_vec(), b"".to_vec());
         group.put(meta, record::SEQUENCE_KEY, b"short".to_vec());
         group.put(meta, record::table_key("Other"), renamed.encode());
@@ -633,11 +632,7 @@ fn a_stream_that_does_not_match_its_table_is_told() {
     record.definition.stream = None;
     record.latest_stream = None;
     patient.damage(move |group| {
-        group.put(
-            &group.shared().meta,
-            record::table_key("Orders"),
-            record.encode(),
-        );
+        group.put(Space::Meta, record::table_key("Orders"), record.encode());
     });
     let report = patient.check_left(&[FindingKind::Catalog]);
     assert!(
@@ -782,24 +777,23 @@ fn a_repair_undoes_no_write_that_came_meanwhile() {
 }
 
 #[test]
-fn a_space_that_no_table_has_is_found_in_a_closed_directory_and_removed() {
+fn keys_of_no_table_are_found_in_a_closed_directory_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     patient().engine.backup(dir.path().join("store")).unwrap();
     let path = dir.path().join("store");
     {
-        let directory = crate::dir::Directory::open(&path).unwrap();
-        let kv = crate::engine::open_kv(&directory, &Options::new()).unwrap();
-        kv.space("t99").unwrap();
-        kv.persist().unwrap();
+        let directory = crate::dir::Directory::open_existing(&path).unwrap();
+        let opened = crate::engine::Opened::open(directory, &Options::new()).unwrap();
+        let mut batch = crate::kv::Batch::default();
+        batch.put(Space::Table(99), b"k", b"v".to_vec());
+        opened.kv.commit(batch, crate::kv::Sync::Data).unwrap();
+        opened.close().unwrap();
     }
     let report = super::examine(&path, false, |_| {}).unwrap();
-    assert_eq!(kinds_of(&report), [FindingKind::LeftoverSpace]);
-    assert_eq!(
-        report.findings[0].what,
-        "a space belongs to no table: space=t99"
-    );
+    assert_eq!(kinds_of(&report), [FindingKind::LeftoverKeys]);
+    assert_eq!(report.findings[0].what, "keys belong to no table: id=99");
     let report = super::examine(&path, true, |_| {}).unwrap();
-    assert_eq!(kinds_of(&report), [FindingKind::LeftoverSpace]);
+    assert_eq!(kinds_of(&report), [FindingKind::LeftoverKeys]);
     assert!(report.is_repaired());
     assert!(super::examine(&path, false, |_| {}).unwrap().is_clean());
 }
@@ -828,22 +822,18 @@ fn a_catalog_that_cannot_be_opened_is_examined_all_the_same() {
     let path = dir.path().join("store");
     let patient = patient();
     patient.damage(|group| {
-        group.put(
-            &group.shared().meta,
-            record::table_key("Broken"),
-            b"?".to_vec(),
-        );
+        group.put(Space::Meta, record::table_key("Broken"), b"?".to_vec());
     });
     patient.engine.backup(&path).unwrap_err();
-    patient.damage(|group| group.remove(&group.shared().meta, record::table_key("Broken")));
+    patient.damage(|group| group.remove(Space::Meta, record::table_key("Broken")));
     patient.engine.backup(&path).unwrap();
     {
-        let directory = crate::dir::Directory::open(&path).unwrap();
-        let kv = crate::engine::open_kv(&directory, &Options::new()).unwrap();
-        let meta = kv.find_space("meta").unwrap();
+        let directory = crate::dir::Directory::open_existing(&path).unwrap();
+        let opened = crate::engine::Opened::open(directory, &Options::new()).unwrap();
         let mut batch = crate::kv::Batch::default();
-        batch.put(&meta, record::table_key("Broken"), b"?".to_vec());
-        kv.commit(batch, crate::kv::Sync::Data).unwrap();
+        batch.put(Space::Meta, record::table_key("Broken"), b"?".to_vec());
+        opened.kv.commit(batch, crate::kv::Sync::Data).unwrap();
+        opened.close().unwrap();
     }
     LocalEngine::open(&path).unwrap_err();
     let report = super::examine(&path, false, |_| {}).unwrap();

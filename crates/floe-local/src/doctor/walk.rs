@@ -24,7 +24,7 @@ impl Examiner<'_> {
     /// others; each stretch of those is then a finding.
     pub(super) fn walk(
         &mut self,
-        space: &Space,
+        space: Space,
         bounds: KeyBounds,
         mut visit: impl FnMut(&mut Self, Bytes, Bytes) -> Result<()>,
     ) -> Result<bool> {
@@ -51,7 +51,7 @@ impl Examiner<'_> {
     /// Visits all entries within bounds that can be read, where the others have been told of before.
     pub(super) fn walk_quietly(
         &mut self,
-        space: &Space,
+        space: Space,
         bounds: KeyBounds,
         mut visit: impl FnMut(&mut Self, Bytes, Bytes) -> Result<()>,
     ) -> Result<()> {

@@ -13,7 +13,10 @@ use std::ops::Bound;
 
 use floe_store::{Error, Result};
 
-use super::{AbstractTree, Bytes, Direction, KeyBounds, Snapshot, Space, Walk, read_failed};
+use fjall::AbstractTree;
+
+use super::disk::read_failed;
+use super::{Bytes, Direction, KeyBounds, Snapshot, Space, Walk};
 
 /// A stretch of keys of which some could not be read.
 #[derive(Debug)]
@@ -46,10 +49,10 @@ pub(crate) struct Salvage {
 
 impl Snapshot {
     /// The keys and values within bounds, with the gaps where some cannot be read.
-    pub(crate) fn salvage(&self, space: &Space, bounds: KeyBounds) -> Salvage {
+    pub(crate) fn salvage(&self, space: Space, bounds: KeyBounds) -> Salvage {
         Salvage {
             snapshot: self.clone(),
-            space: space.clone(),
+            space,
             walk: Some(self.range(space, bounds.clone(), Direction::Forward)),
             bounds,
             sources: Vec::new(),
@@ -90,7 +93,7 @@ impl Salvage {
             after: self.last.clone(),
             before: None,
         });
-        self.sources = sources(&self.space, &self.bounds);
+        self.sources = sources(&self.snapshot, self.space, &self.bounds);
         self.advance(None);
     }
 
@@ -105,7 +108,7 @@ impl Salvage {
             self.found.extend(rest.map(Err));
             return !self.found.is_empty();
         };
-        match self.snapshot.get(&self.space, &key) {
+        match self.snapshot.get(self.space, &key) {
             Ok(Some(value)) => {
                 if let Some(gap) = self.lookups.take() {
                     let before = Some(key.clone());
@@ -199,27 +202,32 @@ impl Source {
 
 /// All places where a space on disk has keys within bounds; none for a space in memory, of which
 /// everything can be read.
-fn sources(space: &Space, bounds: &KeyBounds) -> Vec<Source> {
-    let Some(keyspace) = &space.keyspace else {
+fn sources(snapshot: &Snapshot, space: Space, bounds: &KeyBounds) -> Vec<Source> {
+    let Snapshot::Disk(held) = snapshot else {
         return Vec::new();
     };
+    let tree = &held.keyspace(space).tree;
+    let skip = space.skip();
+    let bounds = space.full_bounds(bounds.clone());
     // The buffer first: if it becomes a file meanwhile, its keys come twice rather than not at all.
-    let buffer = keyspace.tree.active_memtable();
-    let buffered = buffer.iter().map(|entry| Bytes(entry.key.user_key));
-    let within = |key: &Bytes| std::ops::RangeBounds::<Vec<u8>>::contains(bounds, &key.to_vec());
-    let buffered: Vec<_> = buffered.filter(within).map(Ok).collect();
+    let buffer = tree.active_memtable();
+    let within = |key: &[u8]| std::ops::RangeBounds::<Vec<u8>>::contains(&bounds, &key.to_vec());
+    let buffered = buffer.iter().map(|entry| entry.key.user_key);
+    let buffered: Vec<_> = buffered
+        .filter(|key| within(key))
+        .map(|slice| Ok(Bytes { slice, skip }))
+        .collect();
     let mut sources = vec![Source::new(buffered.into_iter(), 0)];
-    for table in keyspace.tree.current_version().iter_tables() {
-        // A file is not removed as long as somebody holds it.
-        let table = table.clone();
+    for table in tree.current_version().iter_tables() {
+        // A file is not removed as long as it is held.
+        let (table, held) = (table.clone(), held.clone());
         let blocks = table.metadata.data_block_count + table.metadata.index_block_count;
-        let bound = |bound: &Bound<Vec<u8>>| bound.clone().map(|key| Bytes::from(key).0);
+        let bound = |bound: &Bound<Vec<u8>>| bound.clone().map(fjall::Slice::from);
         let entries = table.range((bound(&bounds.0), bound(&bounds.1)));
         let keys = entries.map(move |entry| {
-            let _held = &table;
-            entry
-                .map(|entry| Bytes(entry.key.user_key))
-                .map_err(read_failed)
+            let _held = (&table, &held);
+            let key = entry.map_err(read_failed)?.key.user_key;
+            Ok(Bytes { slice: key, skip })
         });
         sources.push(Source::new(keys, blocks));
     }

@@ -7,17 +7,19 @@ const OPTIONS: KvOptions = KvOptions {
     write_buffer_bytes: 1 << 20,
 };
 
+const SPACE: Space = Space::Table(7);
+
 /// Runs a check on a store in memory and on one on disk.
 fn check(check: impl Fn(&Kv)) {
     check(&Kv::memory());
     let dir = tempfile::tempdir().unwrap();
-    check(&Kv::open(dir.path(), &OPTIONS).unwrap());
+    check(&Kv::create(dir.path(), &OPTIONS).unwrap());
 }
 
-fn commit(kv: &Kv, space: &Space, writes: &[(&[u8], Option<&[u8]>)]) {
+fn commit(kv: &Kv, space: Space, writes: &[(&[u8], Option<&[u8]>)]) {
     let mut batch = Batch::default();
     for (key, value) in writes {
-        batch.push(space, Bytes::from(*key), value.map(Bytes::from));
+        batch.push(space, space.key(key), value.map(Bytes::from));
     }
     kv.commit(batch, Sync::None).unwrap();
 }
@@ -29,35 +31,35 @@ fn keys(walk: Walk) -> Vec<Vec<u8>> {
 #[test]
 fn a_snapshot_stays_as_it_was() {
     check(|kv| {
-        let space = kv.space("a").unwrap();
-        commit(kv, &space, &[(b"k", Some(b"1")), (b"gone", Some(b"1"))]);
+        let space = SPACE;
+        commit(kv, space, &[(b"k", Some(b"1")), (b"gone", Some(b"1"))]);
         let before = kv.snapshot();
         commit(
             kv,
-            &space,
+            space,
             &[(b"k", Some(b"2")), (b"gone", None), (b"new", Some(b"2"))],
         );
-        let get = |snapshot: &Snapshot, key: &[u8]| snapshot.get(&space, key).unwrap();
+        let get = |snapshot: &Snapshot, key: &[u8]| snapshot.get(space, key).unwrap();
         assert_eq!(get(&before, b"k").as_deref(), Some(&b"1"[..]));
         assert_eq!(get(&before, b"new"), None);
         assert!(get(&before, b"gone").is_some());
         let now = kv.snapshot();
         assert_eq!(get(&now, b"k").as_deref(), Some(&b"2"[..]));
         assert_eq!(get(&now, b"gone"), None);
-        assert_eq!(kv.get_latest(&space, b"k").unwrap(), get(&now, b"k"));
+        assert_eq!(kv.get_latest(space, b"k").unwrap(), get(&now, b"k"));
     });
 }
 
 #[test]
 fn walks_go_both_ways_within_bounds() {
     check(|kv| {
-        let space = kv.space("a").unwrap();
+        let space = SPACE;
         let names: Vec<[u8; 2]> = (0..300_u16).map(u16::to_be_bytes).collect();
         let writes: Vec<_> = names
             .iter()
             .map(|key| (&key[..], Some(&b"v"[..])))
             .collect();
-        commit(kv, &space, &writes);
+        commit(kv, space, &writes);
         let snapshot = kv.snapshot();
         let key = |n: u16| n.to_be_bytes().to_vec();
         for (bounds, expected) in [
@@ -69,84 +71,154 @@ fn walks_go_both_ways_within_bounds() {
             ((Bound::Included(key(9)), Bound::Excluded(key(8))), 0..0),
         ] {
             let mut expected: Vec<_> = expected.map(key).collect();
-            let forward = snapshot.range(&space, bounds.clone(), Direction::Forward);
+            let forward = snapshot.range(space, bounds.clone(), Direction::Forward);
             assert_eq!(keys(forward), expected, "{bounds:?}");
             expected.reverse();
-            let backward = snapshot.range(&space, bounds.clone(), Direction::Backward);
+            let backward = snapshot.range(space, bounds.clone(), Direction::Backward);
             assert_eq!(keys(backward), expected, "{bounds:?}");
         }
-        let prefix = snapshot.prefix(&space, &[1], Direction::Backward);
+        let prefix = snapshot.prefix(space, &[1], Direction::Backward);
         assert_eq!(keys(prefix).len(), 300 - 256);
     });
 }
 
 #[test]
-fn a_dropped_space_is_gone_and_can_be_made_again() {
+fn tables_do_not_see_the_keys_of_their_neighbours() {
     check(|kv| {
-        let space = kv.space("a").unwrap();
-        commit(kv, &space, &[(b"k", Some(b"1"))]);
-        let held = kv.snapshot();
-        kv.drop_space("a").unwrap();
-        assert_eq!(kv.space_names(), Vec::<String>::new());
-        assert!(held.get(&space, b"k").unwrap().is_some());
-        let again = kv.space("a").unwrap();
-        assert_eq!(kv.snapshot().get(&again, b"k").unwrap(), None);
+        for id in [0, 6, 7, 8, u32::MAX] {
+            for key in [&b""[..], b"k", &[255; 300]] {
+                commit(kv, Space::Table(id), &[(key, Some(&id.to_be_bytes()))]);
+            }
+        }
+        let snapshot = kv.snapshot();
+        let all = || (Bound::Unbounded, Bound::Unbounded);
+        for id in [0, 6, 7, 8, u32::MAX] {
+            let space = Space::Table(id);
+            for direction in [Direction::Forward, Direction::Backward] {
+                let found: Vec<_> = snapshot.range(space, all(), direction).collect();
+                assert_eq!(found.len(), 3);
+                for entry in found {
+                    let (key, value) = entry.unwrap();
+                    assert_eq!(*value, id.to_be_bytes());
+                    assert_eq!(snapshot.get(space, &key).unwrap(), Some(value));
+                }
+            }
+            let behind = (Bound::Excluded(b"k".to_vec()), Bound::Unbounded);
+            assert_eq!(
+                keys(snapshot.range(space, behind, Direction::Forward)),
+                [vec![255; 300]]
+            );
+        }
+        let tables: Vec<_> = snapshot.tables().map(|entry| entry.unwrap().0).collect();
+        assert_eq!(tables.len(), 15);
+        assert!(tables.is_sorted());
+        assert_eq!(snapshot.first_table(0), Ok(Some(0)));
+        assert_eq!(snapshot.first_table(1), Ok(Some(6)));
+        assert_eq!(snapshot.first_table(9), Ok(Some(u32::MAX)));
     });
 }
 
 #[test]
 fn batches_over_spaces_and_their_durability_survive_opening_again() {
     let dir = tempfile::tempdir().unwrap();
-    let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-    let (a, b) = (kv.space("a").unwrap(), kv.space("b").unwrap());
+    let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
+    let spaces = [Space::Meta, Space::Tokens, Space::Table(1), Space::Table(2)];
     let mut batch = Batch::default();
-    batch.put(&a, &b"k"[..], &b"1"[..]);
-    batch.put(&b, &b"k"[..], &b"2"[..]);
+    for (n, space) in spaces.into_iter().enumerate() {
+        batch.put(space, b"k", vec![n as u8]);
+    }
     kv.commit(batch, Sync::Data).unwrap();
-    drop((a, b));
     drop(kv);
     let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-    let value = |name: &str| {
-        let space = kv.find_space(name).unwrap();
-        kv.snapshot().get(&space, b"k").unwrap().unwrap().to_vec()
-    };
-    assert_eq!((value("a"), value("b")), (b"1".to_vec(), b"2".to_vec()));
+    let value = |space| kv.snapshot().get(space, b"k").unwrap().unwrap().to_vec();
+    assert_eq!(spaces.map(value), [[0], [1], [2], [3]]);
 }
 
 #[test]
-fn write_buffers_of_many_spaces_are_bounded_together() {
+fn write_buffers_are_bounded_together() {
     let dir = tempfile::tempdir().unwrap();
-    let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
-    let spaces: Vec<_> = (0..20)
-        .map(|n| kv.space(&format!("s{n}")).unwrap())
-        .collect();
-    let value = [7; 1000];
+    let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
+    let spaces = [Space::Meta, Space::Changes, Space::Tokens, SPACE];
+    let value = [7; 5000];
     for n in 0..400_u32 {
         let mut batch = Batch::default();
-        for space in &spaces {
-            batch.put(space, &n.to_be_bytes()[..], &value[..]);
+        for space in spaces {
+            batch.put(space, n.to_be_bytes(), &value[..]);
         }
         kv.commit(batch, Sync::None).unwrap();
         kv.maintain();
     }
     // 8 MB were written; of those that are not in files yet, only the bound and one look's worth.
-    let active = |space: &Space| {
-        space
-            .keyspace
-            .as_ref()
-            .unwrap()
-            .tree
-            .active_memtable()
-            .size()
-    };
-    let buffered: u64 = spaces.iter().map(active).sum();
+    let buffered = disk(&kv).buffered_bytes();
     assert!(
         buffered <= OPTIONS.write_buffer_bytes * 5 / 4,
         "buffered={buffered}"
     );
     assert_eq!(
-        keys(kv.snapshot().prefix(&spaces[3], &[], Direction::Forward)).len(),
+        keys(kv.snapshot().prefix(SPACE, &[], Direction::Forward)).len(),
         400
+    );
+}
+
+fn disk(kv: &Kv) -> &Disk {
+    match &kv.backing {
+        Backing::Disk(disk) => disk,
+        Backing::Memory => panic!("a store on disk was expected"),
+    }
+}
+
+#[test]
+fn files_of_a_removed_table_are_dropped_and_neighbours_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
+    let entries = |id: u32| {
+        let space = Space::Table(id);
+        (0..2000_u32).map(move |n| Ok((space, space.key(&n.to_be_bytes()), vec![7; 500].into())))
+    };
+    for id in [6, 7, 8] {
+        kv.load(entries(id)).unwrap();
+    }
+    let before = kv.snapshot();
+    let count = |snapshot: &Snapshot, id| {
+        keys(snapshot.prefix(Space::Table(id), &[], Direction::Forward)).len()
+    };
+    kv.drop_files(7).unwrap();
+    kv.refresh();
+    let after = kv.snapshot();
+    assert_eq!([6, 7, 8].map(|id| count(&before, id)), [2000, 2000, 2000]);
+    assert_eq!([6, 7, 8].map(|id| count(&after, id)), [2000, 0, 2000]);
+    drop((before, after, kv));
+    let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
+    assert_eq!(
+        [6, 7, 8].map(|id| count(&kv.snapshot(), id)),
+        [2000, 0, 2000]
+    );
+}
+
+#[test]
+fn reopening_drops_what_was_not_committed_and_keeps_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
+    for n in 0..10_u8 {
+        commit(&kv, SPACE, &[(&[n], Some(b"v"))]);
+    }
+    // A whole batch of a commit that is taken for failed.
+    let committed = disk(&kv).committed_below();
+    commit(&kv, SPACE, &[(b"failed", Some(b"v"))]);
+    disk(&kv).set_committed_below(committed);
+    let held = kv.snapshot();
+    assert!(matches!(kv.reopen(), Err(Error::Unavailable(_))));
+    assert!(held.get(SPACE, &[3]).unwrap().is_some());
+    assert!(kv.snapshot().get(SPACE, &[3]).unwrap().is_some());
+    drop(held);
+    kv.reopen().unwrap();
+    assert_eq!(kv.snapshot().get(SPACE, b"failed"), Ok(None));
+    commit(&kv, SPACE, &[(b"later", Some(b"v"))]);
+    drop(kv);
+    let kv = Kv::open(dir.path(), &OPTIONS).unwrap();
+    assert_eq!(
+        keys(kv.snapshot().prefix(SPACE, &[], Direction::Forward)).len(),
+        11
     );
 }
 
@@ -162,22 +234,15 @@ fn the_end_of_a_prefix_is_the_next_key_that_does_not_have_it() {
 /// one of these keys.
 fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
     let value = |n: u32| format!("<value {n:06}>{}", "x".repeat(100)).into_bytes();
-    let kv = Kv::open(dir, &OPTIONS).unwrap();
-    let space = kv.space("a").unwrap();
-    let entries = (0..count).map(|n| Ok((Bytes::from(&n.to_be_bytes()[..]), value(n).into())));
-    kv.load(&space, entries).unwrap();
-    let keyspace = space.keyspace.as_ref().unwrap();
-    let paths: Vec<_> = keyspace
-        .tree
-        .current_version()
-        .iter_tables()
-        .map(|table| table.path.to_path_buf())
-        .collect();
+    let kv = Kv::create(dir, &OPTIONS).unwrap();
+    let entries = (0..count).map(|n| Ok((SPACE, SPACE.key(&n.to_be_bytes()), value(n).into())));
+    kv.load(entries).unwrap();
+    let paths = crate::files::sorted_files(&dir.join("keyspaces/4"));
     let [path] = &paths[..] else {
         panic!("one file was expected: {paths:?}");
     };
     let path = path.clone();
-    drop((space, kv));
+    drop(kv);
     let mut bytes = std::fs::read(&path).unwrap();
     for n in damaged {
         let value = value(*n);
@@ -188,8 +253,7 @@ fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
     }
     std::fs::write(&path, bytes).unwrap();
     let kv = Kv::open(dir, &OPTIONS).unwrap();
-    let space = kv.find_space("a").unwrap();
-    (kv, space)
+    (kv, SPACE)
 }
 
 fn number(key: &[u8]) -> u32 {
@@ -198,7 +262,7 @@ fn number(key: &[u8]) -> u32 {
 
 /// Salvages what is within bounds, and compares it with lookups of all keys: everything that can be
 /// looked up is there, in order, and everything else is in a gap. Answers how many gaps there are.
-fn check_salvage(kv: &Kv, space: &Space, count: u32, bounds: std::ops::Range<u32>) -> usize {
+fn check_salvage(kv: &Kv, space: Space, count: u32, bounds: std::ops::Range<u32>) -> usize {
     let snapshot = kv.snapshot();
     let bound = |n: u32| n.to_be_bytes().to_vec();
     let within = (
@@ -243,10 +307,10 @@ fn everything_around_and_between_damaged_blocks_is_salvaged() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let (kv, space) = damaged_store(dir.path(), 2000, damaged);
-        let found = check_salvage(&kv, &space, 2000, 0..2000);
+        let found = check_salvage(&kv, space, 2000, 0..2000);
         assert_eq!(found, gaps, "{damaged:?}");
-        check_salvage(&kv, &space, 2000, 500..1500);
-        assert_eq!(check_salvage(&kv, &space, 2000, 1200..1600), 0);
+        check_salvage(&kv, space, 2000, 500..1500);
+        assert_eq!(check_salvage(&kv, space, 2000, 1200..1600), 0);
     }
 }
 
@@ -258,16 +322,16 @@ fn what_was_written_since_is_salvaged_inside_a_gap_too() {
     let key = |n: u32| n.to_be_bytes();
     commit(
         &kv,
-        &space,
+        space,
         &[
             (&key(500), Some(b"new")),
             (&key(1000), None),
             (&key(1500), Some(b"new")),
         ],
     );
-    check_salvage(&kv, &space, 2000, 0..2000);
+    check_salvage(&kv, space, 2000, 0..2000);
     let newly = |snapshot: &Snapshot| {
-        let entries = snapshot.salvage(&space, (Bound::Unbounded, Bound::Unbounded));
+        let entries = snapshot.salvage(space, (Bound::Unbounded, Bound::Unbounded));
         let new = entries
             .filter_map(Result::ok)
             .filter(|(_, v)| **v == b"new"[..]);
@@ -282,10 +346,10 @@ fn a_file_of_which_nothing_can_be_read_is_one_gap() {
     let dir = tempfile::tempdir().unwrap();
     let all: Vec<u32> = (0..200).collect();
     let (kv, space) = damaged_store(dir.path(), 200, &all);
-    commit(&kv, &space, &[(&[0xff; 4], Some(b"new"))]);
+    commit(&kv, space, &[(&[0xff; 4], Some(b"new"))]);
     let entries = kv
         .snapshot()
-        .salvage(&space, (Bound::Unbounded, Bound::Unbounded));
+        .salvage(space, (Bound::Unbounded, Bound::Unbounded));
     let entries: Vec<_> = entries.collect();
     let [Err(gap), Ok((key, _))] = &entries[..] else {
         panic!("{entries:?}");

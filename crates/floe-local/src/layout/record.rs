@@ -383,6 +383,8 @@ pub(crate) enum Work {
     FillExpiry(u32),
     /// Removes the expiry entries of a generation.
     RemoveExpiry(u32),
+    /// Removes everything of a table that was deleted.
+    RemoveTable,
 }
 
 impl JobRecord {
@@ -393,6 +395,7 @@ impl JobRecord {
             Work::RemoveIndex(id) => ("remove_index", id),
             Work::FillExpiry(id) => ("fill_expiry", id),
             Work::RemoveExpiry(id) => ("remove_expiry", id),
+            Work::RemoveTable => ("remove_table", self.table),
         };
         item::encode(
             &Item::new()
@@ -413,6 +416,7 @@ impl JobRecord {
             "remove_index" => Work::RemoveIndex(target),
             "fill_expiry" => Work::FillExpiry(target),
             "remove_expiry" => Work::RemoveExpiry(target),
+            "remove_table" => Work::RemoveTable,
             _ => return Err(fields.damaged()),
         };
         Ok(Self {

@@ -36,7 +36,7 @@ pub(crate) struct RecentTokens {
 
 impl RecentTokens {
     /// The tokens that a store holds from this slot on.
-    pub(crate) fn load(snapshot: &Snapshot, tokens: &Space, oldest: u32, now: u32) -> Result<Self> {
+    pub(crate) fn load(snapshot: &Snapshot, tokens: Space, oldest: u32, now: u32) -> Result<Self> {
         let mut recent = Self::default();
         let from = Bound::Included(token_slot_key(oldest));
         let walk = snapshot.range(tokens, (from, Bound::Unbounded), Direction::Forward);

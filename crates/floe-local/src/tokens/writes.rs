@@ -1,9 +1,9 @@
 //! Tokens of single writes, which the running engine remembers and the store does not.
 //!
-//! Only who has the engine in his own process can send a single write again: the protocol of DynamoDB has
-//! tokens for transactions alone. He does not outlive the engine, so what is remembered need not either, and
-//! costs no write. A commit that failed is the end of all writing, so that what was remembered of it is never
-//! asked for.
+//! Only a caller that has the engine in its own process can send a single write again: the protocol of DynamoDB has
+//! tokens for transactions alone. It does not outlive the engine, so what is remembered need not either, and costs no
+//! write. The tokens of a commit that failed are forgotten: either nothing is written any more, or the store is opened
+//! again without that commit.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub(crate) struct Written {
 pub(crate) struct WriteTokens {
     /// The newest last.
     generations: VecDeque<Generation>,
+    /// Those of the group that is not committed yet.
+    unsettled: Vec<u128>,
 }
 
 #[derive(Debug)]
@@ -88,8 +90,20 @@ impl WriteTokens {
             size,
             returned: returned.map(Box::new),
         };
+        self.unsettled.push(token.hash);
         let generation = self.generation(now);
         generation.written.insert(token.hash, written);
+    }
+
+    /// The group that remembered tokens was committed, or it failed and its tokens are forgotten.
+    pub(crate) fn settle(&mut self, committed: bool) {
+        for hash in self.unsettled.drain(..) {
+            if !committed {
+                for generation in &mut self.generations {
+                    generation.written.remove(&hash);
+                }
+            }
+        }
     }
 
     /// The generation that takes new tokens. One that is too old makes room for another of its size.

@@ -1,0 +1,253 @@
+//! What is opened, what is made, and what is refused and left alone.
+
+use super::*;
+
+/// Makes something that can be told from nothing.
+fn make(data: &Path) -> Result<()> {
+    fs::create_dir(data).unwrap();
+    fs::write(data.join("made"), "by the test").unwrap();
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Directory> {
+    Directory::open(path, make)
+}
+
+/// The names, kinds and contents below a path.
+fn tree(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = fs::symlink_metadata(&path).unwrap().file_type();
+        if kind.is_dir() {
+            found.push((path.clone(), b"directory".to_vec()));
+            found.extend(tree(&path));
+        } else if kind.is_symlink() {
+            let target = fs::read_link(&path).unwrap();
+            found.push((path, target.to_string_lossy().into_owned().into_bytes()));
+        } else {
+            found.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Checks that a directory is refused with these words, and is as it was.
+fn check_refused(dir: &Path, words: &[&str]) {
+    let before = tree(dir);
+    let message = open(dir).unwrap_err().to_string();
+    for word in words {
+        assert!(message.contains(word), "{message}");
+    }
+    assert_eq!(tree(dir), before, "{message}");
+}
+
+#[test]
+fn directory_in_use_is_refused_with_the_process_that_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path()).unwrap();
+    let message = open(dir.path()).unwrap_err().to_string();
+    let process = format!("process={}", std::process::id());
+    assert!(
+        message.contains("in use") && message.contains(&process),
+        "{message}"
+    );
+    drop(first);
+    open(dir.path()).unwrap();
+}
+
+#[test]
+fn data_that_floe_did_not_make_is_refused_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let train = dir.path().join("data/train");
+    fs::create_dir_all(&train).unwrap();
+    fs::write(train.join("set.csv"), "1").unwrap();
+    check_refused(dir.path(), &["data/", "no FORMAT", "--salvage"]);
+    fs::write(dir.path().join("README"), "mine").unwrap();
+    check_refused(dir.path(), &["no FORMAT"]);
+}
+
+#[test]
+fn store_that_lost_its_format_is_refused_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).unwrap());
+    fs::remove_file(dir.path().join(FORMAT_FILE)).unwrap();
+    check_refused(dir.path(), &["no FORMAT", "--salvage"]);
+}
+
+#[test]
+fn foreign_names_are_refused() {
+    for name in [
+        "notes.txt",
+        ".bashrc",
+        "FORMAT.new",
+        "SEAL",
+        "RELAXED",
+        "data",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(name), "mine").unwrap();
+        check_refused(dir.path(), &[name]);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(LOCK_FILE), "an appointment").unwrap();
+    check_refused(dir.path(), &["found=LOCK"]);
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join(STAGING_DIR)).unwrap();
+    fs::write(dir.path().join(STAGING_DIR).join("thesis"), "mine").unwrap();
+    check_refused(dir.path(), &[STAGING_DIR]);
+}
+
+#[test]
+fn formats_that_cannot_be_read_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let format = dir.path().join(FORMAT_FILE);
+    for (text, words) in [
+        ("floe-local 99\n", "format=99"),
+        ("floe-local 1\n", "older version"),
+        ("floe-local 2", "damaged"),
+        ("something else", "damaged"),
+        ("", "damaged"),
+        ("floe-local 2\n", "no data/"),
+    ] {
+        fs::write(&format, text).unwrap();
+        check_refused(dir.path(), &[words]);
+    }
+    fs::remove_file(&format).unwrap();
+    fs::create_dir(&format).unwrap();
+    check_refused(dir.path(), &["not a file"]);
+}
+
+#[test]
+fn empty_directory_and_root_of_a_file_system_become_a_store() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join(LOST_AND_FOUND)).unwrap();
+    fs::write(dir.path().join(LOCK_FILE), "123").unwrap();
+    let store = open(dir.path()).unwrap();
+    assert!(store.data().join("made").exists());
+    assert!(!dir.path().join(STAGING_DIR).exists());
+    assert!(Directory::is_store(dir.path()).unwrap());
+}
+
+#[test]
+fn store_that_was_never_finished_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let failed = Directory::open(dir.path(), |data| {
+        make(data)?;
+        Err(Error::Storage("killed".to_owned()))
+    });
+    failed.unwrap_err();
+    assert!(dir.path().join(STAGING_DIR).join("data/made").exists());
+    open(dir.path()).unwrap();
+    assert!(!dir.path().join(STAGING_DIR).exists());
+    assert!(dir.path().join("data/made").exists());
+}
+
+#[test]
+fn making_a_store_goes_on_after_a_crash_between_any_two_steps() {
+    for step in 0..5 {
+        let dir = tempfile::tempdir().unwrap();
+        let staging = Staging::create(&dir.path().join(STAGING_DIR)).unwrap();
+        if step >= 1 {
+            make(&staging.data()).unwrap();
+        }
+        if step >= 2 {
+            staging.complete().unwrap();
+        }
+        if step >= 3 {
+            fs::rename(staging.data(), dir.path().join(DATA_DIR)).unwrap();
+        }
+        if step >= 4 {
+            let from = staging.path().join(FORMAT_FILE);
+            fs::rename(from, dir.path().join(FORMAT_FILE)).unwrap();
+        }
+        drop(staging);
+        let store = open(dir.path()).unwrap();
+        assert!(store.data().join("made").exists(), "step={step}");
+        assert!(Directory::is_store(dir.path()).unwrap(), "step={step}");
+    }
+}
+
+#[test]
+fn staging_directory_in_use_or_of_another_maker_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new");
+    let first = Staging::create(&path).unwrap();
+    let message = Staging::create(&path).unwrap_err().to_string();
+    assert!(message.contains("another process"), "{message}");
+    drop(first);
+    fs::write(path.join("left"), "behind").unwrap();
+    let again = Staging::create(&path).unwrap();
+    assert!(!path.join("left").exists());
+    again.remove().unwrap();
+    assert!(!path.exists());
+
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("data"), "mine").unwrap();
+    let message = Staging::create(&path).unwrap_err().to_string();
+    assert!(message.contains("did not make"), "{message}");
+    assert!(path.join("data").exists());
+    fs::write(path.join(MARKER_FILE), "not the marker").unwrap();
+    assert!(Staging::create(&path).is_err());
+    fs::write(path.join(MARKER_FILE), "").unwrap();
+    assert!(Staging::create(&path).is_err());
+    assert!(path.join("data").exists());
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn directories_and_files_are_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        let store = open(&path).unwrap();
+        store.seal().unwrap();
+        store.set_relaxed(true).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        for name in [LOCK_FILE, FORMAT_FILE, SEAL_FILE, RELAXED_FILE] {
+            assert_eq!(mode(&path.join(name)), 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn lock_is_made_private_and_never_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, lock) = (dir.path().join("store"), dir.path().join("store/LOCK"));
+        drop(open(&path).unwrap());
+        fs::set_permissions(&lock, fs::Permissions::from_mode(0o666)).unwrap();
+        drop(open(&path).unwrap());
+        assert_eq!(mode(&lock), 0o600);
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::remove_file(&lock).unwrap();
+        symlink(&victim, &lock).unwrap();
+        assert!(open(&path).is_err());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    }
+
+    #[test]
+    fn removed_and_replaced_directories_are_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("store"), dir.path().join("other"));
+        let store = open(&path).unwrap();
+        assert!(store.is_in_place());
+        fs::rename(&path, &other).unwrap();
+        assert!(!store.is_in_place());
+        let _second = open(&path).unwrap();
+        assert!(!store.is_in_place());
+        fs::remove_dir_all(&path).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(store.is_in_place());
+        fs::remove_dir_all(path.join(DATA_DIR)).unwrap();
+        assert!(!store.is_in_place());
+    }
+}

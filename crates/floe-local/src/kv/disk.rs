@@ -1,0 +1,611 @@
+//! The store on disk.
+//!
+//! It has four keyspaces of the store below, whatever the number of tables: the catalog, the change records, the tokens
+//! and all tables together.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
+use fjall::{
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
+};
+use floe_store::env::Stopwatch;
+use floe_store::{Error, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::{
+    Batch, Bytes, CommitError, KeyBounds, KvOptions, Snapshot, Space, Sync, TABLE_ID_BYTES, closed,
+};
+use crate::journal::{self, Ahead};
+
+/// The names of the keyspaces, in the order in which they are made.
+const KEYSPACES: [&str; 4] = ["meta", "changes", "tokens", "tables"];
+
+/// The least that the store below accepts. It is the size at which a journal is closed, so opening
+/// never replays much more than two of them.
+const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// One thread to write buffers into files while the other compacts.
+const WORKER_THREADS: usize = 2;
+
+/// A space with so many full buffers on their way to disk takes no further writes.
+const SEALED_BUFFERS_MAX: usize = 3;
+
+/// A space with so many files that overlap takes no further writes until some are merged.
+const UNMERGED_RUNS_MAX: usize = 20;
+
+/// No further buffers are closed while so many are on their way to disk.
+const FLUSHES_MAX: usize = 4;
+
+/// The write buffer of one keyspace. A journal is closed at the first full buffer after 64 MB, so this is
+/// also what opening may have to replay beyond that.
+const BUFFER_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The size of the blocks that are read, checked and cached as one. A page of small items is in one or two of
+/// them.
+const DATA_BLOCK_BYTES: u32 = 8 * 1024;
+
+/// How long [`Disk::reopen`] waits for readers to finish.
+const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// How large the file is with which the disk is tried.
+const PROBE_BYTES: usize = 1 << 20;
+
+/// The file with which the disk is tried.
+const PROBE_FILE: &str = "probe.tmp";
+
+/// The store on disk.
+pub(super) struct Disk {
+    folder: PathBuf,
+    options: KvOptions,
+    /// The store below; none while it could not be opened again.
+    opened: RwLock<Option<Arc<Opened>>>,
+    /// Every batch with a smaller sequence number was committed.
+    committed_below: AtomicU64,
+    /// Bytes committed since the write buffers were last looked at.
+    unchecked_bytes: AtomicU64,
+    ahead: Mutex<Ahead>,
+}
+
+/// The store below, open.
+pub(super) struct Opened {
+    db: Database,
+    keyspaces: [Keyspace; KEYSPACES.len()],
+}
+
+/// One moment of the store on disk.
+pub(crate) struct DiskSnapshot {
+    snapshot: fjall::Snapshot,
+    opened: Arc<Opened>,
+}
+
+impl Opened {
+    fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
+        let db = Database::builder(folder)
+            .cache_size(options.cache_bytes)
+            .max_journaling_size(JOURNAL_BYTES_MAX)
+            // Compressing would keep every writer waiting that shares the commit.
+            .journal_compression(CompressionType::None)
+            // Every commit names its durability itself.
+            .manual_journal_persist(true)
+            .worker_threads(WORKER_THREADS)
+            .open()
+            .map_err(|e| open_error(folder, &e))?;
+        let [meta, changes, tokens, tables] = KEYSPACES.map(|name| keyspace(&db, name));
+        Ok(Self {
+            keyspaces: [meta?, changes?, tokens?, tables?],
+            db,
+        })
+    }
+
+    pub(super) const fn keyspace(&self, space: Space) -> &Keyspace {
+        let [meta, changes, tokens, tables] = &self.keyspaces;
+        match space {
+            Space::Meta => meta,
+            Space::Changes => changes,
+            Space::Tokens => tokens,
+            Space::Table(_) => tables,
+        }
+    }
+}
+
+/// Opens or makes a keyspace. The store below syncs the files of a new one and not the directory
+/// that names it, so a power cut could take the whole keyspace away.
+fn keyspace(db: &Database, name: &str) -> Result<Keyspace> {
+    let is_new = !db.keyspace_exists(name);
+    let keyspace = db
+        .keyspace(name, keyspace_options)
+        .map_err(|e| storage("a keyspace could not be opened", &e))?;
+    if is_new && let Some(parent) = keyspace.path().parent() {
+        let synced = File::open(parent).and_then(|parent| parent.sync_all());
+        synced.map_err(|e| storage("a keyspace could not be synced", &e.into()))?;
+    }
+    Ok(keyspace)
+}
+
+/// Measured with a million items of 200 bytes: blocks of this size with the store's own spacing of restart
+/// points are the best for point reads and within a tenth of the best for short scans. Compressing the
+/// deeper levels takes 64 % off the disk for 10 to 20 % of a read that misses the cache. Filters are
+/// pinned where they are small, so that memory does not grow with the data.
+fn keyspace_options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(BUFFER_BYTES)
+        .manual_journal_persist(true)
+        .data_block_size_policy(BlockSizePolicy::all(DATA_BLOCK_BYTES))
+        .data_block_compression_policy(CompressionPolicy::new([
+            CompressionType::None,
+            CompressionType::None,
+            CompressionType::Lz4,
+        ]))
+        .filter_block_pinning_policy(PinningPolicy::new([true, true, false]))
+}
+
+impl Disk {
+    /// Makes an empty store.
+    pub(super) fn create(folder: &Path, options: &KvOptions) -> Result<Self> {
+        Self::with(folder, options, Opened::open(folder, options)?)
+    }
+
+    /// Opens a store that is there.
+    pub(super) fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
+        Self::with(folder, options, Opened::open(folder, options)?)
+    }
+
+    fn with(folder: &Path, options: &KvOptions, opened: Opened) -> Result<Self> {
+        Ok(Self {
+            folder: folder.to_owned(),
+            options: *options,
+            committed_below: AtomicU64::new(opened.db.visible_seqno()),
+            opened: RwLock::new(Some(Arc::new(opened))),
+            unchecked_bytes: AtomicU64::new(0),
+            ahead: Mutex::new(Ahead::new(folder)),
+        })
+    }
+
+    fn opened(&self) -> Option<Arc<Opened>> {
+        let opened = self.opened.read();
+        opened.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The present state. For the committer alone.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.opened().map_or(Snapshot::Closed, |opened| {
+            Snapshot::Disk(Arc::new(DiskSnapshot {
+                snapshot: opened.db.snapshot(),
+                opened,
+            }))
+        })
+    }
+
+    /// Whether another snapshot would not be the same.
+    pub(super) fn has_changed_since(&self, seen: &DiskSnapshot) -> bool {
+        seen.snapshot.seqno() != seen.opened.db.visible_seqno()
+    }
+
+    pub(super) fn get_latest(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        let opened = self.opened().ok_or_else(closed)?;
+        let value = space.with_full_key(key, |key| opened.keyspace(space).get(key));
+        match value {
+            Ok(value) => Ok(value.map(Bytes::whole)),
+            Err(e) => Err(read_failed(e)),
+        }
+    }
+
+    pub(super) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
+        let opened = self
+            .opened()
+            .ok_or_else(|| CommitError::Refused(closed().to_string()))?;
+        self.wait_for_workers(&opened, &batch)?;
+        let mode = match sync {
+            Sync::Data => PersistMode::SyncData,
+            Sync::None => PersistMode::Buffer,
+        };
+        let mut writes =
+            fjall::OwnedWriteBatch::with_capacity(opened.db.clone(), batch.writes.len())
+                .durability(Some(mode));
+        for (space, key, value) in batch.writes {
+            let keyspace = opened.keyspace(space);
+            match value {
+                Some(value) => writes.insert(keyspace, key.slice, value.slice),
+                None => writes.remove(keyspace, key.slice),
+            }
+        }
+        self.unchecked_bytes
+            .fetch_add(batch.bytes as u64, Ordering::Relaxed);
+        if sync == Sync::Data {
+            lock(&self.ahead).note(batch.bytes as u64);
+        }
+        writes.commit().map_err(|e| match e {
+            // An earlier failure, found before anything of this batch was written.
+            fjall::Error::Poisoned => self.worker_failed(),
+            e if is_full(&e) => CommitError::Full("no space left on the device".to_owned()),
+            e => CommitError::Unknown(format!("a commit failed: {e}")),
+        })?;
+        self.committed_below
+            .store(opened.db.visible_seqno(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The error for a store whose threads that write and merge files have failed. They do not say why, so the disk is
+    /// asked.
+    fn worker_failed(&self) -> CommitError {
+        match self.probe() {
+            Ok(()) => CommitError::Refused("a thread that writes files has failed".to_owned()),
+            Err(e) if is_full_io(&e) => {
+                CommitError::Full("no space left on the device to write files".to_owned())
+            }
+            Err(e) => CommitError::Refused(format!("files cannot be written: {e}")),
+        }
+    }
+
+    /// Tries whether a file can be written and synced.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let path = self.folder.join(PROBE_FILE);
+        let written =
+            fs::write(&path, vec![1; PROBE_BYTES]).and_then(|()| File::open(&path)?.sync_all());
+        // It is ours by its name, and a later one replaces it.
+        let removed = fs::remove_file(&path);
+        written.and(removed)
+    }
+
+    /// Waits while the threads that write and merge files are far behind. The store below would do so
+    /// after the batch is written, with every writer waiting, and for ever if those threads have failed.
+    fn wait_for_workers(&self, opened: &Opened, batch: &Batch) -> Result<(), CommitError> {
+        let mut seen = [false; KEYSPACES.len()];
+        for (space, _, _) in &batch.writes {
+            let Some(seen) = seen.get_mut(place(*space)).filter(|seen| !**seen) else {
+                continue;
+            };
+            *seen = true;
+            let tree = &opened.keyspace(*space).tree;
+            while tree.sealed_memtable_count() >= SEALED_BUFFERS_MAX
+                || tree.l0_run_count() >= UNMERGED_RUNS_MAX
+            {
+                self.pause(opened)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps a little, if there is still something to wait for.
+    fn pause(&self, opened: &Opened) -> Result<(), CommitError> {
+        // Passes on whether one of the threads below has failed; there is nothing to write here.
+        opened
+            .db
+            .persist(PersistMode::Buffer)
+            .map_err(|_| self.worker_failed())?;
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+
+    /// Keeps the write buffers within their bound, and zeros ahead of the journal.
+    pub(super) fn maintain(&self) {
+        if let Some(opened) = self.opened() {
+            self.bound_write_buffers(&opened);
+            lock(&self.ahead).keep_up();
+        }
+    }
+
+    /// Starts to write the fullest buffers into sorted files once all together are over the bound. The store below
+    /// bounds each keyspace on its own only.
+    fn bound_write_buffers(&self, opened: &Opened) {
+        let look_every = self.options.write_buffer_bytes / 8;
+        if self.unchecked_bytes.load(Ordering::Relaxed) < look_every {
+            return;
+        }
+        self.unchecked_bytes.store(0, Ordering::Relaxed);
+        let size = |keyspace: &Keyspace| keyspace.tree.active_memtable().size();
+        let mut buffers: Vec<(u64, &Keyspace)> =
+            opened.keyspaces.iter().map(|k| (size(k), k)).collect();
+        buffers.sort_unstable_by_key(|(size, _)| std::cmp::Reverse(*size));
+        let mut total: u64 = buffers.iter().map(|(size, _)| size).sum();
+        for (size, keyspace) in buffers {
+            if total <= self.options.write_buffer_bytes {
+                break;
+            }
+            // One round at a time, so that those on their way to disk are bounded too.
+            while opened.db.outstanding_flushes() >= FLUSHES_MAX {
+                if self.pause(opened).is_err() {
+                    return;
+                }
+            }
+            // A failure here shows in the next commit: the store below refuses to go on.
+            if keyspace.rotate_memtable().is_ok() {
+                total = total.saturating_sub(size);
+            }
+        }
+    }
+
+    /// Closes the store below and opens it again, without batches that were not committed.
+    pub(super) fn reopen(&self) -> Result<()> {
+        if !self.close() {
+            return Err(Error::Unavailable(
+                "the store waits for readers to be opened again".to_owned(),
+            ));
+        }
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        // Its file is the one that is cut.
+        *lock(&self.ahead) = Ahead::new(&self.folder);
+        journal::cut_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
+        let reopened = Opened::open(&self.folder, &self.options)?;
+        reopened
+            .db
+            .persist(PersistMode::SyncAll)
+            .map_err(|e| storage("a sync failed", &e))?;
+        self.committed_below
+            .store(reopened.db.visible_seqno(), Ordering::Relaxed);
+        *opened = Some(Arc::new(reopened));
+        Ok(())
+    }
+
+    /// Closes the store below, unless readers hold snapshots for long.
+    pub(super) fn close(&self) -> bool {
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(old) = opened.take() else {
+            return true;
+        };
+        match wait_for_readers(old) {
+            // The store below ends its threads and gives up its files here.
+            Ok(old) => drop(old),
+            Err(held) => *opened = Some(held),
+        }
+        opened.is_none()
+    }
+
+    /// Removes the sorted files that hold nothing but keys of this space.
+    pub(super) fn drop_files(&self, space: Space) -> Result<()> {
+        let opened = self.opened().ok_or_else(closed)?;
+        let tree = &opened.keyspace(space).tree;
+        let bounds = space.full_bounds((Bound::Unbounded, Bound::Unbounded));
+        let within =
+            |key: &[u8]| std::ops::RangeBounds::<Vec<u8>>::contains(&bounds, &key.to_vec());
+        let version = tree.current_version();
+        let has_any = version.iter_tables().any(|table| {
+            let range = &table.metadata.key_range;
+            within(range.min()) && within(range.max())
+        });
+        if has_any {
+            // The store below writes its list of files even if nothing is dropped.
+            tree.drop_range::<Vec<u8>, _>(bounds)
+                .map_err(|e| storage("files could not be removed", &e.into()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn load(
+        &self,
+        entries: impl IntoIterator<Item = Result<(Space, Bytes, Bytes)>>,
+    ) -> Result<()> {
+        let failed = |e| storage("a keyspace could not be filled", &e);
+        let opened = self.opened().ok_or_else(closed)?;
+        let mut entries = entries.into_iter().peekable();
+        while let Some(first) = entries.peek() {
+            let at = match first {
+                Ok((space, _, _)) => place(*space),
+                Err(error) => return Err(error.clone()),
+            };
+            let Some(keyspace) = opened.keyspaces.get(at) else {
+                return Err(super::foreign_space());
+            };
+            let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+            let mut last: Option<(Space, Bytes)> = None;
+            let same = |entry: &Result<(Space, Bytes, Bytes)>| {
+                entry
+                    .as_ref()
+                    .map_or(true, |(space, _, _)| place(*space) == at)
+            };
+            while let Some(entry) = entries.next_if(same) {
+                let (space, key, value) = entry?;
+                let key = space.key(&key);
+                // The store below panics on keys out of order.
+                if last.is_some_and(|last| last >= (space, key.clone())) {
+                    return Err(Error::Storage(format!(
+                        "keys are out of order: space={space:?} key={key:?}"
+                    )));
+                }
+                ingestion
+                    .write(key.slice.clone(), value.slice)
+                    .map_err(failed)?;
+                last = Some((space, key));
+            }
+            ingestion.finish().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn damaged_files(&self, mut read: impl FnMut(u64)) -> Vec<(PathBuf, String)> {
+        let mut damaged = Vec::new();
+        let Some(opened) = self.opened() else {
+            return damaged;
+        };
+        for keyspace in &opened.keyspaces {
+            // Files of a version that is held are not removed.
+            let version = keyspace.tree.current_version();
+            for table in version.iter_tables() {
+                let expected = table.checksum().into_u128();
+                let fault = match file_checksum(&table.path, &mut read) {
+                    Ok(found) if found == expected => continue,
+                    Ok(_) => "the checksum of the file does not match".to_owned(),
+                    Err(e) => format!("the file could not be read: {e}"),
+                };
+                damaged.push((table.path.to_path_buf(), fault));
+            }
+        }
+        damaged
+    }
+
+    /// What is in the write buffers.
+    #[cfg(test)]
+    pub(super) fn buffered_bytes(&self) -> u64 {
+        let opened = self.opened().unwrap();
+        let sizes = opened
+            .keyspaces
+            .iter()
+            .map(|k| k.tree.active_memtable().size());
+        sizes.sum()
+    }
+
+    #[cfg(test)]
+    pub(super) fn committed_below(&self) -> u64 {
+        self.committed_below.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_committed_below(&self, sequence: u64) {
+        self.committed_below.store(sequence, Ordering::Relaxed);
+    }
+
+    pub(super) fn persist(&self) -> Result<()> {
+        let opened = self.opened().ok_or_else(closed)?;
+        let persisted = opened.db.persist(PersistMode::SyncAll);
+        persisted.map_err(|e| storage("a sync failed", &e))
+    }
+
+    pub(super) fn disk_bytes(&self) -> Result<u64> {
+        let opened = self.opened().ok_or_else(closed)?;
+        let bytes = opened.db.disk_space();
+        bytes.map_err(|e| storage("sizes could not be read", &e))
+    }
+}
+
+/// Waits until no reader holds a snapshot, for a while.
+fn wait_for_readers(mut opened: Arc<Opened>) -> Result<Opened, Arc<Opened>> {
+    let begun = Stopwatch::start();
+    loop {
+        opened = match Arc::try_unwrap(opened) {
+            Ok(opened) => return Ok(opened),
+            Err(held) if begun.elapsed() >= READERS_WAIT_MAX => return Err(held),
+            Err(held) => held,
+        };
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl DiskSnapshot {
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        let keyspace = self.opened.keyspace(space);
+        match space.with_full_key(key, |key| self.snapshot.get(keyspace, key)) {
+            Ok(value) => Ok(value.map(Bytes::whole)),
+            Err(e) => Err(read_failed(e)),
+        }
+    }
+
+    pub(super) fn range(&self, space: Space, bounds: KeyBounds) -> fjall::Iter {
+        let keyspace = self.opened.keyspace(space);
+        self.snapshot.range(keyspace, space.full_bounds(bounds))
+    }
+
+    /// The keyspace in which a space is.
+    pub(super) fn keyspace(&self, space: Space) -> &Keyspace {
+        self.opened.keyspace(space)
+    }
+
+    pub(super) fn first_table(self: &Arc<Self>, from: u32) -> Result<Option<u32>> {
+        let first = self.tables_from(from).next();
+        Ok(first.transpose()?.map(|(id, _, _)| id))
+    }
+
+    /// All keys and values of all tables.
+    pub(super) fn tables(
+        self: &Arc<Self>,
+    ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
+        self.tables_from(0)
+    }
+
+    fn tables_from(
+        self: &Arc<Self>,
+        from: u32,
+    ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
+        let held = self.clone();
+        let all: KeyBounds = (
+            Bound::Included(from.to_be_bytes().to_vec()),
+            Bound::Unbounded,
+        );
+        let iter = self
+            .snapshot
+            .range(self.opened.keyspace(Space::Table(0)), all);
+        iter.map(move |guard| {
+            let _held = &held;
+            let (key, value) = guard.into_inner().map_err(read_failed)?;
+            let id = key.first_chunk::<TABLE_ID_BYTES>().copied();
+            let id = id.ok_or_else(|| crate::layout::damaged("key of a table without its id"))?;
+            let skip = Space::Table(0).skip();
+            Ok((
+                u32::from_be_bytes(id),
+                Bytes { slice: key, skip },
+                Bytes::whole(value),
+            ))
+        })
+    }
+}
+
+/// The number of the keyspace in which a space is.
+const fn place(space: Space) -> usize {
+    match space {
+        Space::Meta => 0,
+        Space::Changes => 1,
+        Space::Tokens => 2,
+        Space::Table(_) => 3,
+    }
+}
+
+fn file_checksum(path: &Path, mut read: impl FnMut(u64)) -> io::Result<u128> {
+    let mut file = File::open(path)?;
+    let mut hasher = Xxh3Default::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(hasher.digest128());
+        }
+        hasher.update(buffer.get(..count).unwrap_or_default());
+        read(count as u64);
+    }
+}
+
+/// Whether there was no space left.
+fn is_full(error: &fjall::Error) -> bool {
+    match error {
+        fjall::Error::Io(e) => is_full_io(e),
+        fjall::Error::Storage(fjall::LsmError::Io(e)) => is_full_io(e),
+        _ => false,
+    }
+}
+
+fn is_full_io(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
+fn open_error(folder: &Path, error: &fjall::Error) -> Error {
+    let folder = folder.display();
+    Error::Storage(match error {
+        fjall::Error::Locked => {
+            format!("the directory is in use by another process: directory={folder}")
+        }
+        fjall::Error::InvalidVersion(_) => {
+            format!("the directory was written by another version of the store: directory={folder}")
+        }
+        e => format!("the directory could not be opened: {e} directory={folder}"),
+    })
+}
+
+fn storage(what: &str, error: &fjall::Error) -> Error {
+    Error::Storage(format!("{what}: {error}"))
+}
+
+pub(super) fn read_failed(error: impl Into<fjall::Error>) -> Error {
+    storage("a read failed", &error.into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

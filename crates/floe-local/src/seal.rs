@@ -1,0 +1,187 @@
+//! The seal of a store that was closed: which journals it had, how long they were, and their checksums.
+//!
+//! A journal that lost its end after a clean close looks like one that was never longer: each batch in it is whole. So
+//! closing writes a seal, and opening compares it before anything else is done, and removes it. A store without a seal
+//! was not closed: its process died, and the end of its journal may be torn.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use floe_store::{Error, Result};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::journal;
+
+const HEAD: &str = "floe-seal 1";
+
+/// The seal of the journals in this folder.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when a journal cannot be read.
+pub(crate) fn make(data: &Path) -> Result<String> {
+    let mut text = format!("{HEAD}\n");
+    for sealed in journals(data)? {
+        let Journal {
+            name,
+            length,
+            checksum,
+        } = sealed;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name} {length} {checksum:032x}");
+    }
+    let checksum = xxh3_128(text.as_bytes());
+    let _ = writeln!(text, "end {checksum:032x}");
+    Ok(text)
+}
+
+/// Compares the journals in this folder with the seal.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when a journal is missing, or not as it was when the store was closed.
+pub(crate) fn check(seal: &str, data: &Path) -> Result<()> {
+    let mut found = journals(data)?;
+    for expected in parse(seal)? {
+        let at = found.iter().position(|found| found.name == expected.name);
+        let Some(found) = at.map(|at| found.remove(at)) else {
+            return Err(mismatch(data, &expected, "it is missing"));
+        };
+        if found.length != expected.length {
+            let what = format!("its length is {} bytes", found.length);
+            return Err(mismatch(data, &expected, &what));
+        }
+        if found.checksum != expected.checksum {
+            return Err(mismatch(data, &expected, "its checksum differs"));
+        }
+    }
+    match found.first() {
+        Some(extra) if extra.length > 0 => Err(Error::Storage(format!(
+            "a journal was added since the store was closed: path={}",
+            data.join(&extra.name).display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+struct Journal {
+    name: String,
+    /// Up to the last byte that is not zero.
+    length: u64,
+    checksum: u128,
+}
+
+fn journals(data: &Path) -> Result<Vec<Journal>> {
+    let mut sealed = Vec::new();
+    for (number, path) in journal::journals(data)? {
+        let mut bytes = journal::read(&path)?;
+        let used = bytes.iter().rposition(|byte| *byte != 0);
+        bytes.truncate(used.map_or(0, |last| last + 1));
+        sealed.push(Journal {
+            name: format!("{number}.jnl"),
+            length: bytes.len() as u64,
+            checksum: xxh3_128(&bytes),
+        });
+    }
+    Ok(sealed)
+}
+
+fn parse(seal: &str) -> Result<Vec<Journal>> {
+    let damaged = || {
+        Error::Storage(
+            "the seal of the store is damaged; restore a backup, or run floe doctor with --salvage"
+                .to_owned(),
+        )
+    };
+    let (text, end) = seal
+        .rfind("end ")
+        .and_then(|at| seal.split_at_checked(at))
+        .ok_or_else(damaged)?;
+    if end != format!("end {:032x}\n", xxh3_128(text.as_bytes())) {
+        return Err(damaged());
+    }
+    let mut lines = text.lines();
+    if lines.next() != Some(HEAD) {
+        return Err(damaged());
+    }
+    let journal = |line: &str| {
+        let mut words = line.split(' ');
+        Some(Journal {
+            name: words.next()?.to_owned(),
+            length: words.next()?.parse().ok()?,
+            checksum: u128::from_str_radix(words.next()?, 16).ok()?,
+        })
+    };
+    lines
+        .map(|line| journal(line).ok_or_else(damaged))
+        .collect()
+}
+
+fn mismatch(data: &Path, expected: &Journal, what: &str) -> Error {
+    Error::Storage(format!(
+        "a journal was changed since the store was closed, so acknowledged writes are missing: {what}; restore a \
+         backup, or run floe doctor with --salvage: path={} closed_with_bytes={}",
+        data.join(&expected.name).display(),
+        expected.length
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_change_of_a_journal_breaks_its_seal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.jnl");
+        let written = [b"some batches".as_slice(), &[0; 100]].concat();
+        fs::write(&path, &written).unwrap();
+        fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
+        let seal = make(folder.path()).unwrap();
+        check(&seal, folder.path()).unwrap();
+        // Zeros behind the end are room, not content.
+        fs::write(&path, &written[..20]).unwrap();
+        check(&seal, folder.path()).unwrap();
+
+        for at in 0..12 {
+            fs::write(&path, &written[..at]).unwrap();
+            let error = check(&seal, folder.path()).unwrap_err().to_string();
+            assert!(error.contains("1.jnl"), "{error}");
+            let mut flipped = written.clone();
+            flipped[at] ^= 4;
+            fs::write(&path, &flipped).unwrap();
+            assert!(check(&seal, folder.path()).is_err(), "flipped at {at}");
+        }
+        fs::remove_file(&path).unwrap();
+        let error = check(&seal, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn an_added_journal_is_refused_unless_it_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("1.jnl"), "a").unwrap();
+        let seal = make(folder.path()).unwrap();
+        fs::write(folder.path().join("2.jnl"), [0; 10]).unwrap();
+        check(&seal, folder.path()).unwrap();
+        fs::write(folder.path().join("2.jnl"), "b").unwrap();
+        assert!(check(&seal, folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_damaged_seal_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("1.jnl"), "a").unwrap();
+        let seal = make(folder.path()).unwrap();
+        for at in 0..seal.len() {
+            assert!(parse(&seal[..at]).is_err(), "cut at {at}");
+            let mut flipped = seal.clone().into_bytes();
+            flipped[at] ^= 1;
+            if let Ok(flipped) = String::from_utf8(flipped) {
+                assert!(parse(&flipped).is_err(), "flipped at {at}");
+            }
+        }
+    }
+}
