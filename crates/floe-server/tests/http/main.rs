@@ -6,6 +6,7 @@
 
 mod failures;
 mod health;
+mod line_endings;
 #[path = "../support/mod.rs"]
 mod support;
 
