@@ -54,6 +54,7 @@ mod table;
 #[cfg(feature = "cli")]
 mod tables;
 mod telemetry;
+mod umask;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -188,6 +189,7 @@ impl Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    umask::restrict();
     let floe = match Floe::try_parse_from(arguments()) {
         Ok(floe) => floe,
         Err(error) => return refuse(&error),

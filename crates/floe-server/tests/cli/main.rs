@@ -23,6 +23,8 @@ mod lambda;
 #[cfg(feature = "cli")]
 mod parked;
 #[cfg(feature = "cli")]
+mod permissions;
+#[cfg(feature = "cli")]
 mod refusals;
 #[cfg(feature = "cli")]
 mod registry;

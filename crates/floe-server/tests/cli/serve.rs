@@ -21,7 +21,7 @@ fn floe(arguments: &[&str]) -> Command {
 }
 
 /// A server that runs; killed when it is dropped.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
     line: String,
@@ -33,7 +33,7 @@ impl Serving {
         Self::start_command(floe(&[&["serve", "--listen", "0"], arguments].concat()))
     }
 
-    fn start_command(mut command: Command) -> Self {
+    pub(crate) fn start_command(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -58,12 +58,12 @@ impl Serving {
         Self::start(&["--data", path.to_str().unwrap()])
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the end; the code, and what was printed after the first line.
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let status = self.child.wait().unwrap();
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
@@ -79,7 +79,7 @@ impl Serving {
         stream
     }
 
-    fn call(&self, operation: &str, body: &str) -> String {
+    pub(crate) fn call(&self, operation: &str, body: &str) -> String {
         let mut stream = self.connect();
         stream
             .write_all(request(operation, body).as_bytes())
@@ -113,7 +113,7 @@ fn answer(stream: &mut TcpStream) -> String {
     text
 }
 
-const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],
+pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],
     "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
 
 #[test]
