@@ -47,6 +47,7 @@ mod query;
 mod registry;
 #[cfg(feature = "cli")]
 mod scan;
+mod secrets;
 mod serve;
 mod signals;
 #[cfg(feature = "cli")]
@@ -189,6 +190,7 @@ impl Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    secrets::hide();
     umask::restrict();
     let floe = match Floe::try_parse_from(arguments()) {
         Ok(floe) => floe,

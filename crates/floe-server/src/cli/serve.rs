@@ -9,7 +9,7 @@ use floe_local::{Durability, LocalEngine};
 
 use super::signals::Signals;
 use super::telemetry::Export;
-use super::{ACCOUNT, Failure, say};
+use super::{ACCOUNT, Failure, say, secrets};
 use crate::accept::{ServeError, Server};
 use crate::files;
 use crate::limits::Limits;
@@ -100,17 +100,21 @@ struct Access {
     )]
     access_key: Option<String>,
 
-    /// The secret of the access key; in the environment, other users of the machine do not see it
+    /// The secret of the access key. Set FLOE_SECRET_KEY instead: other users of the machine can see the command line
+    ///
+    /// A secret on the command line is moved into the environment at once, and a warning is printed.
     #[arg(
         long,
         value_name = "SECRET",
-        env = "FLOE_SECRET_KEY",
+        env = secrets::VARIABLE,
         hide_env_values = true,
         requires = "access_key"
     )]
     secret_key: Option<String>,
 
     /// Let in only requests that are signed with a key from this file: an access key and its secret per line
+    ///
+    /// Only its owner may be able to read the file (chmod 600).
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 
@@ -254,9 +258,7 @@ impl Access {
 /// Reads a file with an access key and its secret per line, and lines that begin with `#` between them.
 fn read_keys(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::broken(format!("the keys cannot be read: {error}: path={shown}"))
-    })?;
+    let text = secrets::read_private(path)?;
     let mut pairs = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let words: Vec<_> = line.split_whitespace().collect();

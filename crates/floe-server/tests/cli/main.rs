@@ -28,6 +28,7 @@ mod permissions;
 mod refusals;
 #[cfg(feature = "cli")]
 mod registry;
+mod secrets;
 mod serve;
 #[cfg(feature = "cli")]
 mod transfer;
