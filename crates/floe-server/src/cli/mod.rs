@@ -14,6 +14,7 @@ mod completions;
 mod demo;
 #[cfg(feature = "cli")]
 mod doctor;
+mod duration;
 #[cfg(feature = "cli")]
 mod events;
 #[cfg(feature = "cli")]
@@ -23,6 +24,7 @@ mod failure;
 mod feed;
 #[cfg(feature = "cli")]
 mod graph;
+mod health;
 #[cfg(feature = "cli")]
 mod import;
 #[cfg(feature = "cli")]

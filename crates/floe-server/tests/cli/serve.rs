@@ -215,7 +215,7 @@ pub(crate) fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn a_wrong_call_is_told_in_one_line() {
-    let cases: [(&[&str], &[&str]); 12] = [
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["srve"], &["'srve'", "'serve'"]),
         (&["serve"], &["--data <DIR>|--memory"]),
         (
@@ -257,6 +257,22 @@ fn a_wrong_call_is_told_in_one_line() {
         (
             &["serve", "--memory", "--max-connections", "0"],
             &["0 is not in 1.."],
+        ),
+        (
+            &["serve", "--memory", "--stream-retention", "0h"],
+            &["not a duration, such as"],
+        ),
+        (
+            &["serve", "--memory", "--stream-retention", "1"],
+            &["not a duration, such as"],
+        ),
+        (
+            &["serve", "--memory", "--disk-reserve", "1"],
+            &["--disk-reserve", "cannot be used with", "--memory"],
+        ),
+        (
+            &["serve", "--data", "x", "--disk-reserve", "1GB"],
+            &["--disk-reserve", "1GB"],
         ),
     ];
     for (arguments, words) in cases {
@@ -334,6 +350,8 @@ fn help_and_version_are_there() {
         (&["--help"][..], "serve"),
         (&["help", "serve"], "--allow-host"),
         (&["serve", "-h"], "--cors"),
+        (&["serve", "-h"], "--stream-retention <DURATION>"),
+        (&["serve", "-h"], "[default: 256, or an eighth"),
         (&["--version"], "floe 0."),
     ] {
         let output = floe(arguments).output().unwrap();
@@ -362,4 +380,30 @@ fn figures_are_told_if_they_are_asked_for() {
     let line = r#"floe_requests_total{operation="ListTables",outcome="ok"} 1"#;
     assert!(told.contains(line), "{told}");
     assert!(!figures(&["--memory"]).contains("floe_"));
+}
+
+#[test]
+fn stream_retention_and_disk_reserve_can_be_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let retention = ["--stream-retention", "7d"];
+    for arguments in [
+        &[&["--memory"][..], &retention].concat(),
+        &[&["--data", path, "--disk-reserve", "1"][..], &retention].concat(),
+    ] {
+        let serving = Serving::start(arguments);
+        let answered = serving.call("CreateTable", TABLE);
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    }
+}
+
+#[test]
+fn health_is_answered() {
+    let serving = Serving::start(&["--memory"]);
+    let mut stream = serving.connect();
+    let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let answered = answer(&mut stream);
+    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    assert!(answered.ends_with("\r\n\r\nready"), "{answered}");
 }
