@@ -47,6 +47,7 @@ impl Failure {
                     | Error::ProvisionedThroughputExceeded(_)
                     | Error::TransactionInProgress
                     | Error::Internal(_)
+                    | Error::Unavailable(_)
             ),
         }
     }

@@ -14,6 +14,7 @@
 //! | `sigv4` | who calls, and whether what came is what was sent: [`Keys`] |
 //! | [`service`] | answers one call: the name of an operation and a body of JSON |
 //! | `metrics` | figures for Prometheus, if they are asked for |
+//! | `failure_log` | details of failures, for the operator |
 //! | `wire` | JSON to operations of `floe-store`, and answers to JSON |
 //!
 //! What is not here: what an operation means (`floe-store`) and how it is done (`floe-local`).
@@ -21,6 +22,7 @@
 mod accept;
 pub mod cli;
 mod connection;
+mod failure_log;
 mod files;
 mod guard;
 mod http;

@@ -3,15 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use floe_store::Engine;
 use floe_store::env::Stopwatch;
+use floe_store::{Engine, Health};
 
+use crate::failure_log::FailureLog;
 use crate::metrics::{MeasuredEngine, Metrics};
 
 /// An answer to a call, to be sent as `application/x-amz-json-1.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The status of HTTP: 200, 400 for what the caller did wrong, 500 for what went wrong here.
+    /// The status of HTTP: 200, 400 for what the caller did wrong, 500 for what went wrong here, 503 while writes are
+    /// refused.
     pub status: u16,
     /// The JSON.
     pub body: Bytes,
@@ -23,16 +25,24 @@ pub struct Service {
     engine: Arc<dyn Engine>,
     endpoint: Arc<OnceLock<String>>,
     metrics: Option<Arc<Metrics>>,
+    failures: Arc<FailureLog>,
 }
 
 impl Service {
-    /// A service on this engine.
+    /// A service on this engine. What fails inside the engine is answered without details; the details go to the
+    /// standard error.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
             endpoint: Arc::default(),
             metrics: None,
+            failures: Arc::new(FailureLog::to_stderr()),
         }
+    }
+
+    /// Whether the engine accepts writes at present.
+    pub fn health(&self) -> Health {
+        self.engine.health()
     }
 
     /// Gathers figures of what is asked of it, which a server answers to `GET /metrics`.
@@ -61,12 +71,53 @@ impl Service {
     /// Answers a call. The target is the header `X-Amz-Target`: `DynamoDB_20120810.GetItem` and the like.
     pub async fn call(&self, target: &str, body: &[u8]) -> Answer {
         let endpoint = self.endpoint.get().map_or("localhost:8000", String::as_str);
+        let call = crate::wire::answer(&*self.engine, &self.failures, endpoint, target, body);
         let Some(metrics) = self.metrics.as_deref() else {
-            return crate::wire::answer(&*self.engine, endpoint, target, body).await;
+            return call.await;
         };
         let started = Stopwatch::start();
-        let answer = crate::wire::answer(&*self.engine, endpoint, target, body).await;
+        let answer = call.await;
         metrics.note(target, &answer, started.elapsed());
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use floe_local::LocalEngine;
+    use floe_store::op::{GetItem, GetItemOutput};
+    use floe_store::{BoxFuture, Error, Result, forward_to};
+
+    use super::*;
+
+    /// An engine whose reads fail.
+    struct Failing(LocalEngine);
+
+    impl Engine for Failing {
+        fn get_item(&self, _: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
+            Box::pin(async { Err(Error::Storage("Io(/data/7.sst)".to_owned())) })
+        }
+
+        forward_to!(self.0; basics, tables, streams);
+        forward_to!(self.0; batch_get_item, transact_get_items, query, scan);
+        forward_to!(self.0; write_item, batch_write_item, transact_write_items);
+    }
+
+    #[tokio::test]
+    async fn details_of_failures_go_to_the_log() {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let printed = Arc::clone(&lines);
+        let service = Service {
+            failures: Arc::new(FailureLog::new(move |line| {
+                printed.lock().unwrap().push(line.to_owned());
+            })),
+            ..Service::new(Arc::new(Failing(LocalEngine::memory().unwrap())))
+        };
+        let body = br#"{"TableName":"things","Key":{"p":{"S":"x"}}}"#;
+        let answer = service.call("DynamoDB_20120810.GetItem", body).await;
+        assert_eq!(answer.status, 500);
+        assert_eq!(*lines.lock().unwrap(), ["GetItem failed: Io(/data/7.sst)"]);
     }
 }

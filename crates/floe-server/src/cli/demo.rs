@@ -105,7 +105,7 @@ impl Demo {
         }
         let server = self.bind(engine).await?;
         tell_commands(&format!("--endpoint http://{}", server.local_addr()));
-        serve_engine(server, "Ctrl-C ends it").await
+        serve_engine(server, &**engine, "Ctrl-C ends it").await
     }
 
     /// Takes the address that was asked for, or the usual one, or any that is free.

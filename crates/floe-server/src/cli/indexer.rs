@@ -19,6 +19,7 @@ use floe_store::Error as StoreError;
 use floe_store::env::Stopwatch;
 
 use self::figures::Figures;
+use super::duration::parse_duration;
 use super::place::{Found, Place, runtime};
 use super::serve::parse_listen;
 use super::signals::Signals;
@@ -325,44 +326,9 @@ fn parse_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A time, such as `500ms`, `1s` or `2m`.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit_ms = match text.strip_prefix(digits) {
-        Some("ms") => Some(1),
-        Some("s") => Some(1_000),
-        Some("m") => Some(60_000),
-        _ => None,
-    };
-    let count = digits.parse::<u32>().ok();
-    let time = unit_ms.zip(count).filter(|(_, count)| *count > 0);
-    time.map(|(unit_ms, count)| Duration::from_millis(unit_ms * u64::from(count)))
-        .ok_or_else(|| "not a time, such as 500ms, 1s or 2m".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_a_unit() {
-        for (text, millis) in [("500ms", 500), ("1s", 1_000), ("2m", 120_000)] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)));
-        }
-        for text in [
-            "",
-            "1",
-            "s",
-            "0s",
-            "-1s",
-            "1.5s",
-            "1h",
-            "1 s",
-            "99999999999s",
-        ] {
-            assert!(parse_duration(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn names_can_be_stored() {

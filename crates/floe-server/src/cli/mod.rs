@@ -14,6 +14,7 @@ mod completions;
 mod demo;
 #[cfg(feature = "cli")]
 mod doctor;
+mod duration;
 #[cfg(feature = "cli")]
 mod events;
 #[cfg(feature = "cli")]
@@ -23,6 +24,7 @@ mod failure;
 mod feed;
 #[cfg(feature = "cli")]
 mod graph;
+mod health;
 #[cfg(feature = "cli")]
 mod import;
 #[cfg(feature = "cli")]
@@ -47,6 +49,7 @@ mod query;
 mod registry;
 #[cfg(feature = "cli")]
 mod scan;
+mod secrets;
 mod serve;
 mod signals;
 #[cfg(feature = "cli")]
@@ -54,6 +57,7 @@ mod table;
 #[cfg(feature = "cli")]
 mod tables;
 mod telemetry;
+mod umask;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -188,6 +192,8 @@ impl Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    secrets::hide();
+    umask::restrict();
     let floe = match Floe::try_parse_from(arguments()) {
         Ok(floe) => floe,
         Err(error) => return refuse(&error),

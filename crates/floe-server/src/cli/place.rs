@@ -288,22 +288,52 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 /// Refuses a directory that is not there, and one that holds no store.
 pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
     refuse_file(path)?;
-    let (shown, unfinished) = (path.display(), unfinished(path));
-    match path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
-        true => Ok(()),
-        false if unfinished.is_dir() => Err(Failure::broken(format!(
+    let shown = path.display();
+    let unfinished = unfinished(path);
+    if path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
+        return Ok(());
+    }
+    // A store that has lost this one file may hold everything else: nothing may be advised that makes a new one here.
+    if path.join("data").is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown} found=data missing=FORMAT; `floe doctor --data {shown} \
+             --salvage TARGET` copies what can be read of it into a new store"
+        )));
+    }
+    if unfinished.is_dir() {
+        return Err(Failure::broken(format!(
             "a copy to this directory was begun and not ended: path={shown} unfinished={}; run `floe restore` or \
              `floe backup` again, which clears it away",
             unfinished.display()
-        ))),
-        false if path.is_dir() => Err(Failure::broken(format!(
-            "there is no store in the directory: path={shown}; {HINT}"
-        ))),
-        false => Err(Failure::broken(format!(
-            "there is no such directory: path={shown}; {HINT}"
-        ))),
+        )));
+    }
+    if path.is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown} found={}; {HINT}",
+            entries(path)
+        )));
+    }
+    Err(Failure::broken(format!(
+        "there is no such directory: path={shown}; {HINT}"
+    )))
+}
+
+/// The names of what is in a directory, or of the first of it.
+fn entries(path: &Path) -> String {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    match names.get(..ENTRIES_SHOWN) {
+        Some(shown) if names.len() > ENTRIES_SHOWN => format!("{},...", shown.join(",")),
+        _ if names.is_empty() => "nothing".to_owned(),
+        _ => names.join(","),
     }
 }
+
+/// How many names of a directory are shown.
+const ENTRIES_SHOWN: usize = 5;
 
 /// What to do where there is no store.
 const HINT: &str = "`floe serve --data` and `floe demo --data` make one";

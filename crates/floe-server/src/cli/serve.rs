@@ -3,13 +3,16 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use floe_local::{Durability, LocalEngine};
+use floe_store::Engine;
 
+use super::duration::parse_duration;
 use super::signals::Signals;
 use super::telemetry::Export;
-use super::{ACCOUNT, Failure, say};
+use super::{ACCOUNT, Failure, health, note, say, secrets};
 use crate::accept::{ServeError, Server};
 use crate::files;
 use crate::limits::Limits;
@@ -25,6 +28,8 @@ Examples:
 
 Then point any AWS SDK or the AWS CLI to it; without keys, any credentials will do:
   aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
+
+GET /healthz answers 200 (ready, read-only), and 503 while writes are refused; the reason is logged to the standard error.
 
 With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports spans and measurements of its requests.
 
@@ -58,6 +63,15 @@ pub(super) struct Serve {
     /// Memory for data that was read from the disk
     #[arg(long, value_name = "MB", default_value = "128")]
     cache_mb: u32,
+
+    /// How long change records of streams are kept: 30m, 24h, 7d
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = parse_duration)]
+    stream_retention: Duration,
+
+    /// Free disk space in MB below which writes that store more are refused [default: 256, or an eighth of a file
+    /// system smaller than 2 GB]
+    #[arg(long, value_name = "MB", conflicts_with = "memory")]
+    disk_reserve: Option<u32>,
 
     /// Connections at a time; one more takes the place of the one that has waited longest for its client
     #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
@@ -100,17 +114,21 @@ struct Access {
     )]
     access_key: Option<String>,
 
-    /// The secret of the access key; in the environment, other users of the machine do not see it
+    /// The secret of the access key. Set FLOE_SECRET_KEY instead: other users of the machine can see the command line
+    ///
+    /// A secret on the command line is moved into the environment at once, and a warning is printed.
     #[arg(
         long,
         value_name = "SECRET",
-        env = "FLOE_SECRET_KEY",
+        env = secrets::VARIABLE,
         hide_env_values = true,
         requires = "access_key"
     )]
     secret_key: Option<String>,
 
     /// Let in only requests that are signed with a key from this file: an access key and its secret per line
+    ///
+    /// Only its owner may be able to read the file (chmod 600).
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 
@@ -176,25 +194,34 @@ impl Serve {
         let server = server
             .map_err(|error| Failure::broken(format!("{error}; choose another with --listen")))?;
         service.set_endpoint(server.local_addr().to_string());
-        serve_bound(server, &self.store.to_string(), signals).await;
+        serve_bound(server, &**engine, &self.store.to_string(), signals).await;
         Ok(())
     }
 
     fn open(&self) -> Result<LocalEngine, Failure> {
-        let region = self.region.as_deref().unwrap_or("us-east-1");
-        let options = floe_local::Options::new()
-            .region(region)
-            .account(ACCOUNT)
-            .cache_bytes(u64::from(self.cache_mb) << 20)
-            .durability(match self.durability {
-                DurabilityArg::Sync => Durability::Sync,
-                DurabilityArg::Relaxed => Durability::Relaxed,
-            });
+        let options = self.store_options();
         let engine = match &self.store.data {
             Some(path) => LocalEngine::open_with(path, options),
             None => LocalEngine::memory_with(options),
         };
         engine.map_err(|error| Failure::broken(format!("{error}; choose another with --data")))
+    }
+
+    fn store_options(&self) -> floe_local::Options {
+        let region = self.region.as_deref().unwrap_or("us-east-1");
+        let options = floe_local::Options::new()
+            .region(region)
+            .account(ACCOUNT)
+            .cache_bytes(u64::from(self.cache_mb) << 20)
+            .stream_retention(self.stream_retention)
+            .durability(match self.durability {
+                DurabilityArg::Sync => Durability::Sync,
+                DurabilityArg::Relaxed => Durability::Relaxed,
+            });
+        match self.disk_reserve {
+            Some(megabytes) => options.disk_reserve_bytes(u64::from(megabytes) << 20),
+            None => options,
+        }
     }
 
     fn options(&self) -> Result<Options, Failure> {
@@ -215,19 +242,26 @@ impl Serve {
     }
 }
 
-/// Says where a server is, and serves until it is told to stop.
-async fn serve_bound(server: Server, what: &str, signals: Signals) {
+/// Says where a server is, and serves until it is told to stop. Logs when its engine refuses writes.
+async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
     say(&format!(
         "serving DynamoDB on http://{} ({what})",
         server.local_addr()
     ));
-    server.serve_until(signals.stop()).await;
+    tokio::select! {
+        () = server.serve_until(signals.stop()) => {}
+        () = health::watch(engine, note) => {}
+    }
 }
 
 /// Serves on a server that is bound, until it is told to stop.
 #[cfg(feature = "cli")]
-pub(super) async fn serve_engine(server: Server, what: &str) -> Result<(), Failure> {
-    serve_bound(server, what, Signals::new()?).await;
+pub(super) async fn serve_engine(
+    server: Server,
+    engine: &dyn Engine,
+    what: &str,
+) -> Result<(), Failure> {
+    serve_bound(server, engine, what, Signals::new()?).await;
     Ok(())
 }
 
@@ -254,9 +288,7 @@ impl Access {
 /// Reads a file with an access key and its secret per line, and lines that begin with `#` between them.
 fn read_keys(path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::broken(format!("the keys cannot be read: {error}: path={shown}"))
-    })?;
+    let text = secrets::read_private(path)?;
     let mut pairs = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -320,5 +352,38 @@ impl std::fmt::Display for Store {
             Some(path) => write!(f, "data: {}", path.display()),
             None => f.write_str("in memory"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    fn store_options(arguments: &[&str]) -> String {
+        let arguments = ["floe"].iter().chain(arguments);
+        let program = Program::try_parse_from(arguments).unwrap();
+        format!("{:?}", program.serve.store_options())
+    }
+
+    #[test]
+    fn retention_and_reserve_reach_the_store() {
+        let options = store_options(&["--memory"]);
+        assert!(options.contains("stream_retention: 86400s"), "{options}");
+        assert!(options.contains("disk_reserve_bytes: None"), "{options}");
+        let set = ["--stream-retention", "30m", "--disk-reserve", "3"];
+        let options = store_options(&[&["--data", "x"], &set[..]].concat());
+        assert!(options.contains("stream_retention: 1800s"), "{options}");
+        assert!(
+            options.contains("disk_reserve_bytes: Some(3145728)"),
+            "{options}"
+        );
     }
 }

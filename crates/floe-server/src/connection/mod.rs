@@ -1,7 +1,8 @@
-//! Connections: what each is doing ([`entry`]), who may stay ([`registry`]), and how one is served without switching
-//! threads ([`wake`]).
+//! Connections: what each is doing ([`entry`]), who may stay ([`registry`]), which lines are refused ([`framing`]), and how
+//! one is served without switching threads ([`wake`]).
 
 mod entry;
+mod framing;
 mod registry;
 mod stream;
 #[cfg(test)]

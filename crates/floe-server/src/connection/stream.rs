@@ -1,4 +1,5 @@
-//! A stream that notes what moves through it, so that everybody sees what its connection is doing.
+//! A stream that notes what moves through it, so that everybody sees what its connection is doing, and that keeps lines
+//! from hyper that end with a line feed alone.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::entry::Phase;
+use super::framing::Framing;
 use super::registry::Place;
 
 /// A stream, and the place of its connection. The place is given back when the stream is closed.
@@ -14,11 +16,41 @@ use super::registry::Place;
 pub(crate) struct Watched<S> {
     stream: S,
     place: Place,
+    framing: Framing,
+    /// What is read instead of what comes in, once a line was refused.
+    refused: Option<&'static [u8]>,
 }
 
 impl<S> Watched<S> {
     pub(crate) const fn new(stream: S, place: Place) -> Self {
-        Self { stream, place }
+        Self {
+            stream,
+            place,
+            framing: Framing::new(),
+            refused: None,
+        }
+    }
+
+    /// Looks at the bytes that were read after the first ones of a buffer, and takes away what is refused.
+    fn check_lines(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        if let Some(line) = self.framing.follow(read) {
+            buffer.set_filled(before + line.at);
+            self.refused = Some(line.replacement);
+            self.read_refused(buffer);
+        }
+    }
+
+    /// Reads the bytes that make hyper refuse the request, and then the end of the stream. Returns whether a line was
+    /// refused.
+    fn read_refused(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let Some(rest) = self.refused else {
+            return false;
+        };
+        let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
+        buffer.put_slice(now);
+        self.refused = Some(later);
+        true
     }
 
     fn has_read(&self, bytes: usize) -> io::Result<()> {
@@ -52,13 +84,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.read_refused(buffer) {
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
             // No bytes is the end of the stream.
             Poll::Pending if self.is_over() => Poll::Ready(Ok(())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(read) => {
-                Poll::Ready(read.and_then(|()| self.has_read(buffer.filled().len() - before)))
+                read.and_then(|()| self.has_read(buffer.filled().len() - before))?;
+                self.check_lines(buffer, before);
+                Poll::Ready(Ok(()))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Reads the body of a request: without a copy if it comes in one piece, within the limits if it does not.
 
+use std::error::Error as _;
 use std::future::poll_fn;
 use std::io;
 use std::ops::Deref;
@@ -39,6 +40,8 @@ pub(super) enum Fault {
     TooLarge,
     /// Others have used up the memory for large bodies.
     NoRoom,
+    /// Its chunks or trailers are not framed as HTTP/1.1 requires.
+    Malformed,
     /// The client has gone.
     Gone(io::Error),
 }
@@ -46,6 +49,16 @@ pub(super) enum Fault {
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         Self::Gone(error)
+    }
+}
+
+impl From<hyper::Error> for Fault {
+    fn from(error: hyper::Error) -> Self {
+        let cause = error.source().and_then(|cause| cause.downcast_ref());
+        match cause.map(io::Error::kind) {
+            Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => Self::Malformed,
+            _ => Self::Gone(io::Error::other(error)),
+        }
     }
 }
 
@@ -202,7 +215,7 @@ async fn take<H: Handler>(size: usize, exchange: &Exchange<H>) -> Result<Taken, 
 }
 
 /// Reads and forgets a body, or as much of it as is bearable, so that the client comes to read the answer.
-pub(super) async fn discard(mut incoming: Incoming) -> io::Result<()> {
+pub(super) async fn discard(mut incoming: Incoming) -> Result<(), Fault> {
     let mut discarded = 0;
     while let Some(piece) = next(&mut incoming).await? {
         discarded += piece.len();
@@ -214,10 +227,10 @@ pub(super) async fn discard(mut incoming: Incoming) -> io::Result<()> {
 }
 
 /// The next piece; none at the end.
-async fn next(incoming: &mut Incoming) -> io::Result<Option<Bytes>> {
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, Fault> {
     loop {
         let frame = poll_fn(|cx| Pin::new(&mut *incoming).poll_frame(cx)).await;
-        match frame.transpose().map_err(io::Error::other)? {
+        match frame.transpose()? {
             None => return Ok(None),
             // Trailers say nothing that is asked for.
             Some(frame) => match frame.into_data() {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use floe_store::Env;
+use floe_store::{Env, Health};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Request, Response};
@@ -61,6 +61,11 @@ pub trait Handler: Send + Sync + 'static {
     fn metrics(&self, _connections: usize) -> Option<String> {
         None
     }
+
+    /// Whether writes are accepted at present, for health checks.
+    fn health(&self) -> Health {
+        Health::Ready
+    }
 }
 
 impl Handler for Service {
@@ -78,6 +83,10 @@ impl Handler for Service {
 
     fn metrics(&self, connections: usize) -> Option<String> {
         Self::metrics(self, connections)
+    }
+
+    fn health(&self) -> Health {
+        Self::health(self)
     }
 }
 
@@ -110,6 +119,14 @@ impl<H: Handler> Responder<H> {
             healthy: healthy.into(),
             beside: Semaphore::new((cores / 2).max(1)),
             long: Semaphore::new(cores),
+        }
+    }
+
+    /// Answers DynamoDB's own health check.
+    fn health_page(&self) -> Reply {
+        match self.handler.health() {
+            Health::Ready | Health::ReadOnly => Reply::healthy(self.healthy.clone()),
+            refused => Reply::health(&refused),
         }
     }
 
@@ -243,15 +260,15 @@ impl<H: Handler> Exchange<H> {
         let origin = match responder.guard.check(head) {
             Ok(origin) => origin,
             Err(refused) => {
-                body::discard(incoming).await?;
-                return Ok(Reply::forbidden(&refused));
+                return match body::discard(incoming).await {
+                    Ok(()) => Ok(Reply::forbidden(&refused)),
+                    Err(fault) => faulty(fault),
+                };
             }
         };
         let body = match body::read(incoming, head.headers(), self).await {
             Ok(body) => body,
-            Err(Fault::Gone(error)) => return Err(error),
-            Err(Fault::TooLarge) => return Ok(Reply::too_large().with_origin(origin)),
-            Err(Fault::NoRoom) => return Ok(Reply::unavailable().with_origin(origin)),
+            Err(fault) => return Ok(faulty(fault)?.with_origin(origin)),
         };
         self.enter(Phase::Serving)?;
         let reply = self.answer(head, body, origin.is_some()).await;
@@ -261,8 +278,9 @@ impl<H: Handler> Exchange<H> {
     async fn answer(&self, head: &Request<()>, body: Body, is_cross_origin: bool) -> Reply {
         match *head.method() {
             Method::OPTIONS if is_cross_origin => Reply::preflight(head.headers()),
-            Method::GET if head.uri().path() == "/" => {
-                Reply::healthy(self.responder.healthy.clone())
+            Method::GET if head.uri().path() == "/" => self.responder.health_page(),
+            Method::GET if head.uri().path() == "/healthz" => {
+                Reply::health(&self.responder.handler.health())
             }
             Method::GET if head.uri().path() == "/metrics" => {
                 let figures = self.responder.handler.metrics(self.registry.count());
@@ -279,6 +297,16 @@ impl<H: Handler> Exchange<H> {
             true => Ok(()),
             false => Err(io::ErrorKind::ConnectionAborted.into()),
         }
+    }
+}
+
+/// The answer to a request whose body cannot be had. Fails if the client has gone.
+fn faulty(fault: Fault) -> Result<Reply, io::Error> {
+    match fault {
+        Fault::Gone(error) => Err(error),
+        Fault::Malformed => Ok(Reply::malformed()),
+        Fault::TooLarge => Ok(Reply::too_large()),
+        Fault::NoRoom => Ok(Reply::unavailable()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use floe_store::Env;
+use floe_store::{Env, Health};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -24,6 +24,7 @@ const PRIVATE_NETWORK_ASKED: HeaderName =
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const SERVER: HeaderValue = HeaderValue::from_static("Server");
 const EXPOSED: HeaderValue = HeaderValue::from_static("x-amzn-RequestId,x-amz-crc32,Date");
 
@@ -111,6 +112,21 @@ impl Reply {
         Self::new(StatusCode::OK, words)
     }
 
+    /// Whether writes are accepted. The reason of a refusal is for the operator, and stays in the log.
+    pub(super) fn health(health: &Health) -> Self {
+        let (status, words): (_, &[u8]) = match health {
+            Health::Ready => (StatusCode::OK, b"ready"),
+            Health::ReadOnly => (StatusCode::OK, b"read-only"),
+            _ => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                b"writes refused: the store cannot write; see the server's log",
+            ),
+        };
+        let mut reply = Self::new(status, Bytes::from_static(words));
+        reply.content_type = Some(PLAIN_TEXT);
+        reply
+    }
+
     /// Figures for Prometheus.
     pub(super) fn metrics(text: String) -> Self {
         let mut reply = Self::new(StatusCode::OK, Bytes::from(text));
@@ -128,6 +144,13 @@ impl Reply {
     pub(super) const fn too_large() -> Self {
         let mut reply = Self::new(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new());
         reply.is_chunked = true;
+        reply.closes = true;
+        reply
+    }
+
+    /// The body is not framed as HTTP/1.1 requires, so the end of the request is unknown.
+    pub(super) const fn malformed() -> Self {
+        let mut reply = Self::new(StatusCode::BAD_REQUEST, Bytes::new());
         reply.closes = true;
         reply
     }

@@ -24,12 +24,14 @@ pub(crate) mod write;
 use bytes::Bytes;
 use floe_store::Engine;
 
+use crate::failure_log::FailureLog;
 use crate::service::Answer;
 use refusal::{Refusal, Result};
 
-/// Answers a call.
+/// Answers a call. Details of failures that are not for clients go to the log.
 pub(crate) async fn answer(
     engine: &dyn Engine,
+    failures: &FailureLog,
     endpoint: &str,
     target: &str,
     body: &[u8],
@@ -42,7 +44,13 @@ pub(crate) async fn answer(
         Err(Refusal::UnknownOperation) => {
             refused(&refuse::refuse(target, body).unwrap_or(Refusal::UnknownOperation))
         }
-        Err(refusal) => refused(&refusal),
+        Err(refusal) => {
+            if let Some(details) = refusal.hidden_details() {
+                let operation = target.rsplit('.').next().unwrap_or(target);
+                failures.record(&format!("{operation} failed: {details}"));
+            }
+            refused(&refusal)
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use super::write::{write_item, write_item_hashed};
 /// The service itself, which refuses.
 const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
 
+/// DynamoDB's message for every failure of its own.
+const INTERNAL: &str = "Internal server error";
+
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Refusal {
@@ -41,8 +44,17 @@ impl Refusal {
     /// The status of HTTP.
     pub(crate) const fn status(&self) -> u16 {
         match self {
-            Self::Store(Error::Internal(_) | Error::OutcomeUnknown(_) | Error::Storage(_)) => 500,
+            Self::Store(Error::Unavailable(_)) => 503,
+            Self::Store(error) if is_internal(error) => 500,
             _ => 400,
+        }
+    }
+
+    /// The text of an error that is for the operator and not for clients: it may name files and what is stored in them.
+    pub(crate) fn hidden_details(&self) -> Option<String> {
+        match self {
+            Self::Store(error) if is_internal(error) => Some(error.to_string()),
+            _ => None,
         }
     }
 
@@ -70,6 +82,14 @@ impl Refusal {
     }
 }
 
+/// Whether the engine failed in itself, so that the text of the error describes what is inside.
+const fn is_internal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Internal(_) | Error::OutcomeUnknown(_) | Error::Storage(_) | Error::Unreachable(_)
+    )
+}
+
 fn write_type(w: &mut Writer, namespace: &str, code: &str) {
     w.name("__type").string(&format!("{namespace}#{code}"));
 }
@@ -91,6 +111,10 @@ fn write_error(w: &mut Writer, error: &Error) {
         | Error::AccessDenied(_) => "Message",
         _ => "message",
     };
+    if is_internal(error) {
+        w.name(name).string(INTERNAL);
+        return;
+    }
     w.name(name).string(&error.to_string());
     match error {
         Error::TransactionCanceled { reasons } => {

@@ -171,7 +171,7 @@ fn wrong_arguments_are_told_in_a_line() {
     for (arguments, words) in [
         (&["--batch-max", "0"][..], "1..=10000"),
         (&["--batch-max", "10001"], "1..=10000"),
-        (&["--poll", "soon"], "not a time, such as 500ms, 1s or 2m"),
+        (&["--poll", "soon"], "not a duration, such as 500ms"),
         (&["--partitions", "0"], "0"),
         (&["--name", "a_b"], "it has no _"),
         (

@@ -23,9 +23,12 @@ mod lambda;
 #[cfg(feature = "cli")]
 mod parked;
 #[cfg(feature = "cli")]
+mod permissions;
+#[cfg(feature = "cli")]
 mod refusals;
 #[cfg(feature = "cli")]
 mod registry;
+mod secrets;
 mod serve;
 #[cfg(feature = "cli")]
 mod transfer;

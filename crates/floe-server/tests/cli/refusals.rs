@@ -314,12 +314,15 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
     std::fs::write(folder.path().join("note"), "mine").unwrap();
     let path = folder.path().to_str().unwrap();
     let (missing, file) = (format!("{path}/missing"), format!("{path}/note"));
+    let empty = format!("{path}/empty");
+    std::fs::create_dir(&empty).unwrap();
     let before = files(folder.path());
     let is_asked = |case: &&Case| case.place != Where::Alone;
     for Case { words, .. } in CASES.iter().filter(is_asked) {
         for (data, told) in [
             (missing.as_str(), "there is no such directory: path="),
             (path, "there is no store in the directory: path="),
+            (&empty, "found=nothing; "),
             (&file, "this is a file, and a store is a directory: path="),
         ] {
             let ended = run(&[words, &["--data", data][..]].concat());
@@ -365,6 +368,26 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
         one_line(&run(words), 1, &[told, "; "]);
     }
     assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn lost_format_file_is_told_with_the_way_to_salvage() {
+    let store = Store::directory().with_orders();
+    let [_, data] = store.option();
+    std::fs::remove_file(Path::new(data).join("FORMAT")).unwrap();
+    let before = files(Path::new(data));
+    let salvage = format!("`floe doctor --data {data} --salvage TARGET`");
+    for words in [
+        &["table", "list", "--data", data][..],
+        &["doctor", "--data", data],
+        &["backup", "/nowhere/at/all", "--data", data],
+        &["restore", data, "--data", "/nowhere/at/all"],
+    ] {
+        let ended = run(words);
+        ended.failed(1, &["found=data missing=FORMAT", &salvage]);
+        assert_eq!(ended.stderr.matches("`floe ").count(), 1, "{ended:?}");
+    }
+    assert_eq!(files(Path::new(data)), before);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-fn floe(arguments: &[&str]) -> Command {
+pub(crate) fn floe(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_floe"));
     command
         .args(arguments)
@@ -21,19 +21,19 @@ fn floe(arguments: &[&str]) -> Command {
 }
 
 /// A server that runs; killed when it is dropped.
-struct Serving {
-    child: Child,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
     line: String,
     address: SocketAddr,
 }
 
 impl Serving {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_command(floe(&[&["serve", "--listen", "0"], arguments].concat()))
     }
 
-    fn start_command(mut command: Command) -> Self {
+    pub(crate) fn start_command(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -54,16 +54,16 @@ impl Serving {
         }
     }
 
-    fn on(path: &Path) -> Self {
+    pub(crate) fn on(path: &Path) -> Self {
         Self::start(&["--data", path.to_str().unwrap()])
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the end; the code, and what was printed after the first line.
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let status = self.child.wait().unwrap();
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
@@ -79,7 +79,7 @@ impl Serving {
         stream
     }
 
-    fn call(&self, operation: &str, body: &str) -> String {
+    pub(crate) fn call(&self, operation: &str, body: &str) -> String {
         let mut stream = self.connect();
         stream
             .write_all(request(operation, body).as_bytes())
@@ -113,7 +113,7 @@ fn answer(stream: &mut TcpStream) -> String {
     text
 }
 
-const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],
+pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"AttributeName":"p","KeyType":"HASH"}],
     "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
 
 #[test]
@@ -191,15 +191,20 @@ fn what_was_answered_survives_the_death_of_the_process() {
     assert_eq!(serving.end().0, Some(0));
 }
 
+/// What the program warns about before it does anything else.
+const WARNING: &str = "floe: other users of this machine can see a secret on the command line";
+
 /// Runs to the end: the code, and the one line that says why.
 fn refused(output: &Output) -> (Option<i32>, String) {
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines = stderr.lines().filter(|line| !line.starts_with(WARNING));
+    let stderr = lines.collect::<Vec<_>>().join("\n");
     assert!(output.stdout.is_empty());
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     (output.status.code(), stderr)
 }
 
-fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
+pub(crate) fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
     let (found, stderr) = refused(&floe(arguments).output().unwrap());
     assert_eq!(found, Some(code), "{arguments:?}: {stderr}");
     assert!(stderr.starts_with("floe: "), "{stderr}");
@@ -210,7 +215,7 @@ fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn a_wrong_call_is_told_in_one_line() {
-    let cases: [(&[&str], &[&str]); 12] = [
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["srve"], &["'srve'", "'serve'"]),
         (&["serve"], &["--data <DIR>|--memory"]),
         (
@@ -252,6 +257,22 @@ fn a_wrong_call_is_told_in_one_line() {
         (
             &["serve", "--memory", "--max-connections", "0"],
             &["0 is not in 1.."],
+        ),
+        (
+            &["serve", "--memory", "--stream-retention", "0h"],
+            &["not a duration, such as"],
+        ),
+        (
+            &["serve", "--memory", "--stream-retention", "1"],
+            &["not a duration, such as"],
+        ),
+        (
+            &["serve", "--memory", "--disk-reserve", "1"],
+            &["--disk-reserve", "cannot be used with", "--memory"],
+        ),
+        (
+            &["serve", "--data", "x", "--disk-reserve", "1GB"],
+            &["--disk-reserve", "1GB"],
         ),
     ];
     for (arguments, words) in cases {
@@ -307,7 +328,7 @@ fn what_cannot_be_had_is_told_in_one_line() {
 }
 
 #[test]
-fn keys_come_from_the_environment_or_a_file() {
+fn keys_come_from_the_environment() {
     let mut command = floe(&["serve", "--memory", "--listen", "0"]);
     command
         .env("FLOE_ACCESS_KEY", "a")
@@ -321,28 +342,6 @@ fn keys_come_from_the_environment_or_a_file() {
     let help = help.env("FLOE_SECRET_KEY", "secret-b").output().unwrap();
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     assert!(help.contains("FLOE_SECRET_KEY") && !help.contains("secret-b"));
-
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("keys");
-    let keys = path.to_str().unwrap();
-    std::fs::write(&path, "# the app\nAPP secret\n\nOPS  other\n").unwrap();
-    let serving = Serving::start(&["--memory", "--keys", keys]);
-    let answered = serving.call("ListTables", "{}");
-    assert!(answered.contains("Signature expired: "), "{answered}");
-    drop(serving);
-    for (text, words) in [
-        ("", "there are no keys"),
-        ("a\n", "line=1"),
-        ("a b\nc d e\n", "line=2"),
-    ] {
-        std::fs::write(&path, text).unwrap();
-        check_refused(&["serve", "--memory", "--keys", keys], 1, &[words]);
-    }
-    check_refused(
-        &["serve", "--memory", "--keys", "/nowhere"],
-        1,
-        &["the keys cannot be read"],
-    );
 }
 
 #[test]
@@ -351,6 +350,8 @@ fn help_and_version_are_there() {
         (&["--help"][..], "serve"),
         (&["help", "serve"], "--allow-host"),
         (&["serve", "-h"], "--cors"),
+        (&["serve", "-h"], "--stream-retention <DURATION>"),
+        (&["serve", "-h"], "[default: 256, or an eighth"),
         (&["--version"], "floe 0."),
     ] {
         let output = floe(arguments).output().unwrap();
@@ -379,4 +380,30 @@ fn figures_are_told_if_they_are_asked_for() {
     let line = r#"floe_requests_total{operation="ListTables",outcome="ok"} 1"#;
     assert!(told.contains(line), "{told}");
     assert!(!figures(&["--memory"]).contains("floe_"));
+}
+
+#[test]
+fn stream_retention_and_disk_reserve_can_be_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let retention = ["--stream-retention", "7d"];
+    for arguments in [
+        &[&["--memory"][..], &retention].concat(),
+        &[&["--data", path, "--disk-reserve", "1"][..], &retention].concat(),
+    ] {
+        let serving = Serving::start(arguments);
+        let answered = serving.call("CreateTable", TABLE);
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    }
+}
+
+#[test]
+fn health_is_answered() {
+    let serving = Serving::start(&["--memory"]);
+    let mut stream = serving.connect();
+    let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let answered = answer(&mut stream);
+    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    assert!(answered.ends_with("\r\n\r\nready"), "{answered}");
 }

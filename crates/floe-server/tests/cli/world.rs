@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &[&str]) -> Ended {
     run_command(floe(arguments))
 }
 
-fn run_command(command: Command) -> Ended {
+pub(crate) fn run_command(command: Command) -> Ended {
     let output = spawn(command).wait_with_output().unwrap();
     Ended {
         code: output.status.code(),

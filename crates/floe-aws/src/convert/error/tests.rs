@@ -35,6 +35,17 @@ fn every_code_of_floe_comes_back_as_the_same_error() {
 }
 
 #[test]
+fn refused_writes_are_told_apart_from_other_503s() {
+    let unavailable = Error::Unavailable("why".to_owned());
+    assert!(unavailable.is_retryable() && !unavailable.may_have_applied());
+    check(unavailable.code(), 503, &unavailable);
+    let text = "ServiceUnavailableException: why".to_owned();
+    check("ServiceUnavailableException", 503, &Error::Internal(text));
+    let text = "ServiceUnavailable: why".to_owned();
+    check("ServiceUnavailable", 500, &Error::Internal(text));
+}
+
+#[test]
 fn who_may_not_is_told_so_with_the_code() {
     for code in [
         "AccessDeniedException",

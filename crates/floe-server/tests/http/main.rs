@@ -2,6 +2,12 @@
 //!
 //! The cases with a checksum are those of DynamoDB itself, as the tests of dynalite have recorded them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod failures;
+mod health;
+mod line_endings;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::time::Duration;
