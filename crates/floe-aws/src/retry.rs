@@ -47,7 +47,6 @@ impl Failure {
                     | Error::ProvisionedThroughputExceeded(_)
                     | Error::TransactionInProgress
                     | Error::Internal(_)
-                    | Error::Unavailable(_)
             ),
         }
     }

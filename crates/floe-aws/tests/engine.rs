@@ -15,10 +15,9 @@ use floe_store::env::Timer;
 use floe_store::op::{
     BatchGetItem, BatchWriteItem, CreateTable, GetItem, ListStreams, ListTables, PutItem,
     TransactGetItems, TransactWriteItems, UpdateTable, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
 };
 use floe_store::table::{KeyKind, Projection, StreamView, TableStatus};
-use floe_store::{BoxFuture, Engine, Error, Item, Result, TableDef, forward_to};
+use floe_store::{BoxFuture, Engine, Error, Item, TableDef};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 
 /// Lets no time pass, and counts how often it was asked to.
@@ -439,50 +438,4 @@ async fn who_does_not_encrypt_is_not_spoken_to() {
     let put = PutItem::new("Orders", key("a"));
     let answer = engine.write_item(put.into()).await;
     assert!(matches!(answer, Err(Error::Unreachable(_))), "{answer:?}");
-}
-
-/// An engine that refuses its first writes.
-struct Full {
-    inner: Arc<dyn Engine>,
-    refusals: usize,
-    writes: AtomicUsize,
-}
-
-impl Engine for Full {
-    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        if self.writes.fetch_add(1, Ordering::Relaxed) < self.refusals {
-            return Box::pin(async { Err(Error::Unavailable("the disk is full".to_owned())) });
-        }
-        self.inner.write_item(input)
-    }
-
-    forward_to!(self.inner; basics, tables, streams);
-    forward_to!(self.inner; get_item, batch_get_item, transact_get_items, query, scan);
-    forward_to!(self.inner; batch_write_item, transact_write_items);
-}
-
-#[tokio::test]
-async fn writes_refused_for_a_while_are_sent_again() {
-    for (refusals, expected) in [
-        (2, Ok(())),
-        (
-            usize::MAX,
-            Err(Error::Unavailable("the disk is full".to_owned())),
-        ),
-    ] {
-        let full = Full {
-            inner: memory(),
-            refusals,
-            writes: AtomicUsize::new(0),
-        };
-        let server = serve(Arc::new(full)).await;
-        let timer = Arc::new(NoTime::default());
-        let options = ConnectOptions::local(server.url()).timer(timer.clone());
-        let engine = AwsEngine::connect(options).await.unwrap();
-        engine.create_table(table("Books")).await.unwrap();
-        let put = PutItem::new("Books", key("a"));
-        let written = engine.write_item(WriteItem::Put(put)).await;
-        assert_eq!(written.map(drop), expected);
-        assert_eq!(timer.0.load(Ordering::Relaxed), refusals.min(3));
-    }
 }

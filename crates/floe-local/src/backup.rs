@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::LocalEngine;
-use crate::dir::{Staging, sync_directory};
+use crate::dir::{Directory, Staging, sync_directory};
 use crate::engine::Shared;
 use crate::kv::{Bytes, Direction, Kv, KvOptions, Space};
 use crate::moment::Moment;
@@ -82,14 +82,11 @@ fn backup(
     target: &Path,
     progress: impl FnMut(&BackupReport),
 ) -> Result<BackupReport> {
-    refuse_used(target)?;
-    if let Some(directory) = &shared.directory {
-        refuse_inside(target, directory.path())?;
-    }
-    let staging = Staging::create(&unfinished_path(target)?)?;
+    let store = shared.directory.as_ref().map(Directory::path);
+    let staging = stage_copy(target, store)?;
     match copy(shared, &staging, progress) {
         Ok(report) => {
-            publish(staging, target).map_err(|e| failed(target, &e))?;
+            publish_copy(staging, target)?;
             Ok(report)
         }
         Err(error) => {
@@ -98,6 +95,20 @@ fn backup(
             Err(error)
         }
     }
+}
+
+/// A directory in which a copy of the store at `store` is made, before it gets its name.
+pub(crate) fn stage_copy(target: &Path, store: Option<&Path>) -> Result<Staging> {
+    refuse_used(target)?;
+    if let Some(store) = store {
+        refuse_inside(target, store)?;
+    }
+    Staging::create(&unfinished_path(target)?)
+}
+
+/// Gives a complete copy its name.
+pub(crate) fn publish_copy(staging: Staging, target: &Path) -> Result<()> {
+    publish(staging, target).map_err(|e| failed(target, &e))
 }
 
 /// A backup inside of its own store would be lost with it, and would be taken for a part of it.

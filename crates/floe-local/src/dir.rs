@@ -191,6 +191,13 @@ impl Directory {
         self.data().is_dir()
     }
 
+    /// The same as on a read-only file system.
+    #[cfg(test)]
+    pub(crate) fn into_read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
     fn lock(path: PathBuf) -> Result<Self> {
         match open_lock(&path.join(LOCK_FILE)) {
             Ok(mut file) => {

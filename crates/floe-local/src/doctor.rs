@@ -13,6 +13,7 @@
 //! | `log` | the change log: no number missing, each record in a shard |
 //! | `walk` | nothing itself: reads on behind what cannot be read |
 //! | `repair` | nothing itself: has the committer put things right |
+//! | `salvage` | the files of a store that cannot be opened, one by one |
 //!
 //! An engine that runs is examined on one snapshot, which is consistent. A repair looks at the present
 //! state again before it changes anything, so writes that came since are not undone.
@@ -22,6 +23,7 @@ mod compare;
 mod log;
 mod repair;
 mod report;
+mod salvage;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,8 @@ use crate::kv::{Bytes, Kv, Space};
 use crate::layout::record;
 use crate::moment::Moment;
 use crate::options::Options;
+
+pub use salvage::{SalvageReport, salvage};
 
 pub use report::{Checked, Finding, FindingKind, Progress, Report, Stage};
 

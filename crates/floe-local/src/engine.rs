@@ -136,6 +136,11 @@ impl Running {
     pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
         let directory = Directory::open(path, |data| fresh::make(data, &options))?;
         let opened = Opened::open(directory, &options)?;
+        Self::of(opened, options)
+    }
+
+    /// Starts on an opened store.
+    pub(crate) fn of(opened: Opened, options: Options) -> Result<Self> {
         if !opened.directory.is_read_only() {
             let relaxed = options.durability == Durability::Relaxed;
             opened.directory.set_relaxed(relaxed)?;
@@ -163,7 +168,8 @@ impl Running {
         Self::start(kv, options, |_| {})
     }
 
-    fn start(kv: Kv, options: Options, place: impl FnOnce(&mut Shared)) -> Result<Self> {
+    /// Starts on a key-value store. `place` says where it is, if it is not in memory.
+    pub(crate) fn start(kv: Kv, options: Options, place: impl FnOnce(&mut Shared)) -> Result<Self> {
         let snapshot = kv.snapshot();
         let loaded = Loaded::read(&snapshot)?;
         let mut token_clock = tokens::load_clock(&snapshot)?;

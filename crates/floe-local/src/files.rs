@@ -179,16 +179,27 @@ fn salvageable(what: &str, path: &Path) -> Error {
     ))
 }
 
-/// The sorted files of a keyspace: those that its list names, or all that are there if the list cannot be read.
-pub(crate) fn sorted_files(keyspace: &Path) -> Vec<PathBuf> {
-    let folder = keyspace.join(TABLES_FOLDER);
-    let mut files: Vec<(u64, PathBuf)> = entries(&folder)
-        .unwrap_or_default()
+/// All sorted files of a keyspace, by their numbers.
+pub(crate) fn sorted_files(keyspace: &Path) -> Vec<(u64, PathBuf)> {
+    let entries = entries(&keyspace.join(TABLES_FOLDER)).unwrap_or_default();
+    let number = |entry: &DirEntry| entry.file_name().to_str()?.parse().ok();
+    let mut files: Vec<_> = entries
         .iter()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .filter_map(|entry| Some((number(entry)?, entry.path())))
         .collect();
     files.sort();
-    files.into_iter().map(|(_, path)| path).collect()
+    files
+}
+
+/// The list of the sorted files of a keyspace, if it is as it was written.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if it is not.
+pub(crate) fn checked_list(keyspace: &Path) -> Result<PathBuf> {
+    check_list(keyspace)?;
+    let list = current_list(keyspace)?;
+    Ok(keyspace.join(format!("v{}", list.number)))
 }
 
 #[cfg(test)]

@@ -312,3 +312,6 @@ fn disk_space(path: &Path) -> Option<DiskSpace> {
 fn disk_space(_: &Path) -> Option<DiskSpace> {
     None
 }
+
+#[cfg(test)]
+mod tests;

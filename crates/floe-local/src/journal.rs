@@ -22,6 +22,7 @@
 //! All numbers are little-endian; the rest of a preallocated journal is zero.
 
 mod ahead;
+mod contents;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -31,6 +32,7 @@ use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) use ahead::Ahead;
+pub(crate) use contents::contents;
 
 /// What may be lost when the tail is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

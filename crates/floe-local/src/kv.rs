@@ -9,6 +9,7 @@
 //! | `disk` | the store on disk: commits, write buffers, reopening after a failure |
 //! | `memory` | the store in memory |
 //! | `salvage` | walks that read on behind damaged blocks |
+//! | `raw` | what is intact in the files of a store that cannot be opened |
 //!
 //! # Spaces
 //!
@@ -37,6 +38,7 @@
 
 mod disk;
 mod memory;
+pub(crate) mod raw;
 mod salvage;
 
 use std::fmt;

@@ -11,6 +11,7 @@
 //! | `meta` | a letter, then what [`record`] says | catalog, streams, shards, jobs, counters |
 //! | `changes` | stream (4), sequence (8) | [change record](change) |
 //! | `tokens` | time slot (4), operation (1), token | [what was answered](record::TokenRecord) |
+//! | table | tag 0 | a copy of the [record](record::TableRecord) of the table |
 //! | table | tag 1, partition hash (2), partition key, sort key | [item](item) |
 //! | table | tag 2, index (4), partition hash (2), index key, table key | the part of the item that the index copies |
 //! | table | tag 3, generation (4), epoch seconds (8), item key without its tag | nothing |

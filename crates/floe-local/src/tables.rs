@@ -18,6 +18,7 @@ use crate::catalog::Table;
 use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::kv::{Direction, Space};
+use crate::layout::key::DEFINITION_KEY;
 use crate::layout::record::{
     self, Counts, IndexRecord, JobRecord, StreamRecord, TableRecord, Work,
 };
@@ -260,7 +261,9 @@ impl Group<'_> {
     ) -> TableDescription {
         let shared = self.shared();
         let key = record::table_key(&table.definition().name);
-        self.put(Space::Meta, key, table.record.encode());
+        let record = table.record.encode();
+        self.put(table.space(), DEFINITION_KEY, record.clone());
+        self.put(Space::Meta, key, record);
         let description = match new_stream {
             Some(stream) => table.describe(&shared.options, Some(&stream)),
             None => shared.describe(&table),

@@ -195,3 +195,33 @@ async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
         Some(key().with("n", 12_010))
     );
 }
+
+#[tokio::test]
+async fn token_is_remembered_when_the_clock_goes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.create(counters()).await;
+    let clock = store.clock.clone();
+    let send = async |store: &common::Owned| {
+        let sent = store.engine.transact_write_items(transaction("t-1")).await;
+        sent.unwrap();
+    };
+    send(&store).await;
+    for minutes in [10, 60, 60 * 24 * 30] {
+        clock.set_back(Duration::from_secs(60 * minutes));
+        send(&store).await;
+        store.settle();
+        send(&store).await;
+    }
+    drop(store);
+    // Also when it goes back while the store is closed.
+    clock.set_back(Duration::from_secs(3600));
+    let store = open_at(dir.path(), clock.clone());
+    send(&store).await;
+    assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
+    // The time of tokens goes on with the clock, and they are forgotten in the end.
+    clock.advance(Duration::from_secs(20 * 60));
+    store.settle();
+    send(&store).await;
+    assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 2)));
+}

@@ -200,6 +200,12 @@ impl ManualClock {
         let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.0.fetch_add(millis, Ordering::SeqCst);
     }
+
+    /// Moves the clock back, as the clock of a machine is when it is corrected.
+    pub fn set_back(&self, by: Duration) {
+        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_sub(millis, Ordering::SeqCst);
+    }
 }
 
 impl Clock for ManualClock {

@@ -116,8 +116,6 @@ fn by_code(code: Option<&str>, message: String, status: u16) -> Error {
         "TrimmedDataAccessException" => Error::TrimmedDataAccess(message),
         "ExpiredIteratorException" => Error::ExpiredIterator(message),
         "UnknownOperationException" => Error::Unsupported(message),
-        // Nothing was written. A 503 of a proxy or a load balancer has another code, and says nothing about that.
-        "ServiceUnavailable" if status == 503 => Error::Unavailable(message),
         code if is_denial(code) => Error::AccessDenied(format!("{code}: {message}")),
         code => by_status(code, message, status),
     }

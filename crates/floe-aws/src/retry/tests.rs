@@ -86,24 +86,6 @@ async fn what_was_not_done_is_sent_again() {
 }
 
 #[tokio::test]
-async fn refused_write_is_sent_again_and_reported_as_unavailable() {
-    let full = Error::Unavailable("the disk is full".to_owned());
-    let failures = vec![refused(full.clone()); 4];
-    for effect in [Effect::None, Effect::Once, Effect::EachTime] {
-        assert_eq!(sending(effect, &failures[..2]).await, (Ok(()), 3));
-        assert_eq!(sending(effect, &failures).await, (Err(full.clone()), 4));
-    }
-    let in_doubt = [
-        lost(),
-        failures[0].clone(),
-        failures[1].clone(),
-        failures[2].clone(),
-    ];
-    let unknown = Error::OutcomeUnknown("the disk is full".to_owned());
-    assert_eq!(sending(Effect::Once, &in_doubt).await, (Err(unknown), 4));
-}
-
-#[tokio::test]
 async fn a_write_whose_answer_was_lost_is_never_sent_again() {
     let unknown = Error::OutcomeUnknown("cut".to_owned());
     assert_eq!(

@@ -112,6 +112,8 @@ pub enum Stage {
     Tokens,
     /// Keys that belong to no table are looked for.
     Spaces,
+    /// What is intact is copied into a new store.
+    Salvage,
 }
 
 /// Something that is wrong.

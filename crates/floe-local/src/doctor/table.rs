@@ -18,11 +18,12 @@ use super::repair::{CountChange, Doubt};
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
 use crate::apply::StoredItem;
 use crate::catalog::Table;
+use crate::commit::{Effect, Group};
 use crate::indexes::{Version, entry};
 use crate::kv::Bytes;
 use crate::layout::item;
 use crate::layout::item::encode_sized;
-use crate::layout::key::{EntryKind, collection_key, expiry_key, item_key};
+use crate::layout::key::{DEFINITION_KEY, EntryKind, collection_key, expiry_key, item_key};
 use crate::layout::record::{Count, Counts, Work, encode_weight};
 
 /// An entry that follows from an item.
@@ -210,6 +211,7 @@ impl Examiner<'_> {
         self.report.checked.tables += 1;
         let mut sums = Sums::default();
         let space = subject.table.space();
+        self.compare_definition(&subject)?;
         let complete = self.walk(space, walk::everything(), |examiner, key, value| {
             examiner.take_entry(&subject, &mut sums, &key, &value);
             Ok(())
@@ -240,7 +242,41 @@ impl Examiner<'_> {
         Ok(())
     }
 
+    /// The copy of the record that stands with the items is as in the catalog.
+    fn compare_definition(&mut self, subject: &Subject) -> Result<()> {
+        let space = subject.table.space();
+        let (kind, what) = match self.moment.snapshot.get(space, &DEFINITION_KEY) {
+            Ok(Some(copy)) if *copy == subject.table.record.encode() => return Ok(()),
+            Ok(Some(_)) => (
+                FindingKind::Different,
+                "the copy of a table's record differs",
+            ),
+            Ok(None) => (
+                FindingKind::Missing,
+                "the copy of a table's record is missing",
+            ),
+            // The walk reports the gap.
+            Err(_) => return Ok(()),
+        };
+        let at = self.find(Finding::new(kind, what).table(&subject.name));
+        if let Some(shared) = self.repair {
+            let id = subject.table.id();
+            let write = move |group: &mut Group<'_>| {
+                if let Some(table) = group.shared().catalog.get_by_id(id) {
+                    group.put(table.space(), DEFINITION_KEY, table.record.encode());
+                }
+                Ok(())
+            };
+            shared.run(Effect::Grows, write).wait()?;
+            self.report.set_repaired(at);
+        }
+        Ok(())
+    }
+
     fn take_entry(&mut self, subject: &Subject, sums: &mut Sums, key: &Bytes, value: &Bytes) {
+        if **key == DEFINITION_KEY {
+            return;
+        }
         let checked = &mut self.report.checked;
         checked.entries += 1;
         match EntryKind::of(key) {

@@ -632,6 +632,11 @@ fn a_stream_that_does_not_match_its_table_is_told() {
     record.definition.stream = None;
     record.latest_stream = None;
     patient.damage(move |group| {
+        group.put(
+            Space::Table(record.id),
+            crate::layout::key::DEFINITION_KEY,
+            record.encode(),
+        );
         group.put(Space::Meta, record::table_key("Orders"), record.encode());
     });
     let report = patient.check_left(&[FindingKind::Catalog]);
@@ -844,4 +849,16 @@ fn a_catalog_that_cannot_be_opened_is_examined_all_the_same() {
         kinds_of(&report),
         [FindingKind::Undecodable, FindingKind::Unopenable]
     );
+}
+
+#[test]
+fn copy_of_a_tables_record_is_written_again() {
+    let patient = patient();
+    let before = patient.contents();
+    let space = patient.table().space();
+    let key = crate::layout::key::DEFINITION_KEY;
+    patient.damage(move |group| group.put(space, key, b"?".to_vec()));
+    patient.check_repaired(&before, &[FindingKind::Different]);
+    patient.damage(move |group| group.remove(space, key));
+    patient.check_repaired(&before, &[FindingKind::Missing]);
 }

@@ -238,7 +238,7 @@ fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
     let entries = (0..count).map(|n| Ok((SPACE, SPACE.key(&n.to_be_bytes()), value(n).into())));
     kv.load(entries).unwrap();
     let paths = crate::files::sorted_files(&dir.join("keyspaces/4"));
-    let [path] = &paths[..] else {
+    let [(_, path)] = &paths[..] else {
         panic!("one file was expected: {paths:?}");
     };
     let path = path.clone();

@@ -15,6 +15,10 @@ use floe_store::{Item, Result, Value};
 use super::{Reader, damaged};
 use crate::kv::{KeyBounds, prefix_bounds, prefix_end};
 
+/// The key of the copy of the table's record that stands with its items, so that they can be understood when the
+/// catalog is damaged.
+pub(crate) const DEFINITION_KEY: [u8; 1] = [0];
+
 /// The tag of items.
 pub(crate) const ITEM_TAG: u8 = 1;
 

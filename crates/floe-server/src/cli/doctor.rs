@@ -1,9 +1,10 @@
-//! `floe doctor`: reads everything that is stored, says what is wrong with it, and repairs it on request.
+//! `floe doctor`: reads everything that is stored, reports what is wrong with it, repairs it on request, and copies what
+//! is intact out of a store that cannot be opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floe_local::doctor::{self, Finding, Progress as Examined, Report, Stage};
+use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 
 use super::Failure;
 use super::out::progress::Progress;
@@ -15,12 +16,16 @@ const AFTER_HELP: &str = "\
 Examples:
   floe doctor --data ./shop
   floe doctor --data ./shop --repair
+  floe doctor --data ./shop --salvage ./shop-salvaged
   floe doctor --data ./shop --json | jq -r '.findings[].what'
 
 Items are the truth. Entries of indexes, expiry and counters follow from them: they are worked out anew and compared, and \
 with --repair made anew. What follows from nothing (items, change records, the catalog) is told and left alone.
 
-The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is.";
+--salvage copies everything intact into a new store, and lists what is lost. It only reads the damaged store, and needs \
+neither its FORMAT file nor its lists of files: data/ is enough.
+
+The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.";
 
 /// Examine a store, and repair it on request
 #[derive(Debug, Args)]
@@ -35,12 +40,19 @@ pub(super) struct Doctor {
     #[arg(long)]
     repair: bool,
 
+    /// Copy everything intact into a new store in this directory, and list what is lost
+    #[arg(long, value_name = "TARGET", conflicts_with = "repair")]
+    salvage: Option<PathBuf>,
+
     #[command(flatten)]
     output: Output,
 }
 
 impl Doctor {
     pub(super) fn run(&self) -> Result<(), Failure> {
+        if let Some(target) = &self.salvage {
+            return self.salvage(target);
+        }
         check_store(&self.data)?;
         let mut progress = Progress::new(!self.output.json);
         let quiet = self.output.json;
@@ -65,6 +77,72 @@ impl Doctor {
     }
 }
 
+impl Doctor {
+    fn salvage(&self, target: &Path) -> Result<(), Failure> {
+        let mut progress = Progress::new(!self.output.json);
+        let quiet = self.output.json;
+        let salvaged = doctor::salvage(&self.data, target, |examined| {
+            if !quiet {
+                progress.step(&step(examined));
+            }
+            progress.at(examined.checked.entries, None);
+        });
+        progress.end();
+        let report = salvaged.map_err(Failure::broken)?;
+        self.output.tell(
+            |w| write_salvaged(w, &report),
+            || print_salvaged(&report, target),
+        );
+        if report.is_complete() && report.findings.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::broken(format!(
+                "not everything could be salvaged: lost={} uncertain={} findings={}",
+                report.lost_total,
+                report.uncertain,
+                report.findings.len()
+            )))
+        }
+    }
+}
+
+fn print_salvaged(report: &SalvageReport, target: &Path) {
+    let mut facts = Table::of_facts();
+    facts.fact("new store", target.display().to_string());
+    facts.fact("tables", grouped(report.tables));
+    facts.fact("items", grouped(report.items));
+    facts.fact("all entries", grouped(report.entries));
+    facts.fact("lost", grouped(report.lost_total));
+    facts.fact("uncertain keys", grouped(report.uncertain));
+    facts.print();
+    for lost in &report.lost {
+        print(format!("lost: {lost}"));
+    }
+    for finding in &report.findings {
+        print(finding.to_string());
+    }
+}
+
+fn write_salvaged(w: &mut Writer, report: &SalvageReport) {
+    w.object(|w| {
+        w.name("tables").number(report.tables);
+        w.name("items").number(report.items);
+        w.name("entries").number(report.entries);
+        w.name("uncertain").number(report.uncertain);
+        w.name("lost_total").number(report.lost_total);
+        w.name("lost").array(|w| {
+            for lost in &report.lost {
+                w.string(lost);
+            }
+        });
+        w.name("findings").array(|w| {
+            for finding in &report.findings {
+                write_finding(w, finding);
+            }
+        });
+    });
+}
+
 fn step(examined: &Examined<'_>) -> String {
     let what = match examined.stage {
         Stage::Files => "comparing files with their checksums",
@@ -74,6 +152,7 @@ fn step(examined: &Examined<'_>) -> String {
         Stage::ChangeLog => "reading the change log",
         Stage::Tokens => "reading the tokens",
         Stage::Spaces => "looking for leftovers",
+        Stage::Salvage => "copying what is intact",
         _ => "examining",
     };
     match examined.table {

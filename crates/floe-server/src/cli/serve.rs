@@ -204,7 +204,15 @@ impl Serve {
             Some(path) => LocalEngine::open_with(path, options),
             None => LocalEngine::memory_with(options),
         };
-        engine.map_err(|error| Failure::broken(format!("{error}; choose another with --data")))
+        let engine = engine.map_err(Failure::broken)?;
+        let dropped = engine.recovery().dropped_bytes;
+        if dropped > 0 {
+            note(&format!(
+                "the last process did not close the store: dropped the end of its journal, which was never acknowledged: \
+                 bytes={dropped}"
+            ));
+        }
+        Ok(engine)
     }
 
     fn store_options(&self) -> floe_local::Options {

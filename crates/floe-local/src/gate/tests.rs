@@ -1,0 +1,269 @@
+//! Refused writes, and how they are accepted again.
+
+use std::path::Path;
+
+use floe_store::expr::Update;
+use floe_store::op::{CreateTable, DeleteItem, GetItem, PutItem, Scan, UpdateItem, WriteItem};
+use floe_store::table::{KeyKind, StreamView};
+use floe_store::{Engine, Item, TableDef};
+
+use super::*;
+use crate::answer::block_on;
+use crate::dir::Directory;
+use crate::engine::Opened;
+use crate::{LocalEngine, Options};
+
+fn table(name: &str) -> CreateTable {
+    let table = TableDef::builder(name, "id", KeyKind::N).stream(StreamView::NewImage);
+    CreateTable::from(table.build().unwrap())
+}
+
+fn open(path: &Path) -> LocalEngine {
+    let engine = LocalEngine::open_with(path, Options::new().background(false)).unwrap();
+    if engine.running.shared.catalog.get("Tab").is_none() {
+        block_on(engine.create_table(table("Tab"))).unwrap();
+    }
+    engine
+}
+
+fn key(id: i64) -> Item {
+    Item::new().with("id", id)
+}
+
+fn put(engine: &LocalEngine, id: i64) -> Result<()> {
+    let put = PutItem::new("Tab", key(id));
+    block_on(engine.write_item(put.into())).map(drop)
+}
+
+fn delete(engine: &LocalEngine, id: i64) -> Result<()> {
+    let delete = DeleteItem::new("Tab", key(id));
+    block_on(engine.write_item(delete.into())).map(drop)
+}
+
+fn has(engine: &LocalEngine, id: i64) -> bool {
+    let get = GetItem::new("Tab", key(id));
+    block_on(engine.get_item(get)).unwrap().item.is_some()
+}
+
+fn fail_next_commit(engine: &LocalEngine, error: CommitError) {
+    *engine.running.shared.kv.next_failure.lock().unwrap() = Some(error);
+}
+
+/// Lets the committer try again at once.
+fn forget_last_try(engine: &LocalEngine) {
+    engine.running.shared.gate.lock().reopened = None;
+}
+
+#[test]
+fn store_goes_on_by_itself_after_a_full_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    put(&engine, 1).unwrap();
+    let before = block_on(engine.describe_table("Tab".to_owned())).unwrap();
+    fail_next_commit(&engine, CommitError::Full("no space left".to_owned()));
+    let error = put(&engine, 2).unwrap_err();
+    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
+    match engine.health() {
+        Health::WritesRefused { reason } => assert!(reason.contains("no space left"), "{reason}"),
+        health => panic!("{health:?}"),
+    }
+    // Readers keep the store from being opened again, for a while.
+    let held = engine.running.shared.kv.snapshot();
+    let error = put(&engine, 3).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert!(has(&engine, 1) && !has(&engine, 2));
+    drop(held);
+    forget_last_try(&engine);
+    put(&engine, 3).unwrap();
+    assert_eq!(engine.health(), Health::Ready);
+    assert!(has(&engine, 1) && !has(&engine, 2) && has(&engine, 3));
+    // The catalog, its counters and the sequence of changes are those of what was committed.
+    let after = block_on(engine.describe_table("Tab".to_owned())).unwrap();
+    assert_eq!((after.item_count, after.id), (2, before.id));
+    engine.close().unwrap();
+    drop(engine);
+    let engine = open(dir.path());
+    assert!(engine.doctor(false).unwrap().is_clean());
+    assert_eq!(block_on(engine.scan(Scan::new("Tab"))).unwrap().count, 2);
+}
+
+#[test]
+fn idle_store_goes_on_without_a_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    fail_next_commit(&engine, CommitError::Refused("a thread failed".to_owned()));
+    let error = put(&engine, 1).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    let begun = Stopwatch::start();
+    while engine.health() != Health::Ready {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::yield_now();
+    }
+    put(&engine, 1).unwrap();
+}
+
+#[test]
+fn write_with_a_token_is_applied_once_after_a_full_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    let add = || {
+        let update = UpdateItem::new("Tab", key(1), Update::new().add("n", 1));
+        WriteItem::from(update.token("t-1"))
+    };
+    fail_next_commit(&engine, CommitError::Full("no space left".to_owned()));
+    block_on(engine.write_item(add())).unwrap_err();
+    for _ in 0..2 {
+        forget_last_try(&engine);
+        block_on(engine.write_item(add())).unwrap();
+    }
+    let get = GetItem::new("Tab", key(1));
+    let item = block_on(engine.get_item(get)).unwrap().item.unwrap();
+    assert_eq!(item, key(1).with("n", 1));
+}
+
+#[test]
+fn failed_sync_is_final_until_the_store_is_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    fail_next_commit(
+        &engine,
+        CommitError::Unknown("input/output error".to_owned()),
+    );
+    put(&engine, 1).unwrap_err();
+    for _ in 0..2 {
+        forget_last_try(&engine);
+        let error = put(&engine, 2).unwrap_err();
+        assert!(
+            matches!(&error, Error::Storage(why) if why.contains("input/output")),
+            "{error:?}"
+        );
+    }
+    assert!(matches!(engine.health(), Health::WritesRefused { .. }));
+    engine.close().unwrap_err();
+    drop(engine);
+    put(&open(dir.path()), 2).unwrap();
+}
+
+#[test]
+fn only_deletes_are_accepted_below_the_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    for id in 0..4 {
+        put(&engine, id).unwrap();
+    }
+    drop(engine);
+    let free = disk_space(dir.path()).unwrap().free;
+    let with_reserve = |bytes| {
+        let options = Options::new().background(false).disk_reserve_bytes(bytes);
+        LocalEngine::open_with(dir.path(), options).unwrap()
+    };
+    let engine = with_reserve(free.saturating_mul(2));
+    let error = put(&engine, 9).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("almost full")),
+        "{error:?}"
+    );
+    let error = block_on(engine.create_table(table("Other"))).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    delete(&engine, 1).unwrap();
+    assert!(has(&engine, 0) && !has(&engine, 1));
+    match engine.health() {
+        Health::WritesRefused { reason } => assert!(reason.contains("free_bytes="), "{reason}"),
+        health => panic!("{health:?}"),
+    }
+    block_on(engine.delete_table("Tab".to_owned())).unwrap();
+    while engine.run_background_once().unwrap() {}
+    drop(engine);
+    // So little is left that even a delete might not fit.
+    let engine = with_reserve(u64::MAX);
+    assert!(delete(&engine, 2).is_err());
+    drop(engine);
+    block_on(with_reserve(0).create_table(table("Other"))).unwrap();
+}
+
+#[test]
+fn write_to_a_removed_directory_is_not_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let engine = open(&path);
+    put(&engine, 1).unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    for _ in 0..3 {
+        let error = put(&engine, 2).unwrap_err();
+        assert!(
+            matches!(error, Error::OutcomeUnknown(_) | Error::Unavailable(_)),
+            "{error:?}"
+        );
+    }
+    assert!(matches!(engine.health(), Health::WritesRefused { .. }));
+    drop(engine);
+    assert!(
+        !path.exists(),
+        "closing makes nothing in a removed directory"
+    );
+}
+
+#[test]
+fn moved_directory_is_written_to_again_when_it_is_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, other) = (dir.path().join("store"), dir.path().join("other"));
+    let engine = open(&path);
+    put(&engine, 1).unwrap();
+    std::fs::rename(&path, &other).unwrap();
+    put(&engine, 2).unwrap_err();
+    std::fs::rename(&other, &path).unwrap();
+    forget_last_try(&engine);
+    engine.running.shared.gate.lock().checked = None;
+    put(&engine, 3).unwrap();
+    assert_eq!(engine.health(), Health::Ready);
+    drop(engine);
+    let engine = open(&path);
+    assert!(has(&engine, 1) && has(&engine, 3));
+    assert!(engine.doctor(false).unwrap().is_clean());
+}
+
+#[test]
+fn read_only_store_is_read_and_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    drop({
+        let engine = open(dir.path());
+        put(&engine, 1).unwrap();
+        engine
+    });
+    let before = listing(dir.path());
+    let directory = Directory::open_existing(dir.path())
+        .unwrap()
+        .into_read_only();
+    let options = Options::new().background(false);
+    let opened = Opened::open(directory, &options).unwrap();
+    let engine = LocalEngine {
+        running: crate::engine::Running::of(opened, options).unwrap(),
+    };
+    assert_eq!(engine.health(), Health::ReadOnly);
+    assert!(has(&engine, 1));
+    let error = put(&engine, 2).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("read-only")),
+        "{error:?}"
+    );
+    assert!(engine.doctor(false).unwrap().is_clean());
+    engine.close().unwrap();
+    drop(engine);
+    assert_eq!(listing(dir.path()), before);
+}
+
+/// All files with their contents, but for the id in the lock.
+fn listing(path: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(listing(&path));
+        } else {
+            let content = std::fs::read(&path).unwrap();
+            found.push((path, content));
+        }
+    }
+    found.sort();
+    found
+}
