@@ -204,7 +204,7 @@ impl Serve {
             Some(path) => LocalEngine::open_with(path, options),
             None => LocalEngine::memory_with(options),
         };
-        let engine = engine.map_err(Failure::broken)?;
+        let engine = engine.map_err(unopened)?;
         let dropped = engine.recovery().dropped_bytes;
         if dropped > 0 {
             note(&format!(
@@ -345,6 +345,16 @@ fn parse_origin(text: &str) -> Result<String, String> {
         false => Err(
             "not an origin, such as https://app.example.com or http://localhost:3000".to_owned(),
         ),
+    }
+}
+
+/// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.
+fn unopened(error: floe_store::Error) -> Failure {
+    let reason = error.to_string();
+    if reason.contains("; ") {
+        Failure::broken(reason)
+    } else {
+        Failure::broken(format!("{reason}; choose another with --data"))
     }
 }
 

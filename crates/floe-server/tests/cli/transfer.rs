@@ -350,3 +350,29 @@ fn tables_are_written_for_three_tools() {
         assert!(store.is_directory() || store.option()[0] == "--endpoint");
     }
 }
+
+#[test]
+fn doctor_salvages_a_store_that_cannot_be_opened() {
+    let store = Store::directory().with_orders();
+    let [_, data] = store.option();
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("salvaged");
+    let target = target.to_str().unwrap();
+    let items = |data: &str| {
+        let scanned = run(&["scan", "orders", "--data", data, "--json"]);
+        scanned.succeeded().stdout
+    };
+    let before = items(data);
+    std::fs::remove_file(std::path::Path::new(data).join("FORMAT")).unwrap();
+    let told = run(&["doctor", "--data", data, "--salvage", target]);
+    let told = told.succeeded().stdout;
+    assert!(
+        told.contains("new store") && told.contains(target),
+        "{told}"
+    );
+    assert_eq!(items(target), before);
+    run(&["doctor", "--data", data, "--salvage", target]).failed(1, &["not empty"]);
+    run(&["doctor", "--data", data, "--salvage", target, "--repair"]).failed(2, &["--repair"]);
+    run(&["doctor", "--data", "/nowhere", "--salvage", "/nowhere/else"])
+        .failed(1, &["nothing of a store"]);
+}
