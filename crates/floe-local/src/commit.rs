@@ -546,8 +546,9 @@ fn next_shared(
     if taken.is_empty() {
         shared.queue.gather(taken, missing, patience);
     }
-    let shares = |next: &mut Request| !next.is_exclusive && shared.gate.accepts(next.grows);
-    taken.pop_front_if(shares).map(|next| next.pending)
+    let shares = |next: &Request| !next.is_exclusive && shared.gate.accepts(next.grows);
+    taken.front().is_some_and(shares).then_some(())?;
+    taken.pop_front().map(|next| next.pending)
 }
 
 struct CloseOnExit<'a>(&'a Shared);

@@ -47,7 +47,8 @@ pub(crate) fn check_files(data: &Path) -> Result<()> {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_keyspace = number(&entry).is_some_and(|n| KEYSPACES.contains(&n));
-        if !is_file && !(is_dir && is_keyspace) {
+        let is_expected = is_file || (is_dir && is_keyspace);
+        if !is_expected {
             return Err(unexpected(&entry.path()));
         }
     }

@@ -1,11 +1,7 @@
 //! What an engine does with directories that are not its own, with journals that were cut or damaged, and with tables
 //! that come and go.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -150,7 +150,7 @@ fn old_records(
 fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
     let mut held = u64::MAX;
     let table = shared.streams.get(stream).map(|stream| stream.table);
-    if !table.is_some_and(|table| shared.catalog.get_by_id(table).is_some()) {
+    if table.is_none_or(|table| shared.catalog.get_by_id(table).is_none()) {
         return Ok(held);
     }
     for entry in snapshot.prefix(

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use floe_store::{Error, Result};
 
-use super::{Finding, Progress, Stage};
+use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
 use crate::backup::{publish_copy, stage_copy};
 use crate::dir::data_of;
@@ -200,9 +200,11 @@ impl Salvage<'_> {
             self.report.items += 1;
         }
         if self.report.entries.is_multiple_of(PROGRESS_ENTRIES) {
-            let mut checked = super::Checked::default();
-            checked.entries = self.report.entries;
-            checked.items = self.report.items;
+            let checked = Checked {
+                entries: self.report.entries,
+                items: self.report.items,
+                ..Checked::default()
+            };
             (self.progress)(&Progress {
                 stage: Stage::Salvage,
                 table: None,

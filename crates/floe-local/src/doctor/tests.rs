@@ -603,7 +603,7 @@ fn records_of_the_catalog_that_do_not_decode_or_agree_are_told() {
     renamed.definition.name = "Renamed".to_owned();
     patient.damage(move |group| {
         let meta = Space::Meta;
-        group.put(meta, b"?".to_vec(), b"".to_vec());
+        group.put(meta, b"?", b"".to_vec());
         group.put(meta, record::SEQUENCE_KEY, b"short".to_vec());
         group.put(meta, record::table_key("Other"), renamed.encode());
     });

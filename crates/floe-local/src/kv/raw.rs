@@ -20,8 +20,11 @@ use crate::journal;
 /// Memory for blocks: each is read once.
 const CACHE_BYTES: u64 = 1 << 20;
 
+/// A version of a key: its sequence number, and its value or that it is removed.
+type Version = (u64, Option<Vec<u8>>);
+
 /// Keys that the journals set or remove, by keyspace.
-type Journaled = BTreeMap<Vec<u8>, (u64, Option<Vec<u8>>)>;
+type Journaled = BTreeMap<Vec<u8>, Version>;
 
 /// The files of a store.
 pub(crate) struct Raw {
@@ -78,7 +81,7 @@ impl Raw {
         let mut sources: Vec<Source> = Vec::new();
         for path in listed_files(&folder, lost) {
             match open_file(&path) {
-                Ok(table) => sources.push(Source::new(table, path)),
+                Ok(table) => sources.push(Source::new(&table, path)),
                 Err(what) => lost(format!(
                     "a file of sorted keys cannot be read, so all in it is lost: {what}: path={}",
                     path.display()
@@ -183,7 +186,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(table: Table, path: PathBuf) -> Self {
+    fn new(table: &Table, path: PathBuf) -> Self {
         let blocks = table.metadata.data_block_count + table.metadata.index_block_count;
         Self {
             range: {
@@ -266,7 +269,7 @@ pub(crate) enum Found {
 pub(crate) struct Entries {
     kept: Kept,
     sources: Vec<Source>,
-    journaled: std::iter::Peekable<IntoIter<Vec<u8>, (u64, Option<Vec<u8>>)>>,
+    journaled: std::iter::Peekable<IntoIter<Vec<u8>, Version>>,
 }
 
 impl Entries {
@@ -280,7 +283,7 @@ impl Entries {
             let heads = heads.map(|head| head.key.user_key.to_vec());
             let journaled = self.journaled.peek().map(|(key, _)| key.clone());
             let key = heads.chain(journaled).min()?;
-            let mut newest: Option<(u64, Option<Vec<u8>>)> = self
+            let mut newest: Option<Version> = self
                 .journaled
                 .next_if(|(journaled, _)| *journaled == key)
                 .map(|(_, version)| version);

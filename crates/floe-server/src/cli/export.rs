@@ -61,6 +61,16 @@ struct Exported {
     bytes: u64,
 }
 
+/// Gives a file its name, and replaces nothing.
+fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(part, path) {
+        Ok(()) => std::fs::remove_file(part),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(error),
+        // Not every file system has links.
+        Err(_) => std::fs::rename(part, path),
+    }
+}
+
 impl Export {
     pub(super) fn run(&self) -> Result<(), Failure> {
         if self.output.json && self.to.is_none() {
@@ -93,11 +103,19 @@ impl Export {
         }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
-        let file =
-            File::create(&part).map_err(|error| failed("the file cannot be made", &error))?;
+        // One that is there may be an export that was interrupted, or something else: it is not ours to remove.
+        let file = File::create_new(&part).map_err(|error| {
+            let part = part.display();
+            failed(
+                "the file cannot be made",
+                &format!("{error}: remove {part} first"),
+            )
+        })?;
         let exported = self.export(opened, BufWriter::new(&file)).await;
         let written = exported.and_then(|exported| {
-            let named = file.sync_all().and_then(|()| std::fs::rename(&part, path));
+            let named = file
+                .sync_all()
+                .and_then(|()| give_name(Path::new(&part), path));
             named.map_err(|error| failed("the export could not be written", &error))?;
             Ok(exported)
         });

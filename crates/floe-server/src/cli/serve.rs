@@ -204,7 +204,7 @@ impl Serve {
             Some(path) => LocalEngine::open_with(path, options),
             None => LocalEngine::memory_with(options),
         };
-        let engine = engine.map_err(unopened)?;
+        let engine = engine.map_err(|error| unopened(&error))?;
         let dropped = engine.recovery().dropped_bytes;
         if dropped > 0 {
             note(&format!(
@@ -349,7 +349,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
 }
 
 /// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.
-fn unopened(error: floe_store::Error) -> Failure {
+fn unopened(error: &floe_store::Error) -> Failure {
     let reason = error.to_string();
     if reason.contains("; ") {
         Failure::broken(reason)

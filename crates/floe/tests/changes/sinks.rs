@@ -48,9 +48,13 @@ async fn lines_are_appended_and_a_torn_one_is_taken_away() {
     let router = Router::new().forward(Pattern::any(), sink);
     assert_eq!(router.deliver(&three()[..1]).await.handled, 1);
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
-    fs::write(&path, "no line at all").unwrap();
-    JsonLines::append(&path).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    // A file of another kind is left as it is.
+    for text in ["no line", "{}\nno line of JSON"] {
+        fs::write(&path, text).unwrap();
+        let error = JsonLines::append(&path).unwrap_err();
+        assert!(error.to_string().contains("nothing is appended"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
     let error = JsonLines::append(directory.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     assert!(

@@ -91,7 +91,8 @@ impl JsonLines {
     }
 }
 
-/// Opens a file, and cuts off what stands behind the end of its last whole line.
+/// Opens a file, and cuts off what stands behind the end of its last whole line if it is the beginning of a line as this
+/// sink writes them. A file that ends in another way is not one of this sink, and is left as it is.
 fn open(path: &Path) -> io::Result<Output> {
     let mut file = File::options()
         .create(true)
@@ -100,6 +101,13 @@ fn open(path: &Path) -> io::Result<Output> {
         .write(true)
         .open(path)?;
     let length = whole_lines(&mut file)?;
+    file.seek(SeekFrom::Start(length))?;
+    let mut first = Vec::new();
+    (&mut file).take(1).read_to_end(&mut first)?;
+    if !matches!(first[..], [] | [b'{']) {
+        let what = "it does not end with a line of JSON, so nothing is appended to it";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
     file.set_len(length)?;
     file.seek(SeekFrom::Start(length))?;
     Ok(Output::File { file, length })
