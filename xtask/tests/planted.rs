@@ -155,6 +155,11 @@ fn expiry_finds_what_is_planted() {
 }
 
 #[test]
+fn foreign_finds_what_is_planted() {
+    check("foreign --inside", &["clears-foreign"]);
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -192,6 +197,7 @@ fn every_check_explains_itself() {
         "feed",
         "graph",
         "expiry",
+        "foreign",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -5,12 +5,14 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
 //! | `directory`, `child`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
+//! | `program` | the program `floe`, and what a process uses |
+//! | `tree` | directories as wholes: compared, copied, measured |
 //! | `tool` | programs of others |
 //! | `figures` | the line, the verdict, the progress |
 
@@ -24,6 +26,7 @@ mod directory;
 mod expiry;
 mod feed;
 mod figures;
+mod foreign;
 mod graph;
 mod hostile;
 mod infrastructure;
@@ -36,10 +39,12 @@ mod model;
 mod planted;
 mod power_cut;
 mod preload;
+mod program;
 mod record;
 mod replay;
 mod stage;
 pub(crate) mod tool;
+mod tree;
 mod writer;
 
 use std::process::ExitCode;
@@ -50,9 +55,10 @@ use crate::args::Args;
 use crate::{Failure, out};
 use figures::Verdict;
 use planted::Bug;
+pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 14] = [
+const CHECKS: [&Check; 15] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -67,6 +73,7 @@ const CHECKS: [&Check; 14] = [
     &feed::CHECK,
     &graph::CHECK,
     &expiry::CHECK,
+    &foreign::CHECK,
 ];
 
 /// A check.
@@ -253,6 +260,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         graph::ROLE => graph::run_child(args),
         graph::HUB_ROLE => graph::run_hub(args),
         expiry::ROLE => expiry::run_child(args),
+        foreign::ROLE => foreign::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }
