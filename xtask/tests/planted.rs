@@ -160,6 +160,11 @@ fn foreign_finds_what_is_planted() {
 }
 
 #[test]
+fn tables_finds_what_is_planted() {
+    check("tables --seed 1 --cycles 60 --empty 20", &["leaked-tables"]);
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -198,6 +203,7 @@ fn every_check_explains_itself() {
         "graph",
         "expiry",
         "foreign",
+        "tables",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

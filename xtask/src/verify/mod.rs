@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -43,6 +43,7 @@ mod program;
 mod record;
 mod replay;
 mod stage;
+mod tables;
 pub(crate) mod tool;
 mod tree;
 mod writer;
@@ -58,7 +59,7 @@ use planted::Bug;
 pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 15] = [
+const CHECKS: [&Check; 16] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -74,6 +75,7 @@ const CHECKS: [&Check; 15] = [
     &graph::CHECK,
     &expiry::CHECK,
     &foreign::CHECK,
+    &tables::CHECK,
 ];
 
 /// A check.
@@ -261,6 +263,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         graph::HUB_ROLE => graph::run_hub(args),
         expiry::ROLE => expiry::run_child(args),
         foreign::ROLE => foreign::run_child(args),
+        tables::ROLE => tables::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }
