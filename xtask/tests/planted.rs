@@ -165,6 +165,11 @@ fn tables_finds_what_is_planted() {
 }
 
 #[test]
+fn full_disk_finds_what_is_planted() {
+    check("full-disk --inside --seed 1 --rounds 3", &["ack-failed"]);
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -204,6 +209,7 @@ fn every_check_explains_itself() {
         "expiry",
         "foreign",
         "tables",
+        "full-disk",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -23,6 +23,11 @@ impl Figures {
         self
     }
 
+    /// The figures that another process of the same check has printed.
+    pub(super) const fn of_line(line: String) -> Self {
+        Self(line)
+    }
+
     /// The line.
     pub(super) fn line(&self) -> &str {
         &self.0

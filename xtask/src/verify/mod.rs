@@ -5,13 +5,15 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
 //! | `directory`, `child`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
 //! | `program` | the program `floe`, and what a process uses |
+//! | `http` | just enough of HTTP to call a server |
+//! | `tmpfs` | small disks, to fill them up |
 //! | `tree` | directories as wholes: compared, copied, measured |
 //! | `tool` | programs of others |
 //! | `figures` | the line, the verdict, the progress |
@@ -27,8 +29,10 @@ mod expiry;
 mod feed;
 mod figures;
 mod foreign;
+mod full_disk;
 mod graph;
 mod hostile;
+mod http;
 mod infrastructure;
 mod io_errors;
 mod isolation;
@@ -44,6 +48,7 @@ mod record;
 mod replay;
 mod stage;
 mod tables;
+mod tmpfs;
 pub(crate) mod tool;
 mod tree;
 mod writer;
@@ -59,7 +64,7 @@ use planted::Bug;
 pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 16] = [
+const CHECKS: [&Check; 17] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -76,6 +81,7 @@ const CHECKS: [&Check; 16] = [
     &expiry::CHECK,
     &foreign::CHECK,
     &tables::CHECK,
+    &full_disk::CHECK,
 ];
 
 /// A check.
