@@ -170,6 +170,14 @@ fn full_disk_finds_what_is_planted() {
 }
 
 #[test]
+fn bit_rot_finds_what_is_planted() {
+    check(
+        "bit-rot --seed 1 --trials 24",
+        &["wrong-answer", "hidden-damage"],
+    );
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -210,6 +218,7 @@ fn every_check_explains_itself() {
         "foreign",
         "tables",
         "full-disk",
+        "bit-rot",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -19,6 +19,7 @@
 //! | `figures` | the line, the verdict, the progress |
 
 mod audit;
+mod bit_rot;
 mod child;
 mod client;
 mod clients;
@@ -64,7 +65,7 @@ use planted::Bug;
 pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 17] = [
+const CHECKS: [&Check; 18] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -82,6 +83,7 @@ const CHECKS: [&Check; 17] = [
     &foreign::CHECK,
     &tables::CHECK,
     &full_disk::CHECK,
+    &bit_rot::CHECK,
 ];
 
 /// A check.
@@ -268,6 +270,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         graph::ROLE => graph::run_child(args),
         graph::HUB_ROLE => graph::run_hub(args),
         expiry::ROLE => expiry::run_child(args),
+        role if role.starts_with(bit_rot::ROLES) => bit_rot::run_child(role, args),
         foreign::ROLE => foreign::run_child(args),
         tables::ROLE => tables::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
