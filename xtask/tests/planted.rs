@@ -178,6 +178,11 @@ fn bit_rot_finds_what_is_planted() {
 }
 
 #[test]
+fn soak_finds_what_is_planted() {
+    check("soak --quick --seed 1 --seconds 16", &["leak"]);
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -219,6 +224,7 @@ fn every_check_explains_itself() {
         "tables",
         "full-disk",
         "bit-rot",
+        "soak",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot`, `soak` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
@@ -47,6 +47,7 @@ mod preload;
 mod program;
 mod record;
 mod replay;
+mod soak;
 mod stage;
 mod tables;
 mod tmpfs;
@@ -65,7 +66,7 @@ use planted::Bug;
 pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 18] = [
+const CHECKS: [&Check; 19] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -84,6 +85,7 @@ const CHECKS: [&Check; 18] = [
     &tables::CHECK,
     &full_disk::CHECK,
     &bit_rot::CHECK,
+    &soak::CHECK,
 ];
 
 /// A check.
@@ -272,6 +274,7 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         expiry::ROLE => expiry::run_child(args),
         role if role.starts_with(bit_rot::ROLES) => bit_rot::run_child(role, args),
         foreign::ROLE => foreign::run_child(args),
+        soak::ROLE => soak::run_child(args),
         tables::ROLE => tables::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }

@@ -136,7 +136,7 @@ impl Caller {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answer::Refused,
             Err(_) => Answer::None,
         };
-        ledger.record(key, state, answer.clone());
+        ledger.record(key, state, answer);
         answer
     }
 }

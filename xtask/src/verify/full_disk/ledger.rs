@@ -19,7 +19,7 @@ const NOTES_MAX: usize = 20;
 pub(super) type State = Option<u64>;
 
 /// What became of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It was acknowledged.
     Acked,
@@ -222,7 +222,7 @@ mod tests {
     fn check(answers: &[(State, Answer)], found: &[Item], lost: u64, phantom: u64) {
         let ledger = Ledger::new(false);
         for (state, answer) in answers {
-            ledger.record("k", *state, answer.clone());
+            ledger.record("k", *state, *answer);
         }
         let audited = ledger.audit(found);
         assert_eq!(
@@ -235,27 +235,12 @@ mod tests {
     #[test]
     fn only_open_outcomes_may_replace_what_was_acknowledged() {
         let acked = (Some(1), Answer::Acked);
-        check(&[acked.clone()], &[item("k", 1)], 0, 0);
-        check(&[acked.clone()], &[], 1, 0);
-        check(
-            &[acked.clone(), (Some(2), Answer::Unknown)],
-            &[item("k", 2)],
-            0,
-            0,
-        );
-        check(
-            &[acked.clone(), (Some(2), Answer::Refused)],
-            &[item("k", 2)],
-            0,
-            1,
-        );
-        check(&[acked.clone(), (None, Answer::Acked)], &[], 0, 0);
-        check(
-            &[acked.clone(), (None, Answer::Acked)],
-            &[item("k", 1)],
-            1,
-            0,
-        );
+        check(&[acked], &[item("k", 1)], 0, 0);
+        check(&[acked], &[], 1, 0);
+        check(&[acked, (Some(2), Answer::Unknown)], &[item("k", 2)], 0, 0);
+        check(&[acked, (Some(2), Answer::Refused)], &[item("k", 2)], 0, 1);
+        check(&[acked, (None, Answer::Acked)], &[], 0, 0);
+        check(&[acked, (None, Answer::Acked)], &[item("k", 1)], 1, 0);
         let torn = item("k", 1).with("stamp", 7);
         check(&[acked], &[torn], 1, 1);
     }
