@@ -184,8 +184,8 @@ struct Outcome {
     what: String,
     /// The kind of file.
     file_kind: &'static str,
-    /// What the process said.
-    told: String,
+    /// What the process printed.
+    printed: String,
     salvaged: Option<Salvaged>,
 }
 
@@ -216,7 +216,7 @@ impl Bench<'_> {
 
         let command = examine::command(&copy, base.kind(), self.plan.planted)?;
         let ended = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
-        let (class, told) = if ended.status.is_none() {
+        let (class, printed) = if ended.status.is_none() {
             (Class::Hangs, String::new())
         } else if ended.panicked() {
             (Class::Panics, ended.panic_message())
@@ -243,7 +243,7 @@ impl Bench<'_> {
             class,
             what: format!("base={} {damage}", base.kind().name()),
             file_kind: damage.file_kind(),
-            told,
+            printed,
             salvaged,
         })
     }
@@ -268,10 +268,10 @@ impl Bench<'_> {
             && !ended.panicked()
             && facts.get("opened") == 1
             && facts.get("wrong") + facts.get("errors") + facts.get("doctor") == 0;
-        let told = || format!("{} {}", ended.stdout.trim(), ended.stderr.trim());
+        let printed = || format!("{} {}", ended.stdout.trim(), ended.stderr.trim());
         Ok(Some(Salvaged {
             items: facts.get("items"),
-            fault: (!is_fine).then(told),
+            fault: (!is_fine).then(printed),
         }))
     }
 }
@@ -296,9 +296,9 @@ impl Total {
         *self.files.entry(outcome.file_kind).or_default() += 1;
         let (name, what) = (outcome.class.name(), &outcome.what);
         if !outcome.class.is_fine() {
-            let told = &outcome.told;
+            let printed = &outcome.printed;
             self.notes
-                .push(format!("{name}: trial={trial} {what} {told}"));
+                .push(format!("{name}: trial={trial} {what} {printed}"));
         }
         if let Some(salvaged) = outcome.salvaged {
             self.salvages += 1;

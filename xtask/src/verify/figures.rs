@@ -105,7 +105,7 @@ impl Facts {
     }
 }
 
-/// The value that so many percent of the values do not exceed; zero if there is none.
+/// The given percentile of the values; zero if there is none.
 pub(super) fn percentile(values: &[u64], percent: usize) -> u64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

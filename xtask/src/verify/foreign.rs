@@ -45,7 +45,7 @@ pub(super) const CHECK: Check = Check {
     prepare,
 };
 
-/// At least so many kinds are no stores.
+/// Minimum number of kinds that are not stores.
 const KINDS_MIN: usize = 30;
 /// The table of the store that some kinds are made from, and how many items it has.
 const TABLE: &str = "Kept";

@@ -108,8 +108,8 @@ impl Program {
 pub(super) struct Process {
     child: Child,
     /// What it has written so far.
-    stdout: Said,
-    stderr: Said,
+    stdout: Captured,
+    stderr: Captured,
 }
 
 /// How a process ended.
@@ -128,7 +128,7 @@ impl Ended {
         is_signaled || self.stderr.contains("panicked at")
     }
 
-    /// What the first panic said, in one line.
+    /// The message of the first panic, in one line.
     pub(super) fn panic_message(&self) -> String {
         let lines = self.stderr.lines();
         let mut lines = lines.skip_while(|line| !line.contains("panicked at"));
@@ -154,8 +154,8 @@ impl Process {
         let mut child =
             child.map_err(|error| Failure::broken(format!("cannot start {name}: {error}")))?;
         Ok(Self {
-            stdout: Said::read(child.stdout.take()),
-            stderr: Said::read(child.stderr.take()),
+            stdout: Captured::read(child.stdout.take()),
+            stderr: Captured::read(child.stderr.take()),
             child,
         })
     }
@@ -185,20 +185,22 @@ impl Process {
         })
     }
 
-    /// Waits until a server says where it listens: host and port.
+    /// Waits until a server prints where it listens, and returns host and port.
     pub(super) fn address(&mut self) -> Result<String, Failure> {
         let deadline = Instant::now() + READY_MAX;
         while Instant::now() < deadline && self.is_alive() {
-            let said = self.stdout.text();
-            let rest = said.split_once("http://").map(|(_, rest)| rest);
+            let printed = self.stdout.text();
+            let rest = printed.split_once("http://").map(|(_, rest)| rest);
             let address = rest.and_then(|rest| rest.split_once(char::is_whitespace));
             if let Some((address, _)) = address {
                 return Ok(address.to_owned());
             }
             std::thread::sleep(POLL);
         }
-        let told = tool::last_lines(&self.stderr.text());
-        Err(Failure::broken(format!("the server did not start: {told}")))
+        let message = tool::last_lines(&self.stderr.text());
+        Err(Failure::broken(format!(
+            "the server did not start: {message}"
+        )))
     }
 
     /// Whether it runs.
@@ -227,12 +229,12 @@ impl Drop for Process {
 
 /// What comes out of a pipe, read as it comes.
 #[derive(Debug)]
-struct Said {
+struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Said {
+impl Captured {
     /// How much is kept. The rest is read as well, so that the process never waits for a reader.
     const BYTES_MAX: usize = 4 << 20;
 

@@ -82,8 +82,8 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     }
     let deadline = started + Duration::from_secs(plan.seconds) + AROUND_MAX;
     let mut progress = Progress::new(CHECK.name);
-    let ended = Process::start(command)?.end_by(deadline, |said| {
-        progress.tick(|| said.lines().last().unwrap_or("opening").to_owned());
+    let ended = Process::start(command)?.end_by(deadline, |printed| {
+        progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
         false
     })?;
     if !ended.is_success() || ended.panicked() {
@@ -136,7 +136,7 @@ fn judge(plan: Plan, windows: &[Facts], end: &Facts, started: Instant) -> Verdic
         .put("records", end.get("records"));
     let (mut is_steady, mut has_grown) = (windows.len() as u64 == WINDOWS, false);
     for (key, slack) in growths {
-        // What is merged, is there twice for a while: the middle says more than the most.
+        // A merge holds its input and its output for a while, so the median is steadier than the maximum.
         let (before, after) = (second.median(key), last.median(key));
         let most = before * GROWTH_PERCENT_MAX / 100 + slack;
         has_grown |= after > most;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_told_from_taking_turns() {
+    fn steady_growth_is_found_and_variation_is_not() {
         assert!(verdict(|window| (100 + window % 3 * 20) << 20).is_met);
         assert!(!verdict(|window| window * (20 << 20)).is_met);
         let line = verdict(|_| 1 << 20).figures;

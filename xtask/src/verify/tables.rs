@@ -79,14 +79,14 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     }
     let mut progress = Progress::new(CHECK.name);
     let process = Process::start(command)?;
-    let ended = process.end_by(Instant::now() + DEADLINE, |said| {
-        progress.tick(|| said.lines().last().unwrap_or("opening").to_owned());
+    let ended = process.end_by(Instant::now() + DEADLINE, |printed| {
+        progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
         false
     })?;
     if !ended.is_success() || ended.panicked() {
-        let told = last_lines(&ended.stderr);
+        let message = last_lines(&ended.stderr);
         return Err(Failure::broken(format!(
-            "the process failed: status={:?} {told}",
+            "the process failed: status={:?} {message}",
             ended.status
         )));
     }

@@ -100,7 +100,7 @@ impl Base {
         }
         let deadline = Instant::now() + MAKE_MAX;
         // A process that is done and does not end is one to kill.
-        let is_done = |said: &str| kind == Kind::Killed && said.contains(DONE);
+        let is_done = |printed: &str| kind == Kind::Killed && printed.contains(DONE);
         let ended = Process::start(command)?.end_by(deadline, is_done)?;
         if !ended.stdout.contains(DONE) || (kind != Kind::Killed && !ended.is_success()) {
             return Err(Failure::broken(format!(

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_apart_by_their_names() {
+    fn file_kind_follows_from_the_name() {
         let cases = [
             ("data/0.jnl", "journal"),
             ("data/keyspaces/3/tables/17", "sorted"),

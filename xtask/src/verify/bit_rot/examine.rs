@@ -57,7 +57,7 @@ pub(super) struct Reading {
     errors: u64,
     /// What the doctor found.
     doctor: u64,
-    /// Bytes that opening has dropped, and said so.
+    /// Bytes that opening has dropped and reported.
     dropped: u64,
     /// Items as they must be.
     items: u64,

@@ -318,7 +318,7 @@ pub(super) const KINDS: &[Kind] = &[
     control("missing", |_| Ok(())),
 ];
 
-/// Makes a named pipe. Whoever opens it waits.
+/// Makes a named pipe. Opening it blocks.
 fn fifo(path: &Path) -> io::Result<()> {
     let folder = File::open(path.parent().unwrap_or(path))?;
     let name = path.file_name().unwrap_or_default();

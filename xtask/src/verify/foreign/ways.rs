@@ -231,7 +231,7 @@ impl Bench<'_> {
     }
 }
 
-/// Whether a process says that it has the directory open.
+/// Whether a process reports that it has the directory open.
 fn is_opened(stdout: &str) -> bool {
     stdout.contains(OPENED) || stdout.contains("http://")
 }
@@ -240,19 +240,19 @@ fn is_opened(stdout: &str) -> bool {
 fn judge(outcome: &mut Outcome, kind: &Kind, way: Way, site: &Site<'_>, ended: &Ended) {
     let is_opened = is_opened(&ended.stdout);
     let is_accepted = is_opened || ended.is_success();
-    let told = || format!("message={:?}", last_lines(&ended.stderr));
+    let message = || format!("message={:?}", last_lines(&ended.stderr));
     if ended.panicked() {
         outcome.fault(Fault::Panics, ended.panic_message());
         return;
     }
     if ended.status.is_none() && !is_opened {
-        outcome.fault(Fault::Hangs, told());
+        outcome.fault(Fault::Hangs, message());
         return;
     }
     match kind.expect {
         // The backup itself may succeed, as long as it leaves the directory alone.
         Expect::Refused if way == Way::BackupBeside => {}
-        Expect::Refused if is_accepted => outcome.fault(Fault::Accepted, told()),
+        Expect::Refused if is_accepted => outcome.fault(Fault::Accepted, message()),
         Expect::Kept if way == Way::Open && is_opened => {
             let items = format!("{OPENED}{ITEMS}\n");
             if !ended.stdout.contains(&items) {
@@ -262,10 +262,10 @@ fn judge(outcome: &mut Outcome, kind: &Kind, way: Way, site: &Site<'_>, ended: &
         Expect::Refused | Expect::Kept
             if way.makes_stores() && !is_accepted && !kind.is_named(site, &ended.stderr) =>
         {
-            outcome.fault(Fault::Unnamed, told());
+            outcome.fault(Fault::Unnamed, message());
         }
         Expect::Accepted if way.makes_stores() && !is_accepted => {
-            outcome.fault(Fault::Barred, told());
+            outcome.fault(Fault::Barred, message());
         }
         _ => {}
     }

@@ -91,8 +91,8 @@ impl Served {
 
     /// The lines of its standard error that name the cause.
     fn cause_lines(&self) -> usize {
-        let said = self.process.stderr();
-        let lines = said.lines();
+        let stderr = self.process.stderr();
+        let lines = stderr.lines();
         lines.filter(|line| line.contains("space")).count()
     }
 }

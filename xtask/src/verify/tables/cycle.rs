@@ -228,7 +228,7 @@ fn standing_name(number: u64) -> String {
     format!("Standing-{number}")
 }
 
-/// Creates a table: bare, with an index, with a stream, or with both, as the number says.
+/// Creates a table: bare, with an index, with a stream, or with both, by the number.
 async fn make(engine: &LocalEngine, name: &str, number: u64) -> Result<(), Failure> {
     let mut table = TableDef::builder(name, "id", KeyKind::N);
     if number % 4 == 1 || number % 4 == 3 {
