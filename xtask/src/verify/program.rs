@@ -174,7 +174,7 @@ impl Process {
             }
             status = self.child.try_wait()?;
             if status.is_none() {
-                std::thread::sleep(POLL);
+                std::thread::park_timeout(POLL);
             }
         }
         self.kill();
@@ -195,7 +195,7 @@ impl Process {
             if let Some((address, _)) = address {
                 return Ok(address.to_owned());
             }
-            std::thread::sleep(POLL);
+            std::thread::park_timeout(POLL);
         }
         let message = tool::last_lines(&self.stderr.text());
         Err(Failure::broken(format!(

@@ -198,7 +198,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if kind == Kind::Killed {
         out::figures(DONE);
         // Killed here.
-        std::thread::sleep(MAKE_MAX);
+        std::thread::park_timeout(MAKE_MAX);
     }
     engine.close()?;
     out::figures(DONE);

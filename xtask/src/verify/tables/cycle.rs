@@ -296,7 +296,7 @@ fn settle(engine: &LocalEngine, folder: &Path) -> Result<(Usage, Resources), Fai
     let measure = || Ok::<_, Failure>((Usage::of(folder)?, Resources::own()?.descriptors));
     let (mut last, mut equal) = (measure()?, 1);
     while equal < SETTLE_SAMPLES && Instant::now() < deadline {
-        std::thread::sleep(SETTLE_STEP);
+        std::thread::park_timeout(SETTLE_STEP);
         let now = measure()?;
         equal = if now == last { equal + 1 } else { 1 };
         last = now;
