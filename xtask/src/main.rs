@@ -108,6 +108,9 @@ impl From<floe_store::Error> for Failure {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = verify::run_as_floe() {
+        return code;
+    }
     let result = dispatch(Args::from_env());
     match result {
         Ok(code) => code,

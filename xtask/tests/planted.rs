@@ -155,6 +155,34 @@ fn expiry_finds_what_is_planted() {
 }
 
 #[test]
+fn foreign_finds_what_is_planted() {
+    check("foreign --inside", &["clears-foreign"]);
+}
+
+#[test]
+fn tables_finds_what_is_planted() {
+    check("tables --seed 1 --cycles 60 --empty 20", &["leaked-tables"]);
+}
+
+#[test]
+fn full_disk_finds_what_is_planted() {
+    check("full-disk --inside --seed 1 --rounds 3", &["ack-failed"]);
+}
+
+#[test]
+fn bit_rot_finds_what_is_planted() {
+    check(
+        "bit-rot --seed 1 --trials 24",
+        &["wrong-answer", "hidden-damage"],
+    );
+}
+
+#[test]
+fn soak_finds_what_is_planted() {
+    check("soak --quick --seed 1 --seconds 16", &["leak"]);
+}
+
+#[test]
 fn a_wrong_call_is_told_in_one_line() {
     let cases = [
         ("nothing", "no such check: nothing"),
@@ -192,6 +220,11 @@ fn every_check_explains_itself() {
         "feed",
         "graph",
         "expiry",
+        "foreign",
+        "tables",
+        "full-disk",
+        "bit-rot",
+        "soak",
     ] {
         let output = verify(&format!("{check} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -1,5 +1,6 @@
 //! The figures of a check: one line of `key=value`, and whether its floor was met.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,11 @@ impl Figures {
     pub(super) fn put(mut self, key: &str, value: impl Display) -> Self {
         self.0 += &format!(" {key}={value}");
         self
+    }
+
+    /// The figures that another process of the same check has printed.
+    pub(super) const fn of_line(line: String) -> Self {
+        Self(line)
     }
 
     /// The line.
@@ -80,6 +86,34 @@ impl Progress {
     }
 }
 
+/// Figures that a process prints for its check, as `key=value`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts(BTreeMap<String, u64>);
+
+impl Facts {
+    /// The figures in a line.
+    pub(super) fn parse(line: &str) -> Self {
+        let pairs = line.split_whitespace();
+        let pairs = pairs.filter_map(|word| word.split_once('='));
+        let pairs = pairs.filter_map(|(key, value)| Some((key.to_owned(), value.parse().ok()?)));
+        Self(pairs.collect())
+    }
+
+    /// A figure; zero if it is not there.
+    pub(super) fn get(&self, key: &str) -> u64 {
+        self.0.get(key).copied().unwrap_or_default()
+    }
+}
+
+/// The given percentile of the values; zero if there is none.
+pub(super) fn percentile(values: &[u64], percent: usize) -> u64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let at = sorted.len() * percent / 100;
+    let at = at.min(sorted.len().saturating_sub(1));
+    sorted.get(at).copied().unwrap_or_default()
+}
+
 /// The value in the middle; zero if there is none.
 pub(super) fn median(values: &[u64]) -> u64 {
     let mut sorted = values.to_vec();
@@ -100,6 +134,21 @@ mod tests {
         assert_eq!(found.figures.line(), "verify=kill lost=3 found=true");
         assert!(found.is_met);
         assert!(!Verdict::new(figures, true, Some(false)).is_met);
+    }
+
+    #[test]
+    fn facts_are_read_from_a_line() {
+        let facts = Facts::parse("disk=17 name=x bare fds=3");
+        assert_eq!((facts.get("disk"), facts.get("fds")), (17, 3));
+        assert_eq!((facts.get("name"), facts.get("bare")), (0, 0));
+    }
+
+    #[test]
+    fn the_slowest_hundredth_is_above_the_percentile() {
+        let values: Vec<_> = (0..200).collect();
+        assert_eq!(percentile(&values, 50), 100);
+        assert_eq!(percentile(&values, 99), 198);
+        assert_eq!(percentile(&[], 99), 0);
     }
 
     #[test]

@@ -5,11 +5,9 @@
 //! | `server` | the program `floe` that is attacked, and its memory |
 //! | `attack` | the ways to do harm |
 //! | `honest` | clients that behave well, and how long they wait |
-//! | `http` | just enough of HTTP for all of them |
 
 mod attack;
 mod honest;
-mod http;
 mod server;
 
 use std::path::PathBuf;

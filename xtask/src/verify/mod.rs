@@ -5,16 +5,21 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry` | the checks |
+//! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot`, `soak` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
 //! | `audit`, `replay` | looking over a directory afterwards |
 //! | `directory`, `child`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
+//! | `program` | the program `floe`, and what a process uses |
+//! | `http` | just enough of HTTP to call a server |
+//! | `tmpfs` | small disks, to fill them up |
+//! | `tree` | directories as wholes: compared, copied, measured |
 //! | `tool` | programs of others |
 //! | `figures` | the line, the verdict, the progress |
 
 mod audit;
+mod bit_rot;
 mod child;
 mod client;
 mod clients;
@@ -24,8 +29,11 @@ mod directory;
 mod expiry;
 mod feed;
 mod figures;
+mod foreign;
+mod full_disk;
 mod graph;
 mod hostile;
+mod http;
 mod infrastructure;
 mod io_errors;
 mod isolation;
@@ -36,10 +44,15 @@ mod model;
 mod planted;
 mod power_cut;
 mod preload;
+mod program;
 mod record;
 mod replay;
+mod soak;
 mod stage;
+mod tables;
+mod tmpfs;
 pub(crate) mod tool;
+mod tree;
 mod writer;
 
 use std::process::ExitCode;
@@ -50,9 +63,10 @@ use crate::args::Args;
 use crate::{Failure, out};
 use figures::Verdict;
 use planted::Bug;
+pub(crate) use program::run_as_floe;
 
 /// The checks, in the order in which `all` runs them.
-const CHECKS: [&Check; 14] = [
+const CHECKS: [&Check; 19] = [
     &kill::CHECK,
     &linear::CHECK,
     &isolation::CHECK,
@@ -67,6 +81,11 @@ const CHECKS: [&Check; 14] = [
     &feed::CHECK,
     &graph::CHECK,
     &expiry::CHECK,
+    &foreign::CHECK,
+    &tables::CHECK,
+    &full_disk::CHECK,
+    &bit_rot::CHECK,
+    &soak::CHECK,
 ];
 
 /// A check.
@@ -253,6 +272,10 @@ pub(crate) fn run_child(mut args: Args) -> Result<ExitCode, Failure> {
         graph::ROLE => graph::run_child(args),
         graph::HUB_ROLE => graph::run_hub(args),
         expiry::ROLE => expiry::run_child(args),
+        role if role.starts_with(bit_rot::ROLES) => bit_rot::run_child(role, args),
+        foreign::ROLE => foreign::run_child(args),
+        soak::ROLE => soak::run_child(args),
+        tables::ROLE => tables::run_child(args),
         _ => Err(Failure::usage(format!("no such role: {role}"))),
     }
 }

@@ -61,10 +61,18 @@ pub(super) enum Bug {
     EarlyTombstone,
     /// A function may do anything with a table.
     WideRight,
+    /// Opening a directory removes what is in it under the name of a store's data.
+    ClearsForeign,
+    /// Deleted tables leave their items on the disk.
+    LeakedTables,
+    /// Damage that is found is not reported.
+    HiddenDamage,
+    /// What is deleted stays on the disk.
+    Leak,
 }
 
 impl Bug {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 24] = [
         Self::EarlyAck,
         Self::SplitTransaction,
         Self::SkippedIndex,
@@ -85,6 +93,10 @@ impl Bug {
         Self::SplitView,
         Self::EarlyTombstone,
         Self::WideRight,
+        Self::ClearsForeign,
+        Self::LeakedTables,
+        Self::HiddenDamage,
+        Self::Leak,
     ];
 
     /// The name on the command line.
@@ -110,6 +122,10 @@ impl Bug {
             Self::SplitView => "split-view",
             Self::EarlyTombstone => "early-tombstone",
             Self::WideRight => "wide-right",
+            Self::ClearsForeign => "clears-foreign",
+            Self::LeakedTables => "leaked-tables",
+            Self::HiddenDamage => "hidden-damage",
+            Self::Leak => "leak",
         }
     }
 
@@ -136,6 +152,10 @@ impl Bug {
             Self::SplitView => "a view stores its checkpoint apart from what it writes",
             Self::EarlyTombstone => "a tombstone is written before the handler has acted",
             Self::WideRight => "a function may do anything with a table",
+            Self::ClearsForeign => "opening a directory removes the data in it",
+            Self::LeakedTables => "deleted tables leave their items behind",
+            Self::HiddenDamage => "damage that is found is not reported",
+            Self::Leak => "what is deleted stays on the disk",
         }
     }
 }

@@ -83,13 +83,7 @@ impl Replay {
             Some(last) => IteratorKind::AfterSequenceNumber(last.clone()),
             None => IteratorKind::TrimHorizon,
         };
-        let input = GetShardIterator {
-            stream_arn: arn.to_owned(),
-            shard_id: shard.id.clone(),
-            kind,
-        };
-        let iterator = engine.get_shard_iterator(input).await?;
-        Ok(Reader(Some(iterator)))
+        Reader::at(engine, arn, shard, kind).await
     }
 
     /// Applies one record and returns its number.
@@ -144,11 +138,30 @@ impl Replay {
 }
 
 /// A position in a shard.
-struct Reader(Option<String>);
+pub(super) struct Reader(Option<String>);
 
 impl Reader {
+    /// A reader that begins there.
+    pub(super) async fn at(
+        engine: &Arc<dyn Engine>,
+        arn: &str,
+        shard: &Shard,
+        kind: IteratorKind,
+    ) -> Result<Self> {
+        let input = GetShardIterator {
+            stream_arn: arn.to_owned(),
+            shard_id: shard.id.clone(),
+            kind,
+        };
+        let iterator = engine.get_shard_iterator(input).await?;
+        Ok(Self(Some(iterator)))
+    }
+
     /// The next records, or `None` when there are none for now.
-    async fn next(&mut self, engine: &Arc<dyn Engine>) -> Result<Option<Vec<ChangeRecord>>> {
+    pub(super) async fn next(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+    ) -> Result<Option<Vec<ChangeRecord>>> {
         let Some(iterator) = self.0.take() else {
             return Ok(None);
         };
@@ -162,7 +175,8 @@ impl Reader {
     }
 }
 
-async fn shards(engine: &Arc<dyn Engine>, arn: &str) -> Result<Vec<Shard>> {
+/// All shards of a stream, each after its parent.
+pub(super) async fn shards(engine: &Arc<dyn Engine>, arn: &str) -> Result<Vec<Shard>> {
     let mut all = Vec::new();
     let mut input = DescribeStream {
         stream_arn: arn.to_owned(),

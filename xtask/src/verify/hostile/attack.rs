@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::http::{Connection, TABLE, call, head};
+use super::super::http::{Connection, call, head};
+use super::honest::TABLE;
 
 /// A way to do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-use super::http::{Connection, TABLE, call, put};
+use super::super::http::{Connection, call};
 use crate::{Failure, out};
+
+/// The table that all play on.
+pub(super) const TABLE: &str = "Hostile";
 
 /// How many there are, and how long each pauses between two requests.
 const CLIENTS: usize = 4;
@@ -49,6 +52,12 @@ pub(super) async fn prepare(address: SocketAddr) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The body of a call that puts an item of about this size.
+fn put(key: &str, bytes: usize) -> String {
+    let value = "v".repeat(bytes);
+    format!(r#"{{"TableName":"{TABLE}","Item":{{"p":{{"S":"{key}"}},"v":{{"S":"{value}"}}}}}}"#)
 }
 
 /// How long requests waited for their answers.

@@ -1,11 +1,11 @@
 //! A disk that is full: a small tmpfs, or where none can be mounted, writes that answer ENOSPC from
 //! some call on.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use super::super::directory::{self, Opened, Settings};
 use super::super::ledger::Ledger;
+use super::super::tmpfs::Tmpfs;
 use super::{Plan, point};
 use crate::Failure;
 use crate::shim::{Fault, FaultKind, Shim};
@@ -39,7 +39,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
         ..plan
     };
     let mut command = point::endure(plan, &data, 1)?;
-    let tmpfs = Tmpfs::mount(&data);
+    let tmpfs = Tmpfs::mount(&data, FULL_BYTES);
     if tmpfs.is_none() {
         let fault = Fault {
             kind: FaultKind::WriteEnospc,
@@ -53,7 +53,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
     point.watch(command, &mut ledger)?;
     let opened = directory::open(&data, Settings::IDLE).and_then(Opened::close);
     if let Some(tmpfs) = &tmpfs {
-        tmpfs.make_room()?;
+        tmpfs.resize(ROOMY_BYTES)?;
     }
     point.look_over(&data, &ledger);
     Ok(Outcome {
@@ -62,46 +62,4 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
         is_opened: opened.is_ok(),
         point,
     })
-}
-
-/// A mounted file system, unmounted when dropped.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    /// Mounts it, if this user may.
-    fn mount(at: &Path) -> Option<Self> {
-        let is_mounted = mount(&format!("size={FULL_BYTES}"), at);
-        is_mounted.then(|| Self(at.to_owned()))
-    }
-
-    fn make_room(&self) -> Result<(), Failure> {
-        if mount(&format!("remount,size={ROOMY_BYTES}"), &self.0) {
-            return Ok(());
-        }
-        Err(Failure::broken("the full disk cannot be made larger"))
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        // A mount that stays behind is in the way of removing the folder, which tells.
-        drop(quiet("umount").arg(&self.0).status());
-    }
-}
-
-fn mount(options: &str, at: &Path) -> bool {
-    let mut command = quiet("mount");
-    command
-        .args(["-t", "tmpfs", "-o", options, "tmpfs"])
-        .arg(at);
-    command.status().is_ok_and(|status| status.success())
-}
-
-fn quiet(program: &str) -> Command {
-    let mut command = Command::new(program);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
 }

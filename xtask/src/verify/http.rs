@@ -7,9 +7,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-/// The table that all play on.
-pub(super) const TABLE: &str = "Hostile";
-
 /// The head of a call with a body of this length.
 pub(super) fn head(operation: &str, length: usize) -> String {
     format!(
@@ -20,15 +17,14 @@ pub(super) fn head(operation: &str, length: usize) -> String {
     )
 }
 
+/// A request for a page.
+pub(super) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
 /// A whole call.
 pub(super) fn call(operation: &str, body: &str) -> String {
     head(operation, body.len()) + body
-}
-
-/// The body of a call that puts an item of about this size.
-pub(super) fn put(key: &str, bytes: usize) -> String {
-    let value = "v".repeat(bytes);
-    format!(r#"{{"TableName":"{TABLE}","Item":{{"p":{{"S":"{key}"}},"v":{{"S":"{value}"}}}}}}"#)
 }
 
 /// A connection, and what was read of the next answer.
@@ -79,8 +75,20 @@ impl Connection {
         self.answer().await
     }
 
+    /// Sends a call, and reads the status and the body of its answer.
+    pub(super) async fn ask_whole(&mut self, request: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+        self.send(request).await?;
+        self.answer_whole().await
+    }
+
     /// Reads an answer: its status.
     pub(super) async fn answer(&mut self) -> io::Result<u16> {
+        let (status, _) = self.answer_whole().await?;
+        Ok(status)
+    }
+
+    /// Reads an answer: its status and its body.
+    async fn answer_whole(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let end = loop {
             let found = self.buffer.windows(4).position(|part| part == b"\r\n\r\n");
             match found {
@@ -102,8 +110,9 @@ impl Connection {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        self.buffer.drain(..length);
-        status.ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let body = self.buffer.drain(..length).collect();
+        let status = status.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        Ok((status, body))
     }
 
     async fn fill(&mut self) -> io::Result<usize> {
