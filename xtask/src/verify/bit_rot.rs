@@ -166,7 +166,7 @@ impl Class {
             Self::Wrong
         } else if get("opened") == 0 {
             Self::Refused
-        } else if get("errors") + get("doctor") + get("dropped") > 0 {
+        } else if get("errors") + get("doctor") + get("log_gaps") + get("dropped") > 0 {
             Self::Reported
         } else if get("different") > 0 {
             Self::Silent
@@ -235,7 +235,7 @@ impl Bench<'_> {
         let is_salvaged = matches!(class, Class::Refused | Class::Reported)
             && trial.is_multiple_of(SALVAGE_EVERY);
         let salvaged = if is_salvaged {
-            self.salvage(base, &damage, place.path())?
+            Some(self.salvage(base, &damage, place.path())?)
         } else {
             None
         };
@@ -248,31 +248,23 @@ impl Bench<'_> {
         })
     }
 
-    /// Salvages a copy with the same damage; `None` if there is no such function yet.
-    fn salvage(
-        &self,
-        base: &Base,
-        damage: &Damage,
-        place: &Path,
-    ) -> Result<Option<Salvaged>, Failure> {
+    /// Salvages a copy with the same damage.
+    fn salvage(&self, base: &Base, damage: &Damage, place: &Path) -> Result<Salvaged, Failure> {
         let (copy, target) = (place.join("again"), place.join("salvaged"));
         tree::copy(base.folder(), &copy)?;
         damage.apply(&copy)?;
         let command = salvage::command(&copy, &target, base.kind())?;
         let ended = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
         let facts = Facts::parse(ended.stdout.lines().last().unwrap_or_default());
-        if ended.is_success() && facts.get("skipped") > 0 {
-            return Ok(None);
-        }
         let is_fine = ended.is_success()
             && !ended.panicked()
             && facts.get("opened") == 1
             && facts.get("wrong") + facts.get("errors") + facts.get("doctor") == 0;
         let printed = || format!("{} {}", ended.stdout.trim(), ended.stderr.trim());
-        Ok(Some(Salvaged {
+        Ok(Salvaged {
             items: facts.get("items"),
             fault: (!is_fine).then(printed),
-        }))
+        })
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use floe_local::{LocalEngine, Options, doctor};
+use floe_local::doctor::{self, Finding, FindingKind};
+use floe_local::{LocalEngine, Options};
 use floe_store::op::{GetItem, IteratorKind, Page, Scan};
 use floe_store::{Engine, Error, Item, Result};
 
@@ -55,8 +56,10 @@ pub(super) struct Reading {
     different: u64,
     /// Reads that failed.
     errors: u64,
-    /// What the doctor found.
+    /// What the doctor found, but for change records that are missing.
     doctor: u64,
+    /// Stretches of the change log that the doctor found missing. Nothing brings them back, also no salvage.
+    log_gaps: u64,
     /// Bytes that opening has dropped and reported.
     dropped: u64,
     /// Items as they must be.
@@ -71,7 +74,7 @@ impl Reading {
         match LocalEngine::open_with(folder, Options::new().background(false)) {
             Ok(engine) => {
                 reading.is_opened = true;
-                reading.dropped = dropped_bytes(&engine);
+                reading.dropped = engine.recovery().dropped_bytes;
                 let engine: Arc<dyn Engine> = Arc::new(engine);
                 runtime()?.block_on(reading.read(&engine, content));
             }
@@ -79,7 +82,9 @@ impl Reading {
         }
         match doctor::examine(folder, false, |_| {}) {
             Ok(report) => {
-                reading.doctor = report.findings_total;
+                let is_gap = |finding: &&Finding| finding.kind == FindingKind::ChangeLog;
+                reading.log_gaps = report.findings.iter().filter(is_gap).count() as u64;
+                reading.doctor = report.findings_total - reading.log_gaps;
                 for finding in report.findings.iter().take(2) {
                     reading.note(format!("doctor: {finding}"));
                 }
@@ -99,6 +104,7 @@ impl Reading {
         }
         self.is_opened = true;
         (self.errors, self.doctor, self.dropped) = (0, 0, 0);
+        self.log_gaps = 0;
     }
 
     /// Prints notes, and the figures on the last line.
@@ -107,12 +113,13 @@ impl Reading {
             out::figures(&note.replace('=', ":").replace('\n', " "));
         }
         out::figures(&format!(
-            "opened={} wrong={} different={} errors={} doctor={} dropped={} items={}",
+            "opened={} wrong={} different={} errors={} doctor={} log_gaps={} dropped={} items={}",
             u64::from(self.is_opened),
             self.wrong,
             self.different,
             self.errors,
             self.doctor,
+            self.log_gaps,
             self.dropped,
             self.items
         ));
@@ -284,9 +291,4 @@ async fn scan(engine: &Arc<dyn Engine>, input: Scan) -> Result<Vec<Item>> {
             return Ok(items);
         }
     }
-}
-
-/// The bytes that opening has dropped from the end of a journal, and reports.
-const fn dropped_bytes(_engine: &LocalEngine) -> u64 {
-    0
 }

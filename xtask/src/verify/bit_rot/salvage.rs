@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use floe_local::doctor;
+
 use super::super::child;
 use super::base::Kind;
 use super::examine::Reading;
@@ -27,17 +29,10 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     let target: PathBuf = args.required("--target")?;
     let kind: Kind = args.required("--kind")?;
     args.finish("cargo xtask child")?;
-    match salvage(&folder, &target) {
-        None => out::figures("skipped=1"),
-        Some(salvaged) => {
-            salvaged?;
-            Reading::of(&target, kind.content())?.print();
-        }
+    let report = doctor::salvage(&folder, &target, |_| {})?;
+    for lost in report.lost.iter().take(3) {
+        out::figures(&format!("lost: {}", lost.replace('=', ":")));
     }
+    Reading::of(&target, kind.content())?.print();
     Ok(ExitCode::SUCCESS)
-}
-
-/// Saves what is readable; `None` as long as the engine has no function for it.
-const fn salvage(_folder: &Path, _target: &Path) -> Option<floe_store::Result<()>> {
-    None
 }
