@@ -108,7 +108,11 @@ pub(crate) fn stage_copy(target: &Path, store: Option<&Path>) -> Result<Staging>
 
 /// Gives a complete copy its name.
 pub(crate) fn publish_copy(staging: Staging, target: &Path) -> Result<()> {
-    publish(staging, target).map_err(|e| failed(target, &e))
+    publish(&staging, target).map_err(|e| {
+        // What is left carries the marker, and a later copy clears it away.
+        let _ = staging.remove();
+        failed(target, &e)
+    })
 }
 
 /// A backup inside of its own store would be lost with it, and would be taken for a part of it.
@@ -131,18 +135,27 @@ fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
 }
 
 fn refuse_used(target: &Path) -> Result<()> {
-    let used = match fs::read_dir(target) {
-        Ok(mut entries) => entries.next().is_some(),
+    let used = match fs::symlink_metadata(target) {
+        Ok(found) if found.is_dir() => {
+            let mut entries = fs::read_dir(target).map_err(|e| failed(target, &e))?;
+            entries.next().is_some()
+        }
+        Ok(_) => {
+            return Err(Error::Storage(format!(
+                "the target of a backup is not a directory: target={}",
+                target.display()
+            )));
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         Err(e) => return Err(failed(target, &e)),
     };
-    match used {
-        true => Err(Error::Storage(format!(
+    if used {
+        return Err(Error::Storage(format!(
             "the target of a backup is there already and not empty: target={}",
             target.display()
-        ))),
-        false => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 fn unfinished_path(target: &Path) -> Result<PathBuf> {
@@ -203,7 +216,7 @@ fn entries(moment: &Moment) -> impl Iterator<Item = Result<(Space, Bytes, Bytes)
 }
 
 /// Writes a finished copy through to the disk and gives it its name.
-fn publish(staging: Staging, target: &Path) -> io::Result<()> {
+fn publish(staging: &Staging, target: &Path) -> io::Result<()> {
     sync_tree(staging.path())?;
     // An empty directory of this name makes way; any other cannot be removed like this.
     match fs::remove_dir(target) {

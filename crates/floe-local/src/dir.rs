@@ -61,6 +61,12 @@ impl Directory {
     /// store in the folder that it is given.
     pub(crate) fn open(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
         let path = std::path::absolute(path).map_err(|e| failed("cannot be found", path, &e))?;
+        if fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            return Err(Error::Storage(format!(
+                "the store's path is a file and not a directory: path={}",
+                path.display()
+            )));
+        }
         create_private(&path).map_err(|e| failed("could not be made", &path, &e))?;
         // Before the lock, which makes a file.
         inspect(&path)?;

@@ -547,7 +547,7 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// A walk through keys and values in order.
+/// A walk through keys and values in order. It ends with the first error.
 pub(crate) struct Walk {
     source: Source,
     direction: Direction,
@@ -575,16 +575,20 @@ impl Iterator for Walk {
                     Direction::Forward => iter.next()?,
                     Direction::Backward => iter.next_back()?,
                 };
-                Some(match guard.into_inner() {
+                match guard.into_inner() {
                     Ok((key, value)) => {
                         let key = Bytes {
                             slice: key,
                             skip: *skip,
                         };
-                        Ok((key, Bytes::whole(value)))
+                        Some(Ok((key, Bytes::whole(value))))
                     }
-                    Err(e) => Err(disk::read_failed(e)),
-                })
+                    Err(e) => {
+                        // The store below returns the same error again and again.
+                        self.source = Source::Empty;
+                        Some(Err(disk::read_failed(e)))
+                    }
+                }
             }
             Source::Memory(walk) => walk.next(self.direction).map(Ok),
             Source::Empty => None,

@@ -111,6 +111,11 @@ async fn foreign_data_is_never_touched() {
         .to_string();
     assert!(message.contains("not empty"), "{message}");
     assert_eq!(fs::read_to_string(&set).unwrap(), "1");
+    let message = engine.backup(&set).unwrap_err().to_string();
+    assert!(message.contains("not a directory"), "{message}");
+    let message = LocalEngine::open(&set).unwrap_err().to_string();
+    assert!(message.contains("not a directory"), "{message}");
+    assert_eq!(fs::read_to_string(&set).unwrap(), "1");
 }
 
 #[tokio::test]

@@ -127,7 +127,7 @@ impl Staging {
     }
 
     /// Gives the whole directory its name, and takes the marker away.
-    pub(crate) fn publish(self, target: &Path) -> io::Result<()> {
+    pub(crate) fn publish(&self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
         fs::remove_file(target.join(MARKER_FILE))?;
         sync_directory(target)

@@ -6,7 +6,7 @@ use floe_store::{Engine, Health};
 use tokio::time::MissedTickBehavior;
 
 /// How often the engine is asked.
-const INTERVAL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Logs every change of the engine's health, for as long as it is polled.
 pub(super) async fn watch(engine: &dyn Engine, mut log: impl FnMut(&str)) {
