@@ -42,9 +42,36 @@ const LOST_AND_FOUND: &str = "lost+found";
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Holds the lock until it is closed; none on a read-only file system without the file.
-    lock: Option<File>,
+    /// None on a read-only file system.
+    lock: Option<Lock>,
     is_read_only: bool,
+}
+
+/// The lock, until it is dropped.
+#[derive(Debug)]
+struct Lock {
+    _file: File,
+    /// The device and the number of the file.
+    id: (u64, u64),
+}
+
+impl Lock {
+    #[cfg(unix)]
+    fn new(file: File) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+
+        let found = file.metadata()?;
+        let id = (found.dev(), found.ino());
+        Ok(Self { _file: file, id })
+    }
+
+    #[cfg(not(unix))]
+    fn new(file: File) -> io::Result<Self> {
+        Ok(Self {
+            _file: file,
+            id: (0, 0),
+        })
+    }
 }
 
 /// What is in a directory.
@@ -170,6 +197,9 @@ impl Directory {
     /// Seals the journals of a store that was closed.
     pub(crate) fn seal(&self) -> Result<()> {
         let seal = seal::make(&self.data())?;
+        // A journal that was removed must not be back after a loss of power.
+        sync_directory(&self.data())
+            .map_err(|e| failed("could not be synced", &self.data(), &e))?;
         write_whole(&self.path, SEAL_FILE_NEW, SEAL_FILE, &seal)
             .map_err(|e| failed("could not be sealed", &self.path, &e))
     }
@@ -182,13 +212,9 @@ impl Directory {
         let Some(lock) = &self.lock else {
             return true;
         };
-        let (Ok(held), Ok(found)) = (
-            lock.metadata(),
-            fs::symlink_metadata(self.path.join(LOCK_FILE)),
-        ) else {
-            return false;
-        };
-        held.ino() == found.ino() && held.dev() == found.dev() && self.data().is_dir()
+        let found = fs::symlink_metadata(self.path.join(LOCK_FILE));
+        let is_locked = found.is_ok_and(|found| (found.dev(), found.ino()) == lock.id);
+        is_locked && self.data().is_dir()
     }
 
     /// Whether the directory is still where it was opened.
@@ -211,9 +237,10 @@ impl Directory {
                 // The id is for people: a failure to write it does no harm.
                 let _ = file.set_len(0);
                 let _ = write!(file, "{}", std::process::id());
+                let lock = Lock::new(file).map_err(|e| failed("could not be locked", &path, &e))?;
                 Ok(Self {
                     path,
-                    lock: Some(file),
+                    lock: Some(lock),
                     is_read_only: false,
                 })
             }

@@ -140,6 +140,11 @@ impl Gate {
         trouble.is_none_or(|trouble| trouble.refuse(grows).is_none())
     }
 
+    /// Notes that so many bytes are about to be written.
+    pub(crate) fn note_written(&self, bytes: usize) {
+        self.lock().unchecked_bytes += bytes as u64;
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -214,15 +219,12 @@ impl Shared {
     }
 
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
-    pub(crate) fn check_in_place(&self, bytes: usize) -> Result<()> {
-        let Some(directory) = &self.directory else {
-            return Ok(());
-        };
-        let mut gate = self.gate.lock();
-        gate.unchecked_bytes += bytes as u64;
-        if directory.is_in_place() {
+    pub(crate) fn check_in_place(&self) -> Result<()> {
+        let is_gone = |directory: &Directory| !directory.is_in_place();
+        if !self.directory.as_ref().is_some_and(is_gone) {
             return Ok(());
         }
+        let mut gate = self.gate.lock();
         // What was committed is only known when the directory is opened again.
         gate.trouble = Some(Trouble::Failed(
             "the directory was removed or replaced during a commit".to_owned(),

@@ -20,7 +20,7 @@ use floe_store::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    Batch, Bytes, CommitError, KeyBounds, KvOptions, Snapshot, Space, Sync, TABLE_ID_BYTES, closed,
+    Batch, Bytes, CommitError, KeyBounds, KvOptions, Snapshot, Space, Sync, TablePrefix, closed,
 };
 use crate::journal::{self, Ahead};
 
@@ -524,7 +524,7 @@ impl DiskSnapshot {
     ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
         let held = self.clone();
         let all: KeyBounds = (
-            Bound::Included(from.to_be_bytes().to_vec()),
+            Bound::Included(TablePrefix::of(from).to_vec()),
             Bound::Unbounded,
         );
         let iter = self
@@ -533,14 +533,9 @@ impl DiskSnapshot {
         iter.map(move |guard| {
             let _held = &held;
             let (key, value) = guard.into_inner().map_err(read_failed)?;
-            let id = key.first_chunk::<TABLE_ID_BYTES>().copied();
-            let id = id.ok_or_else(|| crate::layout::damaged("key of a table without its id"))?;
-            let skip = Space::Table(0).skip();
-            Ok((
-                u32::from_be_bytes(id),
-                Bytes { slice: key, skip },
-                Bytes::whole(value),
-            ))
+            let (id, skip) = TablePrefix::parse(&key)
+                .ok_or_else(|| crate::layout::damaged("key of a table without its id"))?;
+            Ok((id, Bytes { slice: key, skip }, Bytes::whole(value)))
         })
     }
 }

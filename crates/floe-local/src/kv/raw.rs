@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lsm_tree::{Cache, Checksum, InternalValue, Table};
 
-use super::{Bytes, Space, TABLE_ID_BYTES};
+use super::{Bytes, Space, TablePrefix};
 use crate::files::{self, KEYSPACES_FOLDER};
 use crate::journal;
 
@@ -324,11 +324,14 @@ impl Entries {
             Kept::Changes => Space::Changes,
             Kept::Tokens => Space::Tokens,
             Kept::Tables => {
-                let Some((id, key)) = key.split_first_chunk::<TABLE_ID_BYTES>() else {
+                let parsed = TablePrefix::parse(key);
+                let Some((id, rest)) =
+                    parsed.and_then(|(id, len)| Some((id, key.get(usize::from(len)..)?)))
+                else {
                     return Found::Foreign;
                 };
-                let space = Space::Table(u32::from_be_bytes(*id));
-                return Found::Entry(space, space.key(key), value.into());
+                let space = Space::Table(id);
+                return Found::Entry(space, space.key(rest), value.into());
             }
         };
         Found::Entry(space, space.key(key), value.into())

@@ -119,6 +119,38 @@ fn tables_do_not_see_the_keys_of_their_neighbours() {
 }
 
 #[test]
+fn prefixes_of_tables_are_in_order_and_none_begins_another() {
+    let near = |id: u32| id.saturating_sub(2)..=id.saturating_add(2);
+    let ids: std::collections::BTreeSet<u32> = [0, 240, 2288, 67_824, 1 << 24, u32::MAX]
+        .into_iter()
+        .flat_map(near)
+        .chain((0..100_000).step_by(37))
+        .collect();
+    let mut last: Option<TablePrefix> = None;
+    for id in ids {
+        let prefix = TablePrefix::of(id);
+        assert_eq!(
+            TablePrefix::parse(&[&prefix, &b"key"[..]].concat()),
+            Some((id, prefix.len))
+        );
+        if let Some(last) = last {
+            assert!(*last < *prefix && !prefix.starts_with(&last), "{id}");
+        }
+        last = Some(prefix);
+    }
+    for damaged in [
+        &[][..],
+        &[241],
+        &[249, 1],
+        &[250, 0, 0, 0],
+        &[250, 0, 0, 0, 1],
+        &[251, 1, 1, 1, 1],
+    ] {
+        assert_eq!(TablePrefix::parse(damaged), None, "{damaged:?}");
+    }
+}
+
+#[test]
 fn batches_over_spaces_and_their_durability_survive_opening_again() {
     let dir = tempfile::tempdir().unwrap();
     let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
