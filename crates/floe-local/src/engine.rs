@@ -12,6 +12,7 @@ use crate::dir::Directory;
 use crate::files::check_files;
 use crate::fresh;
 use crate::gate::Gate;
+use crate::jobs::Jobs;
 use crate::journal::{Tail, trim_torn_tail};
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
 use crate::layout::damaged;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     /// The change streams.
     pub(crate) streams: Streams,
+    /// The work on tables that is not done.
+    pub(crate) jobs: Jobs,
     /// The settings.
     pub(crate) options: Options,
     /// Tells the change records of this store from those of others.
@@ -99,6 +102,7 @@ impl Shared {
         let loaded = Loaded::read(&self.kv.snapshot())?;
         self.catalog.replace(loaded.catalog);
         self.streams.replace(loaded.streams);
+        self.jobs.replace(loaded.jobs);
         Ok(loaded.state)
     }
 }
@@ -181,6 +185,7 @@ impl Running {
             token_clock: Mutex::new(token_clock),
             catalog: loaded.catalog,
             streams: loaded.streams,
+            jobs: loaded.jobs,
             instance: loaded.state.instance.number,
             queue: Queue::default(),
             seat: Mutex::new(Seat::new(loaded.state)),
@@ -304,6 +309,7 @@ pub(crate) const fn kv_options(options: &Options) -> KvOptions {
 struct Loaded {
     catalog: Catalog,
     streams: Streams,
+    jobs: Jobs,
     state: CommitState,
 }
 
@@ -317,6 +323,7 @@ impl Loaded {
         Ok(Self {
             catalog,
             streams,
+            jobs: Jobs::load(snapshot)?,
             state: CommitState { instance, position },
         })
     }

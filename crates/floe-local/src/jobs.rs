@@ -4,8 +4,9 @@
 //! A step is one atomic commit with the place up to which it has come, so that a job goes on after a
 //! crash where it was. Meanwhile writes keep the new entries themselves, wherever the job has come to.
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use floe_store::Result;
 
@@ -14,7 +15,7 @@ use crate::catalog::Table;
 use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::indexes::{Version, entry};
-use crate::kv::{Bytes, Direction, KeyBounds, Space};
+use crate::kv::{Bytes, Direction, KeyBounds, Snapshot, Space};
 use crate::layout::key::{Entries, expiry_bounds, expiry_key};
 use crate::layout::record::{self, IndexRecord, JobRecord, Work};
 
@@ -24,14 +25,93 @@ const STEP_ENTRIES: usize = 500;
 /// A step ends once it has read so many bytes.
 const STEP_BYTES: usize = 1 << 20;
 
+/// The jobs that are not done, with their tables. Known here so that nothing has to be looked for in the catalog, where
+/// the traces of those that are done are in the way.
+#[derive(Default)]
+pub(crate) struct Jobs {
+    tables: Mutex<BTreeMap<u32, u32>>,
+}
+
+impl Jobs {
+    /// The jobs that a catalog holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`](floe_store::Error::Storage) when they cannot be read.
+    pub(crate) fn load(snapshot: &Snapshot) -> Result<Self> {
+        let jobs = Self::default();
+        for entry in snapshot.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward) {
+            let (key, value) = entry?;
+            // One that cannot be read fails when its turn comes, and keeps no store from being opened.
+            let table = JobRecord::decode(&value).map_or(0, |job| job.table);
+            jobs.insert(record::job_of_key(&key)?, table);
+        }
+        Ok(jobs)
+    }
+
+    /// Publishes a job, after a commit.
+    pub(crate) fn insert(&self, job: u32, table: u32) {
+        self.lock().insert(job, table);
+    }
+
+    /// Takes a job out, after a commit.
+    pub(crate) fn remove(&self, job: u32) {
+        self.lock().remove(&job);
+    }
+
+    /// Publishes other jobs instead of these.
+    pub(crate) fn replace(&self, other: Self) {
+        let others = other.tables.into_inner();
+        *self.lock() = others.unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// The jobs of a table.
+    pub(crate) fn of_table(&self, table: u32) -> Vec<u32> {
+        let tables = self.lock();
+        let of_table = tables.iter().filter(|(_, of)| **of == table);
+        of_table.map(|(job, _)| *job).collect()
+    }
+
+    fn oldest(&self) -> Option<u32> {
+        self.lock().keys().next().copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Group<'_> {
+    /// Has the background thread do work on a table.
+    pub(crate) fn add_job(&mut self, table: u32, work: Work) {
+        let job = JobRecord {
+            id: self.new_id(),
+            table,
+            work,
+            cursor: Vec::new(),
+        };
+        self.put(Space::Meta, record::job_key(job.id), job.encode());
+        self.on_commit(move |shared| shared.jobs.insert(job.id, table));
+    }
+
+    /// Ends a job.
+    pub(crate) fn remove_job(&mut self, job: u32) {
+        self.remove(Space::Meta, record::job_key(job));
+        self.on_commit(move |shared| shared.jobs.remove(job));
+    }
+}
+
 /// Does one step of the oldest job. `false` if there is none.
 pub(crate) fn step(shared: &Shared) -> Result<bool> {
-    let snapshot = shared.kv.snapshot();
-    let mut jobs = snapshot.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward);
-    let Some(oldest) = jobs.next() else {
+    let Some(id) = shared.jobs.oldest() else {
         return Ok(false);
     };
-    let (key, value) = oldest?;
+    let key = record::job_key(id);
+    let Some(value) = shared.kv.snapshot().get(Space::Meta, &key)? else {
+        // The doctor has removed it.
+        shared.jobs.remove(id);
+        return Ok(true);
+    };
     let job = JobRecord::decode(&value)?;
     if job.work == Work::RemoveTable && job.cursor.is_empty() {
         // Not on the committer: this waits for compactions. The ids of tables are never used again.
@@ -45,7 +125,7 @@ pub(crate) fn step(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-fn run(group: &mut Group<'_>, key: &Bytes) -> Result<()> {
+fn run(group: &mut Group<'_>, key: &[u8]) -> Result<()> {
     let shared = group.shared();
     let Some(bytes) = group.get(Space::Meta, key)? else {
         return Ok(());
@@ -69,10 +149,10 @@ fn run(group: &mut Group<'_>, key: &Bytes) -> Result<()> {
     match chunk.next {
         Some(cursor) => {
             job.cursor = cursor;
-            group.put(Space::Meta, key.clone(), job.encode());
+            group.put(Space::Meta, key, job.encode());
         }
         None => {
-            group.remove(Space::Meta, key.clone());
+            group.remove_job(job.id);
             if let Some(table) = table {
                 finish(group, &table, job.work);
             }

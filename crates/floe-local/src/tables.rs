@@ -17,11 +17,9 @@ use crate::answer::Answer;
 use crate::catalog::Table;
 use crate::commit::{Effect, Group};
 use crate::engine::Shared;
-use crate::kv::{Direction, Space};
+use crate::kv::Space;
 use crate::layout::key::DEFINITION_KEY;
-use crate::layout::record::{
-    self, Counts, IndexRecord, JobRecord, StreamRecord, TableRecord, Work,
-};
+use crate::layout::record::{self, Counts, IndexRecord, StreamRecord, TableRecord, Work};
 
 /// Describes a table.
 pub(crate) fn describe_table(shared: &Shared, name: &str) -> Result<TableDescription> {
@@ -275,17 +273,6 @@ impl Group<'_> {
         description
     }
 
-    /// Has the background thread do work on a table.
-    pub(crate) fn add_job(&mut self, table: u32, work: Work) {
-        let job = JobRecord {
-            id: self.new_id(),
-            table,
-            work,
-            cursor: Vec::new(),
-        };
-        self.put(Space::Meta, record::job_key(job.id), job.encode());
-    }
-
     fn delete_table(&mut self, name: &str) -> Result<TableDescription> {
         let table = self.shared().named_table(name)?;
         if table.definition().deletion_protection {
@@ -302,12 +289,8 @@ impl Group<'_> {
             ));
         }
         let shared = self.shared();
-        let jobs = shared.kv.snapshot();
-        for entry in jobs.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward) {
-            let (key, value) = entry?;
-            if JobRecord::decode(&value)?.table == table.id() {
-                self.remove(Space::Meta, key);
-            }
+        for job in shared.jobs.of_table(table.id()) {
+            self.remove_job(job);
         }
         if let Some(stream) = table.stream() {
             self.close_stream(stream);

@@ -58,6 +58,13 @@ pub(crate) fn job_key(job: u32) -> Vec<u8> {
     [JOBS_PREFIX, &job.to_be_bytes()].concat()
 }
 
+/// The job of which this is the key.
+pub(crate) fn job_of_key(key: &[u8]) -> Result<u32> {
+    let mut reader = Reader::new(key, "job key");
+    reader.bytes(JOBS_PREFIX.len())?;
+    reader.array().map(u32::from_be_bytes)
+}
+
 /// The key of a [`StreamRecord`].
 pub(crate) fn stream_key(stream: u32) -> Vec<u8> {
     [STREAMS_PREFIX, &stream.to_be_bytes()].concat()

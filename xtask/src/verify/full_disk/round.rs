@@ -276,7 +276,7 @@ impl Round<'_> {
                 return Ok(false);
             }
             sleep(STEP).await;
-            if self.fill == Fill::Everything {
+            if self.fill != Fill::Reserve {
                 // The server may have freed some.
                 self.take_space()?;
             }
