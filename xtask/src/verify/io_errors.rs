@@ -29,8 +29,8 @@ pub(super) const CHECK: Check = Check {
     proves: "after a failed write, sync, open or rename nothing acknowledged is lost",
     how: "A process opens a directory and writes to it, and one of its system calls fails: a write, \
           in full or in\npart, a sync, an open, a rename, a truncation, a removal. It must then \
-          refuse further writes with a clear\nerror, or not be concerned; it must not panic or \
-          hang, and what it acknowledged must be there when the\ndirectory is opened again, also \
+          refuse further writes with a clear\nerror, go on by itself when the disk was full, or not be concerned; it must \
+          not panic or hang, and what it acknowledged must be there when the\ndirectory is opened again, also \
           when the power was cut after a failed sync. The same on a disk that is full.",
     flags: &[
         (

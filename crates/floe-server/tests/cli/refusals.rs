@@ -335,7 +335,10 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
             "the directory is not empty",
         ),
         (&["demo", "--no-serve", "--data", &file], "this is a file"),
-        (&["serve", "--listen", "0", "--data", &file], "could not"),
+        (
+            &["serve", "--listen", "0", "--data", &file],
+            "not a directory",
+        ),
         (
             &["restore", &missing, "--data", "/nowhere/at/all"],
             "there is no such directory: path=",

@@ -323,7 +323,7 @@ fn what_cannot_be_had_is_told_in_one_line() {
     check_refused(
         &["serve", "--data", file.to_str().unwrap()],
         1,
-        &["could not be made"],
+        &["not a directory"],
     );
 }
 

@@ -142,6 +142,8 @@ pub(super) struct Outcome {
     pub(super) is_injected: bool,
     /// The process refused to write or to open.
     pub(super) is_refused: bool,
+    /// Whether a write was refused until the directory is opened again.
+    is_final: bool,
     pub(super) faults: Faults,
     pub(super) findings: Findings,
 }
@@ -237,15 +239,18 @@ impl Outcome {
 
     fn take(&mut self, record: Record) {
         match record {
-            Record::Acked(stamp) if self.is_refused => {
+            // After a failure that passes, the store goes on by itself; after any other it must not.
+            Record::Acked(stamp) if self.is_final => {
                 self.faults.resumed += 1;
                 self.findings
                     .note(format!("acknowledged after a failure: stamp={stamp}"));
             }
             Record::Failed(_, why) | Record::ReadFailed(why) => {
-                // The operation that the failure hit may have been applied; all later ones were not.
-                let is_clear = why.starts_with("Storage(")
-                    || !self.is_refused && why.starts_with("OutcomeUnknown(");
+                // The operation that the failure hit may have been applied; those refused later were not.
+                self.is_final |= why.starts_with("Storage(");
+                let is_clear = ["Storage(", "Unavailable(", "OutcomeUnknown("]
+                    .iter()
+                    .any(|kind| why.starts_with(kind));
                 self.is_refused = true;
                 if !is_clear {
                     self.faults.unclear += 1;

@@ -41,6 +41,9 @@ const PAYLOAD_BYTES: usize = 400;
 const PAUSE: Duration = Duration::from_millis(3);
 /// The item of the planted bug, under a new key each time.
 const LEAKED_BYTES: usize = 16 << 10;
+/// One in this many of its writes leaves a file open, and at most this many do.
+const LEAKED_EVERY: u64 = 16;
+const LEAKED_MAX: usize = 500;
 
 /// How many times as fast the clock runs.
 const CLOCK_FACTOR: u32 = 60;
@@ -64,6 +67,7 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     let shared = Arc::new(Shared {
         engine: Arc::clone(&local) as Arc<dyn Engine>,
         is_leaking: planted == Some(Bug::Leak),
+        leaked: Mutex::default(),
         is_stopped: AtomicBool::new(false),
         waits: Mutex::default(),
         errors: AtomicU64::new(0),
@@ -134,6 +138,8 @@ struct Waits {
 struct Shared {
     engine: Arc<dyn Engine>,
     is_leaking: bool,
+    /// What the planted bug keeps open.
+    leaked: Mutex<Vec<std::fs::File>>,
     is_stopped: AtomicBool,
     waits: Mutex<Waits>,
     errors: AtomicU64,
@@ -333,6 +339,7 @@ impl Client {
         let mut item = item;
         if self.shared.is_leaking {
             let stamp = self.random.below(u64::MAX);
+            self.leak_descriptor(stamp);
             let words =
                 (0..LEAKED_BYTES as u64 / 16).map(|word| format!("{:016x}", mixed(stamp ^ word)));
             item.insert("id", format!("leaked-{stamp}"));
@@ -341,6 +348,18 @@ impl Client {
         }
         let put = PutItem::new(TABLE, item);
         self.shared.engine.write_item(put.into()).await.map(drop)
+    }
+
+    /// As if a file was left open by some writes.
+    fn leak_descriptor(&self, stamp: u64) {
+        let leaked = self.shared.leaked.lock();
+        let mut leaked = leaked.unwrap_or_else(PoisonError::into_inner);
+        if stamp.is_multiple_of(LEAKED_EVERY)
+            && leaked.len() < LEAKED_MAX
+            && let Ok(file) = std::fs::File::open("/dev/null")
+        {
+            leaked.push(file);
+        }
     }
 
     async fn put_expiring(&self) -> Result<()> {
