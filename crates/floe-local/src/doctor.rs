@@ -58,7 +58,7 @@ impl LocalEngine {
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when there is no catalog to begin with, or when a repair cannot be written.
+    /// [`Error::Storage`](floe_store::Error::Storage) when there is no catalog to begin with, or when a repair cannot be written.
     /// What is merely damaged is a [`Finding`], not an error.
     ///
     /// ```
@@ -93,7 +93,7 @@ impl LocalEngine {
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when there is no store in the directory, when it is in use, or was written by a
+/// [`Error::Storage`](floe_store::Error::Storage) when there is no store in the directory, when it is in use, or was written by a
 /// newer version; and as [`LocalEngine::doctor`].
 pub fn examine(
     dir: impl AsRef<Path>,
