@@ -28,6 +28,7 @@ pub(crate) use staging::Staging;
 
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
+const FORMAT_FILE_NEW: &str = "FORMAT.new";
 const SEAL_FILE: &str = "SEAL";
 const SEAL_FILE_NEW: &str = "SEAL.new";
 const RELAXED_FILE: &str = "RELAXED";
@@ -275,11 +276,8 @@ impl Directory {
             sync_directory(staging.path())?;
             sync_directory(&self.path)?;
         }
-        fs::rename(
-            staging.path().join(FORMAT_FILE),
-            self.path.join(FORMAT_FILE),
-        )?;
-        sync_directory(&self.path)
+        // Not moved but written again: until it is on the disk, the one beside the marker says that the store is complete.
+        write_whole(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
     }
 }
 
@@ -300,7 +298,7 @@ fn inspect(path: &Path) -> Result<Content> {
         Err(e) => return Err(failed("could not be read", &format, &e)),
     }
     let staging = Staging::find(&path.join(STAGING_DIR))?;
-    let is_moved = staging.as_ref().is_some_and(Staging::is_moved);
+    let is_moved = staging.as_ref().is_some_and(Staging::is_moved) && data_of(path).is_dir();
     let unreadable = |e| failed("could not be read", path, &e);
     let mut found = Vec::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
@@ -308,7 +306,8 @@ fn inspect(path: &Path) -> Result<Content> {
         let is_ours = match name.to_str() {
             Some(LOST_AND_FOUND) => true,
             Some(LOCK_FILE) => is_our_lock(&path.join(LOCK_FILE)),
-            Some(STAGING_DIR) => staging.is_some(),
+            Some(STAGING_DIR) => true,
+            Some(FORMAT_FILE_NEW) => is_moved,
             Some(DATA_DIR) => is_moved,
             _ => false,
         };
@@ -390,11 +389,17 @@ fn check_format(path: &Path, format: &Path) -> Result<()> {
     }
 }
 
-/// Whether a file is a lock of ours: empty, or the id of a process.
+/// What `FORMAT` says.
+fn format_text() -> String {
+    format!("{FORMAT_NAME} {FORMAT_VERSION}\n")
+}
+
+/// Whether a file is a lock of ours: empty, or the id of a process, or zeros where a loss of power took that away.
 fn is_our_lock(path: &Path) -> bool {
     let is_file =
         fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= 10);
-    is_file && fs::read(path).is_ok_and(|id| id.iter().all(u8::is_ascii_digit))
+    let is_id = |byte: &u8| byte.is_ascii_digit() || *byte == 0;
+    is_file && fs::read(path).is_ok_and(|id| id.iter().all(is_id))
 }
 
 /// Opens the lock file, made if it is not there, and no other file by a link. Other users cannot open it, so they

@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use super::{
-    DATA_DIR, FORMAT_FILE, FORMAT_NAME, failed, private_dirs, private_file, sync_directory,
-    write_whole,
+    DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, failed, format_text, private_dirs, private_file,
+    sync_directory, write_whole,
 };
-use crate::layout::FORMAT_VERSION;
 
 /// The file that says that a directory may be removed.
 pub(super) const MARKER_FILE: &str = "FLOE-UNFINISHED";
@@ -121,8 +120,7 @@ impl Staging {
 
     /// Says that the store in it is whole.
     pub(crate) fn complete(&self) -> Result<()> {
-        let text = format!("{FORMAT_NAME} {FORMAT_VERSION}\n");
-        write_whole(&self.path, "FORMAT.new", FORMAT_FILE, &text)
+        write_whole(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
             .map_err(|e| failed("could not be written to", &self.path, &e))
     }
 
@@ -148,6 +146,7 @@ impl Staging {
                     fs::remove_file(entry.path())?;
                 }
             }
+            sync_directory(&self.path)?;
             fs::remove_file(self.path.join(MARKER_FILE))?;
             fs::remove_dir(&self.path)
         });
