@@ -140,7 +140,7 @@ impl Gate {
         trouble.is_none_or(|trouble| trouble.refuse(grows).is_none())
     }
 
-    /// Notes that so many bytes are about to be written.
+    /// Records the size of a batch that is about to be written.
     pub(crate) fn note_written(&self, bytes: usize) {
         self.lock().unchecked_bytes += bytes as u64;
     }

@@ -13,7 +13,7 @@
 //!
 //! # Spaces
 //!
-//! The tables share one keyspace of the store below, told apart by their id in front of each key. A keyspace per table
+//! The tables share one keyspace of the store below, separated by their id in front of each key. A keyspace per table
 //! costs files and descriptors for every table, and the store below never shrinks its list of keyspaces while it
 //! runs. So creating a table writes nothing here, and removing one removes its keys.
 //!

@@ -212,7 +212,7 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
         .query(Query::new("Things", group).index("by_group"))
         .await;
     assert_eq!(by_group.unwrap().count, 67);
-    // The change log lacks the records of the lost commit, which is told and cannot be mended.
+    // The change log lacks the records of the lost commit, which is reported and cannot be repaired.
     let report = engine.doctor(false).unwrap();
     let is_log = |finding: &doctor::Finding| finding.kind == doctor::FindingKind::ChangeLog;
     assert!(report.findings.iter().all(is_log), "{report:#?}");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Makes something that can be told from nothing.
+/// Makes a file by which a made store is recognised.
 fn make(data: &Path) -> Result<()> {
     fs::create_dir(data).unwrap();
     fs::write(data.join("made"), "by the test").unwrap();

@@ -1,7 +1,7 @@
 //! Copies everything that is intact in a damaged store into a new one, and lists what is lost.
 //!
 //! The damaged store is only read: file by file, without the help of the lists that name its files, so that damage
-//! anywhere costs what was in the damaged part and nothing else. What follows from the items is made anew in the copy.
+//! anywhere costs what was in the damaged part and nothing else. The doctor rebuilds derived data in the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -34,13 +34,13 @@ const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// One thread to write buffers into files while the other compacts.
 const WORKER_THREADS: usize = 2;
 
-/// A space with so many full buffers on their way to disk takes no further writes.
+/// Maximum full buffers of a keyspace on their way to disk before its writes wait.
 const SEALED_BUFFERS_MAX: usize = 3;
 
-/// A space with so many files that overlap takes no further writes until some are merged.
+/// Maximum overlapping files of a keyspace before its writes wait for a merge.
 const UNMERGED_RUNS_MAX: usize = 20;
 
-/// No further buffers are closed while so many are on their way to disk.
+/// Maximum buffers on their way to disk before no further one is closed.
 const FLUSHES_MAX: usize = 4;
 
 /// The write buffer of one keyspace. A journal is closed at the first full buffer after 64 MB, so this is
