@@ -161,11 +161,7 @@ impl Running {
     pub(crate) fn memory(options: Options) -> Result<Self> {
         let kv = Kv::memory();
         let mut batch = crate::kv::Batch::default();
-        let instance = Instance {
-            number: options.env.next_u64(),
-            created: options.env.now(),
-            next_id: 1,
-        };
+        let instance = Instance::new(&options.env);
         batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
         let made = kv.commit(batch, crate::kv::Sync::None);
         made.map_err(|e| Error::Storage(format!("the store could not be made: {e:?}")))?;

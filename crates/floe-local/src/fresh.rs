@@ -45,11 +45,7 @@ pub(crate) fn make(data: &Path, options: &Options) -> Result<()> {
 /// Makes an empty store: its spaces, and the record that tells it from others.
 fn make_empty(path: &Path, options: &Options) -> Result<()> {
     let kv = Kv::create(path, &kv_options(options))?;
-    let instance = Instance {
-        number: options.env.next_u64(),
-        created: options.env.now(),
-        next_id: 1,
-    };
+    let instance = Instance::new(&options.env);
     let mut batch = Batch::default();
     batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
     match kv.commit(batch, Sync::Data) {

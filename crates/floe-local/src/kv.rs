@@ -5,7 +5,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `kv.rs` | what the engine uses: spaces, snapshots, walks, batches |
+//! | `kv.rs` | what the engine uses: the store, its snapshots and walks |
+//! | `space`, `bytes`, `range`, `batch` | spaces, keys and values, ranges of keys, writes applied as a whole |
 //! | `disk` | the store on disk: commits, write buffers, reopening after a failure |
 //! | `memory` | the store in memory |
 //! | `salvage` | walks that read on behind damaged blocks |
@@ -36,14 +37,16 @@
 //! The store below checks an xxh3 checksum of every block when it is read from disk and of every batch when a journal
 //! is replayed, so values carry no checksum of their own.
 
+mod batch;
+mod bytes;
 mod disk;
 mod memory;
+mod range;
 pub(crate) mod raw;
 mod salvage;
+mod space;
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::ops::{Bound, Deref};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 #[cfg(test)]
 use std::sync::Mutex;
@@ -51,86 +54,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use floe_store::{Error, Result};
 
+pub(crate) use batch::Batch;
+pub(crate) use bytes::Bytes;
 use disk::{Disk, DiskSnapshot};
 use memory::{MemoryState, MemoryWalk};
+pub(crate) use range::{KeyBounds, prefix_bounds, prefix_end};
+use range::{as_slice, is_empty_range};
 pub(crate) use salvage::{Gap, Salvage};
-
-/// Bytes that are cheap to clone: a view of a block of the store, or an allocation of their own.
-#[derive(Clone)]
-pub(crate) struct Bytes {
-    slice: fjall::Slice,
-    /// How many bytes at the front are not part of it: the id of the table in a key.
-    skip: u8,
-}
-
-impl Bytes {
-    const fn whole(slice: fjall::Slice) -> Self {
-        Self { slice, skip: 0 }
-    }
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        self.slice.get(usize::from(self.skip)..).unwrap_or_default()
-    }
-}
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for Bytes {
-    fn borrow(&self) -> &[u8] {
-        self
-    }
-}
-
-impl PartialEq for Bytes {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Bytes {}
-
-impl PartialOrd for Bytes {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Bytes {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (**self).cmp(&**other)
-    }
-}
-
-impl Hash for Bytes {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
-    }
-}
-
-impl From<&[u8]> for Bytes {
-    fn from(bytes: &[u8]) -> Self {
-        Self::whole(bytes.into())
-    }
-}
-
-impl From<Vec<u8>> for Bytes {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::whole(bytes.into())
-    }
-}
-
-impl fmt::Debug for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b\"{}\"", self.escape_ascii())
-    }
-}
+pub(crate) use space::Space;
+use space::TablePrefix;
 
 /// How far a batch has got when [`Kv::commit`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,140 +94,6 @@ pub(crate) struct KvOptions {
     pub(crate) write_buffer_bytes: u64,
 }
 
-/// A set of keys and values of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Space {
-    /// The catalog.
-    Meta,
-    /// Change records.
-    Changes,
-    /// Idempotency tokens.
-    Tokens,
-    /// What belongs to the table of this id.
-    Table(u32),
-}
-
-/// Keys up to this length are put together without an allocation.
-const SHORT_KEY_BYTES: usize = 192;
-
-impl Space {
-    /// The key with the id of the table in front of it, as the store below has it.
-    fn with_full_key<T>(self, key: &[u8], then: impl FnOnce(&[u8]) -> T) -> T {
-        let Self::Table(id) = self else {
-            return then(key);
-        };
-        let prefix = TablePrefix::of(id);
-        let mut short = [0; TablePrefix::BYTES_MAX + SHORT_KEY_BYTES];
-        match short.get_mut(..prefix.len() + key.len()) {
-            Some(full) => {
-                let (front, rest) = full.split_at_mut(prefix.len());
-                front.copy_from_slice(&prefix);
-                rest.copy_from_slice(key);
-                then(full)
-            }
-            None => then(&[&prefix, key].concat()),
-        }
-    }
-
-    /// A key of this space, in the form in which a batch takes it.
-    pub(crate) fn key(self, key: &[u8]) -> Bytes {
-        let skip = self.skip();
-        self.with_full_key(key, |full| Bytes {
-            slice: full.into(),
-            skip,
-        })
-    }
-
-    /// The bytes in front of a key that the store below returns.
-    fn skip(self) -> u8 {
-        match self {
-            Self::Table(id) => TablePrefix::of(id).len,
-            _ => 0,
-        }
-    }
-
-    /// Bounds within the space as bounds of full keys.
-    fn full_bounds(self, (start, end): KeyBounds) -> KeyBounds {
-        let Self::Table(id) = self else {
-            return (start, end);
-        };
-        let prefix = TablePrefix::of(id);
-        let full = |key: Vec<u8>| [&prefix, &key[..]].concat();
-        let (first, behind) = prefix_bounds(&prefix);
-        (
-            if start == Bound::Unbounded {
-                first
-            } else {
-                start.map(full)
-            },
-            if end == Bound::Unbounded {
-                behind
-            } else {
-                end.map(full)
-            },
-        )
-    }
-}
-
-/// The id of a table in front of its keys: one byte for the first 241, two for the next 2048, and so on. None is the
-/// beginning of another, and their order is that of the ids.
-///
-/// It is short because the store below compares keys by their first four bytes first: those should tell items apart.
-#[derive(Clone, Copy, Debug)]
-struct TablePrefix {
-    bytes: [u8; Self::BYTES_MAX],
-    len: u8,
-}
-
-impl TablePrefix {
-    const BYTES_MAX: usize = 5;
-    const ONE_BYTE_END: u32 = 241;
-    const TWO_BYTES_END: u32 = Self::ONE_BYTE_END + 8 * 256;
-    const THREE_BYTES_END: u32 = Self::TWO_BYTES_END + (1 << 16);
-    const TWO_BYTES: u8 = 241;
-    const THREE_BYTES: u8 = 249;
-    const FIVE_BYTES: u8 = 250;
-
-    const fn of(id: u32) -> Self {
-        let (bytes, len) = if id < Self::ONE_BYTE_END {
-            ([id as u8, 0, 0, 0, 0], 1)
-        } else if id < Self::TWO_BYTES_END {
-            let [_, _, high, low] = (id - Self::ONE_BYTE_END).to_be_bytes();
-            ([Self::TWO_BYTES + high, low, 0, 0, 0], 2)
-        } else if id < Self::THREE_BYTES_END {
-            let [_, _, high, low] = (id - Self::TWO_BYTES_END).to_be_bytes();
-            ([Self::THREE_BYTES, high, low, 0, 0], 3)
-        } else {
-            let [a, b, c, d] = id.to_be_bytes();
-            ([Self::FIVE_BYTES, a, b, c, d], 5)
-        };
-        Self { bytes, len }
-    }
-
-    /// The id in front of a full key, and how long it is.
-    fn parse(key: &[u8]) -> Option<(u32, u8)> {
-        let two = |high: u8, low: u8| u32::from(u16::from_be_bytes([high, low]));
-        let (id, len) = match *key {
-            [id, ..] if id < Self::TWO_BYTES => (u32::from(id), 1),
-            [high, low, ..] if high < Self::THREE_BYTES => {
-                (Self::ONE_BYTE_END + two(high - Self::TWO_BYTES, low), 2)
-            }
-            [Self::THREE_BYTES, high, low, ..] => (Self::TWO_BYTES_END + two(high, low), 3),
-            [Self::FIVE_BYTES, a, b, c, d, ..] => (u32::from_be_bytes([a, b, c, d]), 5),
-            _ => return None,
-        };
-        // Each id has one form.
-        (Self::of(id).len == len).then_some((id, len))
-    }
-}
-
-impl Deref for TablePrefix {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
-    }
-}
-
 /// The store.
 pub(crate) struct Kv {
     backing: Backing,
@@ -321,9 +119,6 @@ pub(crate) enum Snapshot {
     /// Of a store that could not be opened again after a failure.
     Closed,
 }
-
-/// Where a walk through a space begins and ends.
-pub(crate) type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -588,22 +383,6 @@ impl Snapshot {
     }
 }
 
-/// The bounds of all keys that begin so.
-pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
-    (
-        Bound::Included(prefix.to_vec()),
-        prefix_end(prefix).map_or(Bound::Unbounded, Bound::Excluded),
-    )
-}
-
-/// The first key after all keys that begin so; none if they are the last.
-pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let keep = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
-    let mut end = prefix.get(..=keep)?.to_vec();
-    *end.last_mut()? += 1;
-    Some(end)
-}
-
 /// A walk through keys and values in order. It ends with the first error.
 pub(crate) struct Walk {
     source: Source,
@@ -651,82 +430,6 @@ impl Iterator for Walk {
             Source::Empty => None,
             Source::Failed(error) => error.take().map(Err),
         }
-    }
-}
-
-fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
-    match bound {
-        Bound::Included(key) => Bound::Included(key),
-        Bound::Excluded(key) => Bound::Excluded(key),
-        Bound::Unbounded => Bound::Unbounded,
-    }
-}
-
-/// Whether no key can be within; ordered maps take such bounds for a mistake and panic.
-fn is_empty_range(start: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
-    match (start, end) {
-        (Bound::Included(start), Bound::Included(end)) => start > end,
-        (
-            Bound::Included(start) | Bound::Excluded(start),
-            Bound::Included(end) | Bound::Excluded(end),
-        ) => start >= end,
-        _ => false,
-    }
-}
-
-/// Writes to several spaces that are applied as a whole. A key must stand in it once only.
-#[derive(Default)]
-pub(crate) struct Batch {
-    writes: Vec<(Space, Bytes, Option<Bytes>)>,
-    bytes: usize,
-}
-
-impl Batch {
-    /// Sets a [key](Space::key) to a value, or removes it.
-    pub(crate) fn push(&mut self, space: Space, key: Bytes, value: Option<Bytes>) {
-        debug_assert_eq!(key.skip, space.skip(), "a key of another space");
-        self.bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
-        self.writes.push((space, key, value));
-    }
-
-    /// Sets a key to a value.
-    pub(crate) fn put(&mut self, space: Space, key: impl AsRef<[u8]>, value: impl Into<Bytes>) {
-        self.push(space, space.key(key.as_ref()), Some(value.into()));
-    }
-
-    /// Replaces the value that a write of this batch sets.
-    pub(crate) fn replace(&mut self, write: usize, value: Option<Bytes>) {
-        if let Some((_, _, before)) = self.writes.get_mut(write) {
-            self.bytes += value.as_ref().map_or(0, |value| value.len());
-            *before = value;
-        }
-    }
-
-    /// The value that a write of this batch sets; `None` if it removes its key.
-    pub(crate) fn value(&self, write: usize) -> Option<&Bytes> {
-        self.writes.get(write)?.2.as_ref()
-    }
-
-    /// How many writes there are.
-    pub(crate) const fn len(&self) -> usize {
-        self.writes.len()
-    }
-
-    /// Whether there is no write in it.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.writes.is_empty()
-    }
-
-    /// How many bytes it writes, roughly.
-    pub(crate) const fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn has_each_key_once(&self) -> bool {
-        let mut seen = std::collections::HashSet::new();
-        self.writes
-            .iter()
-            .all(|(space, key, _)| seen.insert((space, key)))
     }
 }
 

@@ -389,11 +389,7 @@ impl Catalog {
     /// The records of the new catalog, in the order of their keys.
     fn into_entries(mut self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let options = Options::new();
-        let mut instance = self.instance.unwrap_or_else(|| Instance {
-            number: options.env.next_u64(),
-            created: options.env.now(),
-            next_id: 1,
-        });
+        let mut instance = self.instance.unwrap_or_else(|| Instance::new(&options.env));
         instance.next_id = instance.next_id.max(self.next_id);
         self.others
             .insert(record::INSTANCE_KEY.to_vec(), instance.encode());

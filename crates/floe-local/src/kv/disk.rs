@@ -86,7 +86,12 @@ pub(crate) struct DiskSnapshot {
 }
 
 impl Opened {
-    fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
+    /// Opens the store in a folder. `keyspace` opens each keyspace, or makes it.
+    fn open(
+        folder: &Path,
+        options: &KvOptions,
+        keyspace: fn(&Database, &str) -> Result<Keyspace>,
+    ) -> Result<Self> {
         let db = Database::builder(folder)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -115,14 +120,24 @@ impl Opened {
     }
 }
 
-/// Opens or makes a keyspace. The store below syncs the files of a new one and not the directory
-/// that names it, so a power cut could take the whole keyspace away.
-fn keyspace(db: &Database, name: &str) -> Result<Keyspace> {
-    let is_new = !db.keyspace_exists(name);
+/// Opens a keyspace.
+fn open_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
+    if !db.keyspace_exists(name) {
+        return Err(Error::Storage(format!(
+            "a keyspace is missing: name={name}"
+        )));
+    }
+    db.keyspace(name, keyspace_options)
+        .map_err(|e| storage("a keyspace could not be opened", &e))
+}
+
+/// Makes a keyspace. The store below syncs the files of a new one and not the directory that names it, so a power cut
+/// could take the whole keyspace away.
+fn create_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
     let keyspace = db
         .keyspace(name, keyspace_options)
-        .map_err(|e| storage("a keyspace could not be opened", &e))?;
-    if is_new && let Some(parent) = keyspace.path().parent() {
+        .map_err(|e| storage("a keyspace could not be made", &e))?;
+    if let Some(parent) = keyspace.path().parent() {
         let synced = File::open(parent).and_then(|parent| parent.sync_all());
         synced.map_err(|e| storage("a keyspace could not be synced", &e.into()))?;
     }
@@ -149,23 +164,25 @@ fn keyspace_options() -> KeyspaceCreateOptions {
 impl Disk {
     /// Makes an empty store.
     pub(super) fn create(folder: &Path, options: &KvOptions) -> Result<Self> {
-        Self::with(folder, options, Opened::open(folder, options)?)
+        let opened = Opened::open(folder, options, create_keyspace)?;
+        Ok(Self::of(folder, options, opened))
     }
 
     /// Opens a store that is there.
     pub(super) fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
-        Self::with(folder, options, Opened::open(folder, options)?)
+        let opened = Opened::open(folder, options, open_keyspace)?;
+        Ok(Self::of(folder, options, opened))
     }
 
-    fn with(folder: &Path, options: &KvOptions, opened: Opened) -> Result<Self> {
-        Ok(Self {
+    fn of(folder: &Path, options: &KvOptions, opened: Opened) -> Self {
+        Self {
             folder: folder.to_owned(),
             options: *options,
             committed_below: AtomicU64::new(opened.db.visible_seqno()),
             opened: RwLock::new(Some(Arc::new(opened))),
             unchecked_bytes: AtomicU64::new(0),
             ahead: Mutex::new(Ahead::new(folder)),
-        })
+        }
     }
 
     fn opened(&self) -> Option<Arc<Opened>> {
@@ -209,6 +226,7 @@ impl Disk {
         let mut writes =
             fjall::OwnedWriteBatch::with_capacity(opened.db.clone(), batch.writes.len())
                 .durability(Some(mode));
+        let bytes = batch.bytes() as u64;
         for (space, key, value) in batch.writes {
             let keyspace = opened.keyspace(space);
             match value {
@@ -216,10 +234,9 @@ impl Disk {
                 None => writes.remove(keyspace, key.slice),
             }
         }
-        self.unchecked_bytes
-            .fetch_add(batch.bytes as u64, Ordering::Relaxed);
+        self.unchecked_bytes.fetch_add(bytes, Ordering::Relaxed);
         if sync == Sync::Data {
-            lock(&self.ahead).note(batch.bytes as u64);
+            lock(&self.ahead).note(bytes);
         }
         writes.commit().map_err(|e| match e {
             // An earlier failure, found before anything of this batch was written.
@@ -333,7 +350,7 @@ impl Disk {
         // Its file is the one that is cut.
         *lock(&self.ahead) = Ahead::new(&self.folder);
         journal::cut_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
-        let reopened = Opened::open(&self.folder, &self.options)?;
+        let reopened = Opened::open(&self.folder, &self.options, open_keyspace)?;
         reopened
             .db
             .persist(PersistMode::SyncAll)

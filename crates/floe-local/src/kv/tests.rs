@@ -131,7 +131,7 @@ fn prefixes_of_tables_are_in_order_and_none_begins_another() {
         let prefix = TablePrefix::of(id);
         assert_eq!(
             TablePrefix::parse(&[&prefix, &b"key"[..]].concat()),
-            Some((id, prefix.len))
+            Some((id, u8::try_from(prefix.len()).unwrap()))
         );
         if let Some(last) = last {
             assert!(*last < *prefix && !prefix.starts_with(&last), "{id}");
@@ -148,6 +148,18 @@ fn prefixes_of_tables_are_in_order_and_none_begins_another() {
     ] {
         assert_eq!(TablePrefix::parse(damaged), None, "{damaged:?}");
     }
+}
+
+#[test]
+fn opening_makes_no_keyspaces() {
+    let dir = tempfile::tempdir().unwrap();
+    let Err(error) = Kv::open(dir.path(), &OPTIONS) else {
+        panic!("an empty folder was opened as a store");
+    };
+    assert!(
+        error.to_string().contains("a keyspace is missing"),
+        "{error}"
+    );
 }
 
 #[test]

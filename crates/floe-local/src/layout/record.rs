@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use floe_store::table::{IndexDef, KeySchema, StreamView, TableHistory};
-use floe_store::{Item, Result, TableDef, Timestamp, Value};
+use floe_store::{Env, Item, Result, TableDef, Timestamp, Value};
 
 use super::change::view_code;
 use super::definition::{
@@ -180,6 +180,15 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// That of a new store.
+    pub(crate) fn new(env: &Env) -> Self {
+        Self {
+            number: env.next_u64(),
+            created: env.now(),
+            next_id: 1,
+        }
+    }
+
     /// Its bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         item::encode(
