@@ -48,30 +48,40 @@ pub(crate) struct Directory {
     is_read_only: bool,
 }
 
-/// The lock, until it is dropped.
+/// A file that this process has locked until this is dropped. It is unlocked and not just closed: a child process that
+/// is being started shares the open file until it runs its program, and would keep the lock for that long.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing it, which comes next, unlocks it too.
+        let _ = self.0.unlock();
+    }
+}
+
+/// The lock of a directory.
 #[derive(Debug)]
 struct Lock {
-    _file: File,
+    #[cfg_attr(not(test), expect(dead_code, reason = "held for its lock"))]
+    file: LockedFile,
     /// The device and the number of the file.
     id: (u64, u64),
 }
 
 impl Lock {
     #[cfg(unix)]
-    fn new(file: File) -> io::Result<Self> {
+    fn new(file: LockedFile) -> io::Result<Self> {
         use std::os::unix::fs::MetadataExt;
 
-        let found = file.metadata()?;
+        let found = file.0.metadata()?;
         let id = (found.dev(), found.ino());
-        Ok(Self { _file: file, id })
+        Ok(Self { file, id })
     }
 
     #[cfg(not(unix))]
-    fn new(file: File) -> io::Result<Self> {
-        Ok(Self {
-            _file: file,
-            id: (0, 0),
-        })
+    fn new(file: LockedFile) -> io::Result<Self> {
+        Ok(Self { file, id: (0, 0) })
     }
 }
 
@@ -238,7 +248,8 @@ impl Directory {
                 // The id is for people: a failure to write it does no harm.
                 let _ = file.set_len(0);
                 let _ = write!(file, "{}", std::process::id());
-                let lock = Lock::new(file).map_err(|e| failed("could not be locked", &path, &e))?;
+                let lock = Lock::new(LockedFile(file));
+                let lock = lock.map_err(|e| failed("could not be locked", &path, &e))?;
                 Ok(Self {
                     path,
                     lock: Some(lock),

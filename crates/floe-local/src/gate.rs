@@ -7,7 +7,7 @@
 //! | [`Low`](Trouble::Low) | deletes only | when there is space again |
 //! | [`Gone`](Trouble::Gone) | refused | when the directory is back |
 //! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried by itself |
-//! | [`Broken`](Trouble::Broken) | refused | never: a sync failed, so the page cache may not be what is on the disk |
+//! | [`Broken`](Trouble::Broken) | refused | never: a sync may have failed, so the page cache may not be what is on the disk |
 //!
 //! The committer asks before each group, so nothing here is in the way of readers.
 
@@ -50,9 +50,9 @@ enum Trouble {
     Low { free: u64, reserve: u64 },
     /// The directory is no longer where it was opened.
     Gone,
-    /// A commit failed, and opening the store again leaves no doubt about it.
+    /// A commit failed for want of space, and opening the store again leaves no doubt about it.
     Failed(String),
-    /// A commit failed, and what of it is on the disk cannot be known.
+    /// A commit failed, and what is on the disk cannot be known.
     Broken(String),
 }
 
@@ -197,12 +197,16 @@ impl Shared {
 
     /// Records that a commit failed, and returns what its requests are answered with.
     pub(crate) fn commit_failed(&self, error: CommitError) -> Error {
-        let mut gate = self.gate.lock();
+        let is_low = (self.directory.as_ref()).is_some_and(|it| self.low_space(it).is_some());
         let (trouble, error) = match error {
-            CommitError::Refused(cause) => (
+            CommitError::Refused(cause) if is_low => (
                 Trouble::Failed(cause.clone()),
                 Error::Unavailable(format!("the store cannot write at present: {cause}")),
             ),
+            CommitError::Refused(cause) => {
+                let error = Error::Storage(format!("the store cannot write: {cause}"));
+                (Trouble::Broken(cause), error)
+            }
             CommitError::Full(cause) => (
                 Trouble::Failed(cause.clone()),
                 Error::OutcomeUnknown(format!("a commit failed: {cause}")),
@@ -212,6 +216,7 @@ impl Shared {
             }
         };
         // The first cause is the one to know.
+        let mut gate = self.gate.lock();
         if !matches!(gate.trouble, Some(Trouble::Failed(_) | Trouble::Broken(_))) {
             gate.trouble = Some(trouble);
         }

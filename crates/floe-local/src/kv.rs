@@ -76,8 +76,9 @@ pub(crate) enum Sync {
 /// Why a batch was not committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CommitError {
-    /// Nothing of it was written: a thread that writes or merges files has failed before. What was committed is in the
-    /// journal, so the store can be [reopened](Kv::reopen).
+    /// Nothing of it was written: a thread that writes or merges files has failed before. It does not say why. If there
+    /// is too little space, [reopening](Kv::reopen) helps, since what was committed is in the journal. Otherwise a sync
+    /// may have failed, after which files that seem to be there need not be on the disk.
     Refused(String),
     /// There was no space for it. [Reopening](Kv::reopen) drops whatever of it was written.
     Full(String),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use super::{
-    DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, failed, format_text, private_dirs, private_file,
-    sync_directory, write_whole,
+    DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, LockedFile, failed, format_text, private_dirs,
+    private_file, sync_directory, write_whole,
 };
 
 /// The file that says that a directory may be removed.
@@ -23,8 +23,8 @@ const MARKER: &str = "floe-local: an unfinished store; it may be removed\n";
 #[derive(Debug)]
 pub(crate) struct Staging {
     path: PathBuf,
-    /// The marker, locked.
-    marker: File,
+    /// The marker.
+    pub(super) marker: LockedFile,
 }
 
 impl Staging {
@@ -57,7 +57,7 @@ impl Staging {
         marker.try_lock().map_err(io::Error::from)?;
         Ok(Self {
             path: path.to_owned(),
-            marker,
+            marker: LockedFile(marker),
         })
     }
 
@@ -94,7 +94,7 @@ impl Staging {
         match marker.try_lock() {
             Ok(()) => Ok(Some(Self {
                 path: path.to_owned(),
-                marker,
+                marker: LockedFile(marker),
             })),
             Err(TryLockError::WouldBlock) => Err(Error::Storage(format!(
                 "another process is writing to the directory: directory={}",

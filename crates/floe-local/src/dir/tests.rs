@@ -43,6 +43,25 @@ fn check_refused(dir: &Path, words: &[&str]) {
     assert_eq!(tree(dir), before, "{message}");
 }
 
+/// A child process that is being started shares the open files of this one.
+#[test]
+fn lock_is_released_although_the_open_file_is_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = open(dir.path()).unwrap();
+    let shared = directory.lock.as_ref().unwrap().file.0.try_clone().unwrap();
+    drop(directory);
+    let staging = Staging::create(&dir.path().join("staging")).unwrap();
+    let shared_marker = staging.marker.0.try_clone().unwrap();
+    drop(staging);
+    drop(open(dir.path()).unwrap());
+    assert!(
+        Staging::find(&dir.path().join("staging"))
+            .unwrap()
+            .is_some()
+    );
+    drop((shared, shared_marker));
+}
+
 #[test]
 fn directory_in_use_is_refused_with_the_process_that_has_it() {
     let dir = tempfile::tempdir().unwrap();

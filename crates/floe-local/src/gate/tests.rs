@@ -91,15 +91,33 @@ fn store_goes_on_by_itself_after_a_full_disk() {
 fn idle_store_goes_on_without_a_write() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
-    fail_next_commit(&engine, CommitError::Refused("a thread failed".to_owned()));
+    fail_next_commit(&engine, CommitError::Full("no space left".to_owned()));
     let error = put(&engine, 1).unwrap_err();
-    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     let begun = Stopwatch::start();
     while engine.health() != Health::Ready {
         assert!(begun.elapsed() < Duration::from_secs(30));
         std::thread::yield_now();
     }
     put(&engine, 1).unwrap();
+}
+
+/// The thread does not say why it failed: without space that is the reason, with space it may be a failed sync.
+#[test]
+fn failed_worker_is_final_unless_the_disk_is_full() {
+    for (reserve, is_final) in [(0, true), (u64::MAX, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(dir.path()));
+        let options = Options::new().background(false).disk_reserve_bytes(reserve);
+        let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+        let refused = CommitError::Refused("a thread failed".to_owned());
+        let error = engine.running.shared.commit_failed(refused);
+        assert!(!error.may_have_applied(), "{error:?}");
+        assert_eq!(matches!(error, Error::Storage(_)), is_final, "{error:?}");
+        forget_last_try(&engine);
+        assert_eq!(engine.running.shared.broken().is_some(), is_final);
+        assert!(put(&engine, 1).is_err());
+    }
 }
 
 #[test]
