@@ -29,7 +29,7 @@ pub(crate) use staging::Staging;
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_FILE_NEW: &str = "FORMAT.new";
-const SEAL_FILE: &str = "SEAL";
+pub(crate) const SEAL_FILE: &str = "SEAL";
 const SEAL_FILE_NEW: &str = "SEAL.new";
 const RELAXED_FILE: &str = "RELAXED";
 const DATA_DIR: &str = "data";

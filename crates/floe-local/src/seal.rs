@@ -41,27 +41,56 @@ pub(crate) fn make(data: &Path) -> Result<String> {
 ///
 /// [`Error::Storage`] when a journal is missing, or not as it was when the store was closed.
 pub(crate) fn check(seal: &str, data: &Path) -> Result<()> {
+    match mismatches(seal, data)?.into_iter().next() {
+        Some(mismatch) => Err(Error::Storage(format!(
+            "a journal was changed since the store was closed, so acknowledged writes are missing; restore a backup, or \
+             run floe doctor with --salvage: {}",
+            mismatch.what
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A journal that is not as it was when the store was closed.
+pub(crate) struct Mismatch {
+    /// How it differs, and its path.
+    pub(crate) what: String,
+    /// Whether it is missing or has another length, which its batches need not show.
+    pub(crate) is_cut: bool,
+}
+
+/// Finds the journals that are not as they were when the store was closed.
+///
+/// # Errors
+///
+/// [`Error::Storage`] when the seal is damaged or a journal cannot be read.
+pub(crate) fn mismatches(seal: &str, data: &Path) -> Result<Vec<Mismatch>> {
     let mut found = journals(data)?;
+    let mut mismatches = Vec::new();
     for expected in parse(seal)? {
         let at = found.iter().position(|found| found.name == expected.name);
-        let Some(found) = at.map(|at| found.remove(at)) else {
-            return Err(mismatch(data, &expected, "it is missing"));
+        let (what, is_cut) = match at.map(|at| found.remove(at)) {
+            None => ("it is missing".to_owned(), true),
+            Some(found) if found.length != expected.length => {
+                (format!("its length is {} bytes", found.length), true)
+            }
+            Some(found) if found.checksum != expected.checksum => {
+                ("its checksum differs".to_owned(), false)
+            }
+            Some(_) => continue,
         };
-        if found.length != expected.length {
-            let what = format!("its length is {} bytes", found.length);
-            return Err(mismatch(data, &expected, &what));
-        }
-        if found.checksum != expected.checksum {
-            return Err(mismatch(data, &expected, "its checksum differs"));
-        }
+        let (path, bytes) = (data.join(&expected.name), expected.length);
+        let what = format!("{what}: path={} closed_with_bytes={bytes}", path.display());
+        mismatches.push(Mismatch { what, is_cut });
     }
-    match found.first() {
-        Some(extra) if extra.length > 0 => Err(Error::Storage(format!(
-            "a journal was added since the store was closed: path={}",
-            data.join(&extra.name).display()
-        ))),
-        _ => Ok(()),
+    for extra in found.iter().filter(|extra| extra.length > 0) {
+        let path = data.join(&extra.name);
+        mismatches.push(Mismatch {
+            what: format!("it was added: path={}", path.display()),
+            is_cut: false,
+        });
     }
+    Ok(mismatches)
 }
 
 struct Journal {
@@ -115,15 +144,6 @@ fn parse(seal: &str) -> Result<Vec<Journal>> {
     lines
         .map(|line| journal(line).ok_or_else(damaged))
         .collect()
-}
-
-fn mismatch(data: &Path, expected: &Journal, what: &str) -> Error {
-    Error::Storage(format!(
-        "a journal was changed since the store was closed, so acknowledged writes are missing: {what}; restore a \
-         backup, or run floe doctor with --salvage: path={} closed_with_bytes={}",
-        data.join(&expected.name).display(),
-        expected.length
-    ))
 }
 
 #[cfg(test)]

@@ -176,6 +176,30 @@ async fn journal_that_was_shortened_after_a_clean_close_is_refused() {
 }
 
 #[tokio::test]
+async fn salvage_lists_a_journal_that_was_shortened_or_removed_after_a_clean_close() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    closed_store(&path, 30).await;
+    let file = journal(&path);
+    let bytes = written(&file);
+    for keep in [Some(bytes.len() - 1), Some(bytes.len() / 2), Some(0), None] {
+        match keep {
+            Some(keep) => fs::write(&file, &bytes[..keep]).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let target = dir.path().join(format!("salvaged-{keep:?}"));
+        let report = salvage(&path, &target);
+        assert!(!report.is_complete(), "{keep:?}");
+        let lost = report.lost.join("; ");
+        assert!(
+            lost.contains("since the store was closed"),
+            "{keep:?}: {lost}"
+        );
+        assert!(lost.contains(".jnl"), "{keep:?}: {lost}");
+    }
+}
+
+#[tokio::test]
 async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));

@@ -259,7 +259,9 @@ impl Bench<'_> {
         let is_fine = ended.is_success()
             && !ended.panicked()
             && facts.get("opened") == 1
-            && facts.get("wrong") + facts.get("errors") + facts.get("doctor") == 0;
+            && facts.get("wrong") + facts.get("errors") + facts.get("doctor") == 0
+            // What is not there must be listed.
+            && (facts.get("different") == 0 || facts.get("reported") > 0);
         let printed = || format!("{} {}", ended.stdout.trim(), ended.stderr.trim());
         Ok(Salvaged {
             items: facts.get("items"),

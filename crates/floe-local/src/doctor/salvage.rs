@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use floe_store::{Error, Result};
@@ -12,7 +13,7 @@ use floe_store::{Error, Result};
 use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
 use crate::backup::{publish_copy, stage_copy};
-use crate::dir::data_of;
+use crate::dir::{SEAL_FILE, data_of};
 use crate::engine::{Running, kv_options};
 use crate::files::KEYSPACES_FOLDER;
 use crate::kv::raw::{Found, Kept, Raw};
@@ -23,6 +24,7 @@ use crate::layout::record::{
 };
 use crate::layout::{change, item};
 use crate::options::Options;
+use crate::seal;
 
 /// The most losses that a report lists one by one.
 const LOST_MAX: usize = 1000;
@@ -90,6 +92,7 @@ pub fn salvage(
         report: SalvageReport::default(),
         progress: &mut progress,
     };
+    salvage.compare_with_seal(dir, &data);
     let made = salvage.copy(&data, &staging.data());
     let report = salvage.report;
     match made {
@@ -128,6 +131,29 @@ struct Salvage<'a> {
 }
 
 impl Salvage<'_> {
+    /// Reports what the journals have lost since the store was closed, if it was: what is left of them need not show it.
+    /// Damage in their middle is found when they are read.
+    fn compare_with_seal(&mut self, dir: &Path, data: &Path) {
+        let mismatches = match std::fs::read_to_string(dir.join(SEAL_FILE)) {
+            Ok(seal) => seal::mismatches(&seal, data),
+            Err(e) if e.kind() == ErrorKind::NotFound => return,
+            Err(e) => Err(Error::Storage(format!("the seal cannot be read: {e}"))),
+        };
+        match mismatches {
+            Ok(mismatches) => {
+                for mismatch in mismatches.iter().filter(|mismatch| mismatch.is_cut) {
+                    self.report.lose(format!(
+                        "a journal was cut since the store was closed, so what it wrote last is older: {}",
+                        mismatch.what
+                    ));
+                }
+            }
+            Err(error) => self.report.lose(format!(
+                "a journal that lost its end would not be noticed: {error}"
+            )),
+        }
+    }
+
     fn copy(&mut self, data: &Path, target: &Path) -> Result<()> {
         let raw = Raw::read(data, &mut |what| self.report.lose(what));
         let catalog = self.read_catalog(&raw);

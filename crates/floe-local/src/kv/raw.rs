@@ -49,6 +49,12 @@ impl Raw {
             lost(format!("the journals cannot be listed: {error}"));
             Vec::new()
         });
+        if journals.is_empty() {
+            let data = data.display();
+            lost(format!(
+                "there is no journal, so the last writes are missing: directory={data}"
+            ));
+        }
         for (_, path) in journals {
             let read = journal::contents(&path, |entry| {
                 let keyspace = journaled.entry(entry.keyspace).or_default();

@@ -42,7 +42,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if planted == Some(Bug::HiddenDamage) {
         reading.hide();
     }
-    reading.print();
+    reading.print(0);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,13 +107,13 @@ impl Reading {
         self.log_gaps = 0;
     }
 
-    /// Prints notes, and the figures on the last line.
-    pub(super) fn print(&self) {
+    /// Prints notes, and the figures on the last line, with the number of losses that were reported before.
+    pub(super) fn print(&self, reported: u64) {
         for note in &self.notes {
             out::figures(&note.replace('=', ":").replace('\n', " "));
         }
         out::figures(&format!(
-            "opened={} wrong={} different={} errors={} doctor={} log_gaps={} dropped={} items={}",
+            "reported={reported} opened={} wrong={} different={} errors={} doctor={} log_gaps={} dropped={} items={}",
             u64::from(self.is_opened),
             self.wrong,
             self.different,
@@ -211,7 +211,8 @@ impl Reading {
     async fn read_stream(&mut self, engine: &Arc<dyn Engine>, content: Content) -> Result<()> {
         let name = content::table_name(STREAM_TABLE);
         let stream = engine.describe_table(name).await?.latest_stream;
-        let stream = stream.ok_or_else(|| Error::Internal("the stream is gone".to_owned()))?;
+        let stream =
+            stream.ok_or_else(|| Error::ResourceNotFound("the stream is gone".to_owned()))?;
         let mut count = 0;
         for shard in shards(engine, &stream.arn).await? {
             let start = IteratorKind::TrimHorizon;

@@ -33,6 +33,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     for lost in report.lost.iter().take(3) {
         out::figures(&format!("lost: {}", lost.replace('=', ":")));
     }
-    Reading::of(&target, kind.content())?.print();
+    let reported = report.lost_total + report.uncertain;
+    Reading::of(&target, kind.content())?.print(reported);
     Ok(ExitCode::SUCCESS)
 }
