@@ -116,6 +116,8 @@ struct State {
     /// Since free space was last asked for.
     checked: Option<Stopwatch>,
     unchecked_bytes: u64,
+    /// Whether free space was below the reserve since the last commit.
+    was_low: bool,
     /// Since opening again was last tried.
     reopened: Option<Stopwatch>,
 }
@@ -128,6 +130,7 @@ impl Gate {
                 trouble: is_read_only.then_some(Trouble::ReadOnly),
                 checked: None,
                 unchecked_bytes: 0,
+                was_low: false,
                 reopened: None,
             }),
         }
@@ -198,6 +201,8 @@ impl Shared {
     /// Records that a commit failed, and returns what its requests are answered with.
     pub(crate) fn commit_failed(&self, error: CommitError) -> Error {
         let is_low = (self.directory.as_ref()).is_some_and(|it| self.low_space(it).is_some());
+        let mut gate = self.gate.lock();
+        let is_low = is_low || gate.was_low;
         let (trouble, error) = match error {
             CommitError::Refused(cause) if is_low => (
                 Trouble::Failed(cause.clone()),
@@ -216,7 +221,6 @@ impl Shared {
             }
         };
         // The first cause is the one to know.
-        let mut gate = self.gate.lock();
         if !matches!(gate.trouble, Some(Trouble::Failed(_) | Trouble::Broken(_))) {
             gate.trouble = Some(trouble);
         }
@@ -226,10 +230,12 @@ impl Shared {
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
     pub(crate) fn check_in_place(&self) -> Result<()> {
         let is_gone = |directory: &Directory| !directory.is_in_place();
-        if !self.directory.as_ref().is_some_and(is_gone) {
+        let is_gone = self.directory.as_ref().is_some_and(is_gone);
+        let mut gate = self.gate.lock();
+        if !is_gone {
+            gate.was_low = matches!(gate.trouble, Some(Trouble::Low { .. }));
             return Ok(());
         }
-        let mut gate = self.gate.lock();
         // What was committed is only known when the directory is opened again.
         gate.trouble = Some(Trouble::Failed(
             "the directory was removed or replaced during a commit".to_owned(),
@@ -263,6 +269,7 @@ impl Shared {
         } else {
             Some(Trouble::Gone)
         };
+        gate.was_low |= matches!(gate.trouble, Some(Trouble::Low { .. }));
     }
 
     fn low_space(&self, directory: &Directory) -> Option<Trouble> {
@@ -295,7 +302,8 @@ impl Shared {
         // It is tried again later. What failed first stays the cause.
         if let Ok(reopened) = self.reopen() {
             *state = reopened;
-            self.gate.lock().trouble = None;
+            let mut gate = self.gate.lock();
+            (gate.trouble, gate.was_low) = (None, false);
         }
     }
 }

@@ -185,7 +185,9 @@ impl Faults {
             self.deletes += 1;
             self.note(round, "a delete is refused though the reserve is free");
         }
-        if let Err(status) = wait_for_page(caller, 503, HEALTH_MAX).await {
+        // The server may free some meanwhile.
+        let keep_full = || round.take_space();
+        if let Err(status) = wait_for_page(caller, 503, HEALTH_MAX, keep_full).await {
             self.health += 1;
             let what = format!("/healthz does not answer 503: status={status:?}");
             self.note(round, &what);
@@ -195,6 +197,9 @@ impl Faults {
     async fn look_for_cause(&mut self, round: &Round<'_>, served: &Served, before: usize) {
         let deadline = Instant::now() + HEALTH_MAX;
         while served.cause_lines() == before && Instant::now() < deadline {
+            if round.take_space().is_err() {
+                break;
+            }
             sleep(STEP).await;
         }
         let lines = served.cause_lines() - before;
@@ -220,7 +225,7 @@ impl Faults {
         }
         let millis = u64::try_from(freed.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.recover_ms_max = self.recover_ms_max.max(millis);
-        if let Err(status) = wait_for_page(caller, 200, HEALTH_MAX).await {
+        if let Err(status) = wait_for_page(caller, 200, HEALTH_MAX, || Ok(())).await {
             self.health += 1;
             let what = format!("/healthz does not answer 200: status={status:?}");
             self.note(round, &what);
@@ -240,6 +245,7 @@ async fn wait_for_page(
     caller: &mut Caller,
     wanted: u16,
     most: Duration,
+    meanwhile: impl Fn() -> io::Result<()>,
 ) -> Result<(), Option<u16>> {
     let deadline = Instant::now() + most;
     loop {
@@ -249,6 +255,9 @@ async fn wait_for_page(
         }
         // A page that does not exist will not come into being.
         if Instant::now() > deadline || status == Some(404) {
+            return Err(status);
+        }
+        if meanwhile().is_err() {
             return Err(status);
         }
         sleep(STEP).await;
@@ -276,10 +285,8 @@ impl Round<'_> {
                 return Ok(false);
             }
             sleep(STEP).await;
-            if self.fill != Fill::Reserve {
-                // The server may have freed some.
-                self.take_space()?;
-            }
+            // The server may have freed some.
+            self.take_space()?;
         }
         Ok(true)
     }
