@@ -51,7 +51,8 @@ const GROUP_BYTES_MAX: usize = 8 << 20;
 /// How often a writer takes what waits in memory before it leaves the rest to the thread.
 const TURNS_MAX: usize = 16;
 
-/// The share of a commit's time that the next group may stay open for writers that are on their way back.
+/// The share of a commit's time that the next group may stay open for writers that are on their way back, and that the
+/// committer stays awake for them.
 const PATIENCE_SHARE: u32 = 8;
 
 /// A write that waits for its turn.
@@ -459,7 +460,7 @@ pub(crate) fn run_committer(shared: &Shared) {
     // If a request panics, those who wait are told, and nobody waits in vain from then on.
     let _closes = CloseOnExit(shared);
     let mut pace = Pace::default();
-    while shared.queue.await_request() {
+    while shared.queue.await_request(pace.patience) {
         // A writer that panicked in it has closed the queue.
         let Ok(mut seat) = shared.seat.lock() else {
             return;
@@ -483,6 +484,8 @@ impl Seat {
         let mut taken = std::mem::take(&mut self.taken);
         shared.queue.take(&mut taken);
         if taken.is_empty() {
+            // Whoever wrote before is not on the way back any more.
+            *pace = Pace::default();
             shared.kv.refresh();
             shared.look_after(&mut self.state);
         }

@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use floe_store::Error;
+use floe_store::env::Stopwatch;
 
 use crate::commit::Request;
 
@@ -16,6 +17,10 @@ const WAITING_MAX: usize = 100_000;
 
 /// How long the committer sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// How long it stays awake at most before it sleeps: longer than it takes a writer to come back, and nothing beside a
+/// commit to a slow disk.
+const AWAKE_MAX: Duration = Duration::from_micros(50);
 
 /// Shorter than this it does not wait at all: a sleep takes longer.
 const PATIENCE_MIN: Duration = Duration::from_micros(20);
@@ -107,7 +112,14 @@ impl Queue {
     }
 
     /// Sleeps until something waits, for a while at most. `false` when the queue is closed and empty.
-    pub(crate) fn await_request(&self) -> bool {
+    ///
+    /// For the first moment it stays awake: a writer that has just been answered and writes again is then served
+    /// without waking a thread. Others that have work get the processor meanwhile.
+    pub(crate) fn await_request(&self, awake: Duration) -> bool {
+        let (begun, awake) = (Stopwatch::start(), awake.min(AWAKE_MAX));
+        while begun.elapsed() < awake && self.lock().requests.is_empty() {
+            std::thread::yield_now();
+        }
         let waiting = self.wait(self.lock(), 1, IDLE);
         !(waiting.requests.is_empty() && waiting.closed)
     }
@@ -225,6 +237,6 @@ mod tests {
         let queue = Queue::default();
         queue.close();
         assert_eq!(gathered(&queue, 100), 0);
-        assert!(!queue.await_request());
+        assert!(!queue.await_request(Duration::ZERO));
     }
 }
