@@ -203,8 +203,12 @@ impl Shared {
         let is_low = (self.directory.as_ref()).is_some_and(|it| self.low_space(it).is_some());
         let mut gate = self.gate.lock();
         let is_low = is_low || gate.was_low;
+        let error = match error {
+            CommitError::Refused(cause) if is_low => CommitError::RefusedFull(cause),
+            error => error,
+        };
         let (trouble, error) = match error {
-            CommitError::Refused(cause) if is_low => (
+            CommitError::RefusedFull(cause) => (
                 Trouble::Failed(cause.clone()),
                 Error::Unavailable(format!("the store cannot write at present: {cause}")),
             ),

@@ -80,6 +80,8 @@ pub(crate) enum CommitError {
     /// is too little space, [reopening](Kv::reopen) helps, since what was committed is in the journal. Otherwise a sync
     /// may have failed, after which files that seem to be there need not be on the disk.
     Refused(String),
+    /// Nothing of it was written: there was no space before it. [Reopening](Kv::reopen) helps when there is.
+    RefusedFull(String),
     /// There was no space for it. [Reopening](Kv::reopen) drops whatever of it was written.
     Full(String),
     /// Writing or syncing failed: it may be there after the store is opened by another process.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::figures::Progress;
 use super::tool;
 use crate::Failure;
 use crate::args::Args;
@@ -158,6 +159,28 @@ impl Process {
             stderr: Captured::read(child.stderr.take()),
             child,
         })
+    }
+
+    /// Runs a process of a check until it succeeds, with its last line of output as progress. A panic, a failure or
+    /// running on past the deadline is a failure of the check.
+    pub(super) fn run(
+        command: Command,
+        check: &'static str,
+        deadline: Instant,
+    ) -> Result<Ended, Failure> {
+        let mut progress = Progress::new(check);
+        let ended = Self::start(command)?.end_by(deadline, |printed| {
+            progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
+            false
+        })?;
+        if ended.is_success() && !ended.panicked() {
+            return Ok(ended);
+        }
+        Err(Failure::broken(format!(
+            "the process of the check failed: status={:?} {}",
+            ended.status,
+            tool::last_lines(&ended.stderr)
+        )))
     }
 
     /// Waits until it ends, and kills it at the deadline, or when what it has written on its standard output is

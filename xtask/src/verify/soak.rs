@@ -7,10 +7,9 @@ mod load;
 use std::time::{Duration, Instant};
 
 use super::child;
-use super::figures::{Facts, Figures, Progress, Verdict, median};
+use super::figures::{Facts, Figures, Verdict, median};
 use super::planted::Bug;
 use super::program::Process;
-use super::tool::last_lines;
 use super::{Check, Common, Work};
 use crate::args::Args;
 use crate::{Failure, out};
@@ -81,18 +80,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         command.arg("--planted").arg(bug.name());
     }
     let deadline = started + Duration::from_secs(plan.seconds) + AROUND_MAX;
-    let mut progress = Progress::new(CHECK.name);
-    let ended = Process::start(command)?.end_by(deadline, |printed| {
-        progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
-        false
-    })?;
-    if !ended.is_success() || ended.panicked() {
-        return Err(Failure::broken(format!(
-            "the process under load failed: status={:?} {}",
-            ended.status,
-            last_lines(&ended.stderr)
-        )));
-    }
+    let ended = Process::run(command, CHECK.name, deadline)?;
     let mut lines: Vec<_> = ended.stdout.lines().map(Facts::parse).collect();
     let end = lines.pop().unwrap_or_default();
     if plan.planted.is_none() {

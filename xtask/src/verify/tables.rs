@@ -7,10 +7,9 @@ mod cycle;
 use std::time::{Duration, Instant};
 
 use super::child;
-use super::figures::{Facts, Figures, Progress, Verdict};
+use super::figures::{Facts, Figures, Verdict};
 use super::planted::Bug;
 use super::program::Process;
-use super::tool::last_lines;
 use super::{Check, Common, Work};
 use crate::args::Args;
 use crate::{Failure, out};
@@ -77,19 +76,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     if let Some(bug) = plan.planted {
         command.arg("--planted").arg(bug.name());
     }
-    let mut progress = Progress::new(CHECK.name);
-    let process = Process::start(command)?;
-    let ended = process.end_by(Instant::now() + DEADLINE, |printed| {
-        progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
-        false
-    })?;
-    if !ended.is_success() || ended.panicked() {
-        let message = last_lines(&ended.stderr);
-        return Err(Failure::broken(format!(
-            "the process failed: status={:?} {message}",
-            ended.status
-        )));
-    }
+    let ended = Process::run(command, CHECK.name, started + DEADLINE)?;
     let facts = Facts::parse(ended.stdout.lines().last().unwrap_or_default());
     Ok(verdict(plan, &facts, started))
 }

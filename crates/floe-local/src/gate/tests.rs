@@ -124,6 +124,23 @@ fn failed_worker_is_final_unless_the_disk_is_full() {
     }
 }
 
+/// Nothing was written, so the caller need not wonder whether it was, and the write may be sent again.
+#[test]
+fn write_refused_by_a_full_disk_has_a_known_outcome() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    fail_next_commit(
+        &engine,
+        CommitError::RefusedFull("no space left".to_owned()),
+    );
+    let error = put(&engine, 1).unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert!(!error.may_have_applied(), "{error:?}");
+    forget_last_try(&engine);
+    put(&engine, 1).unwrap();
+    assert_eq!(engine.health(), Health::Ready);
+}
+
 #[test]
 fn write_with_a_token_is_applied_once_after_a_full_disk() {
     let dir = tempfile::tempdir().unwrap();

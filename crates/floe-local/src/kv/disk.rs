@@ -255,7 +255,7 @@ impl Disk {
         match self.probe() {
             Ok(()) => CommitError::Refused("a thread that writes files has failed".to_owned()),
             Err(e) if is_full_io(&e) => {
-                CommitError::Full("no space left on the device to write files".to_owned())
+                CommitError::RefusedFull("no space left on the device to write files".to_owned())
             }
             Err(e) => CommitError::Refused(format!("files cannot be written: {e}")),
         }
