@@ -154,6 +154,7 @@ pub mod http;
 mod https;
 pub mod model;
 pub mod registry;
+mod request;
 mod side_by_side;
 pub mod telemetry;
 pub mod tx;

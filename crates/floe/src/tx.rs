@@ -6,7 +6,6 @@
 //!   └──────────────── again, after a pause, if somebody was faster ◀─────────────┘
 //! ```
 
-pub(crate) mod backoff;
 mod blind;
 pub(crate) mod body;
 pub(crate) mod commit;
@@ -34,7 +33,8 @@ use crate::model::query::{self, Predicate};
 use crate::model::row::{Row, RowCore};
 use crate::model::schema::Schema;
 use crate::model::{Key, Model, Patch};
-use gather::{Gather, Request};
+use crate::request::ItemRequest;
+use gather::Gather;
 use hooks::{Hooks, Outcome};
 use many::Keys;
 pub use options::TxOptions;
@@ -281,7 +281,7 @@ impl Tx {
             Ok(reservation) => reservation,
             Err(known) => return Ok(known),
         };
-        let request = Request {
+        let request = ItemRequest {
             table: schema.table,
             key: key.to_item(),
             consistent,

@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use floe::changes::outbox::OutboxRecord;
+use floe::db::Timer;
 use floe::events::{Access, Decider, Event, EventData, EventStoreOptions, Expected, StreamName};
 use floe::{Db, Error, ErrorKind, Model, Tx};
-use floe_local::LocalEngine;
-use floe_store::Capabilities;
+use floe_local::{LocalEngine, Options};
+use floe_store::{BoxFuture, Capabilities, Engine};
+use floe_testkit::fault::{FaultEngine, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
+use floe_testkit::time::TestEnv;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Moved {
@@ -186,6 +190,71 @@ async fn a_stream_alone_is_one_plain_write() {
             .unwrap(),
         2
     );
+}
+
+/// A timer whose pauses pass at once on the clock of the test.
+struct FastTimer(TestEnv);
+
+impl Timer for FastTimer {
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
+        self.0.advance(pause);
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+/// A database on an engine as DynamoDB is, whose puts fail as given, with the clock of the test and what is asked of it.
+async fn failing_puts(faults: Faults) -> (Db, TestEnv, Arc<RecordingEngine>) {
+    let test = TestEnv::seeded(7);
+    let options = Options::new().env(test.env.clone()).background(false);
+    let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory_with(options).unwrap());
+    let db = Db::with_engine(engine.clone());
+    db.events().ensure_table().await.unwrap();
+    let claiming = Arc::new(RecordingEngine::new(engine).claiming(Capabilities::dynamodb()));
+    let faults = faults.only_on([Operation::WriteItem]);
+    let engine = Arc::new(RecordingEngine::new(Arc::new(FaultEngine::new(
+        claiming, faults,
+    ))));
+    let timer = Arc::new(FastTimer(test.clone()));
+    let db = Db::with_parts(engine.clone(), test.env.clone(), timer);
+    (db, test, engine)
+}
+
+fn puts(engine: &RecordingEngine) -> usize {
+    let requests = engine.take().into_iter();
+    requests.filter(|it| it.starts_with("PutItem")).count()
+}
+
+async fn append_one(tx: &Tx) -> Result<(), Error> {
+    tx.stream::<Stock>("tea").await?.append([Moved::In(1)])
+}
+
+#[tokio::test]
+async fn retries_bound_a_transaction_of_one_append() {
+    let (db, _, engine) = failing_puts(Faults::seeded(7).throttle(1.0)).await;
+    let failed = db.tx().retries(2).run(append_one).await.unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::TransactionFailed, "{failed}");
+    assert_eq!(puts(&engine), 3);
+}
+
+#[tokio::test]
+async fn deadline_bounds_a_transaction_of_one_append() {
+    let deadline = Duration::from_secs(1);
+    for (faults, expected) in [
+        (Faults::seeded(7).throttle(1.0), ErrorKind::Deadline),
+        (
+            Faults::seeded(7).lost_before(1.0),
+            ErrorKind::OutcomeUnknown,
+        ),
+    ] {
+        let (db, test, engine) = failing_puts(faults).await;
+        let run = db.tx().retries(1000).deadline(deadline).run(append_one);
+        let failed = run.await.unwrap_err();
+        assert_eq!(failed.kind(), expected, "{failed}");
+        // The longest pause may begin just before the deadline.
+        let most = deadline + Duration::from_millis(550);
+        assert!(test.elapsed() <= most, "{:?}", test.elapsed());
+        assert!(puts(&engine) > 1);
+    }
 }
 
 #[tokio::test]

@@ -89,9 +89,9 @@ use super::router::{Needs, Router};
 use super::stream::{Positions, passes};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::Backoff;
 use crate::side_by_side;
 use crate::telemetry::changes as telemetry;
-use crate::tx::backoff::Backoff;
 
 /// Gives the changes of tables to a router, and remembers how far it has come.
 #[derive(Clone, Debug)]

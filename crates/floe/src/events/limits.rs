@@ -39,10 +39,6 @@ pub(crate) const PAGE_ITEMS: usize = 32;
 /// How often an append is tried in all, if somebody else is always faster: as often as Equinox does.
 pub(crate) const ATTEMPTS_MAX: u32 = 3;
 
-/// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more than a bad
-/// moment to leave an outcome unknown.
-pub(crate) const SENDS_MAX: u32 = 30;
-
 /// How often an append to whatever version is tried in all: such an append decides nothing, so it only has to wait for its
 /// turn.
 pub(crate) const ANY_ATTEMPTS_MAX: u32 = 20;

@@ -33,6 +33,7 @@ use super::schema::{
 use super::send::{Sent, Writes, send};
 use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::Budget;
 use crate::telemetry::streams as telemetry;
 
 /// What became of a stream that was pruned.
@@ -336,7 +337,14 @@ impl EventStore {
     pub(super) async fn send_pruning(&self, stream: &StreamName, write: WriteItem) -> Result<Sent> {
         let unknown = |error| unknown(stream, error);
         let request = || Writes::One(write.clone());
-        send(self.db(), write.table_name(), request, unknown).await
+        send(
+            self.db(),
+            write.table_name(),
+            Budget::for_write(),
+            request,
+            unknown,
+        )
+        .await
     }
 }
 

@@ -5,14 +5,13 @@
 
 use floe_store::error::CancellationCode;
 use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
-use floe_store::{Error as StoreError, Item, Number, Value};
+use floe_store::{Error as StoreError, Item, Number, Text, Value};
 
-use super::limits::SENDS_MAX;
 use super::load;
 use super::schema::{INDEX, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::tx::backoff::Backoff;
+use crate::request::{self, Budget, Outcome, Sending, Write, with_token};
 
 /// A write of one item, or of several that are written together.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(super) enum Sent {
     },
 }
 
-/// Sends a write until its outcome is known. It is made anew each time it is sent, which is once mostly.
+/// Sends a write until its outcome is known. It is made for each sending, of which there is mostly one.
 ///
 /// # Errors
 ///
@@ -47,61 +46,58 @@ pub(super) enum Sent {
 pub(super) async fn send(
     db: &Db,
     table: &str,
-    write: impl Fn() -> Writes,
+    budget: Budget,
+    write: impl Fn() -> Writes + Send,
     unknown: impl Fn(StoreError) -> Error,
 ) -> Result<Sent> {
     let can = db.engine().capabilities();
-    let mut writes = write();
-    let takes_token = can.write_tokens || matches!(writes, Writes::Together(_));
+    let first = write();
+    let takes_token = can.write_tokens || matches!(first, Writes::Together(_));
     let token = (can.loses_answers && takes_token).then(|| db.env().ordered_uuid());
-    let (mut sent, mut in_doubt) = (0, false);
-    loop {
-        sent += 1;
-        let Err(error) = send_once(db, writes, token.as_deref()).await else {
-            return Ok(Sent::Done);
-        };
-        let error = match refused(error) {
-            Ok(item) => return Ok(Sent::Conflict { item, in_doubt }),
-            Err(error) => error,
-        };
-        in_doubt |= error.may_have_applied();
-        // An engine that loses no answers has failed if it does not know, and takes no further writes.
-        let may_pass = match error.may_have_applied() {
-            true => can.loses_answers,
-            false => error.is_retryable(),
-        };
-        if !may_pass || sent >= SENDS_MAX {
-            return Err(match in_doubt {
-                true => unknown(error),
-                false => load::failed(error, table),
-            });
-        }
-        let pause = Backoff::default().pause(sent, db.env().next_u64());
-        db.timer().sleep(pause).await;
-        writes = write();
+    let mut append = StreamWrite {
+        db,
+        first: Some(first),
+        write,
+        token,
+    };
+    match request::write(db, budget, &mut append).await {
+        Outcome::Applied => Ok(Sent::Done),
+        Outcome::Refused(sent) => Ok(sent),
+        Outcome::Failed(error) => Err(load::failed(error, table)),
+        Outcome::Unknown(error) => Err(unknown(error)),
     }
 }
 
-async fn send_once(
-    db: &Db,
-    writes: Writes,
-    token: Option<&str>,
-) -> std::result::Result<(), StoreError> {
-    let token = token.map(str::to_owned);
-    match writes {
-        Writes::One(mut write) => {
-            match &mut write {
-                WriteItem::Put(put) => put.token = token,
-                WriteItem::Update(update) => update.token = token,
-                WriteItem::Delete(delete) => delete.token = token,
+/// A write of a stream on its way.
+struct StreamWrite<'a, F> {
+    db: &'a Db,
+    /// The write before it is sent for the first time.
+    first: Option<Writes>,
+    /// Makes it for every further sending.
+    write: F,
+    token: Option<Text>,
+}
+
+impl<F: Fn() -> Writes + Send> Write for StreamWrite<'_, F> {
+    type Refusal = Sent;
+
+    async fn send(&mut self, _: Sending) -> floe_store::Result<()> {
+        let token = self.token.as_deref().map(str::to_owned);
+        let engine = self.db.engine();
+        match self.first.take().unwrap_or_else(&self.write) {
+            Writes::One(write) => engine.write_item(with_token(write, token)).await.map(drop),
+            Writes::Together(writes) => {
+                let mut request = TransactWriteItems::new(writes);
+                request.token = token;
+                engine.transact_write_items(request).await.map(drop)
             }
-            db.engine().write_item(write).await.map(drop)
         }
-        Writes::Together(writes) => {
-            let mut request = TransactWriteItems::new(writes);
-            request.token = token;
-            db.engine().transact_write_items(request).await.map(drop)
-        }
+    }
+
+    fn refused(&mut self, error: StoreError, sending: Sending) -> floe_store::Result<Sent> {
+        let item = refused(error)?;
+        let in_doubt = sending.in_doubt;
+        Ok(Sent::Conflict { item, in_doubt })
     }
 }
 

@@ -20,8 +20,8 @@ use super::sync::{Change, Guard, Position, Sync, Synced};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::tables::ENSURE_DEADLINE;
+use crate::request::{Backoff, Budget};
 use crate::telemetry::streams as telemetry;
-use crate::tx::backoff::Backoff;
 
 /// Streams in a table. Cheap to clone.
 ///
@@ -205,7 +205,7 @@ impl EventStore {
         let etag = self.db.env().ordered_uuid();
         let options = &self.options;
         let sync = Sync::new(&options.table, stream, position, change, &options.tip, etag)?;
-        let synced = sync.send(&self.db, stream).await?;
+        let synced = sync.send(&self.db, stream, Budget::for_write()).await?;
         if matches!(synced, Synced::Written(_)) {
             telemetry::appended(&options.table, stream, change.events.len());
         }

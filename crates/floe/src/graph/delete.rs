@@ -15,7 +15,7 @@ use super::relation::OnDelete;
 use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
 use super::work::{Done, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::backoff::Backoff;
+use crate::request::Backoff;
 
 /// How often the index of reversed edges is asked until it has caught up.
 pub(super) const LAG_TRIES: u32 = 20;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
-use floe_store::op::{BatchGetItem, GetItem, Page, Query, Scan};
+use floe_store::op::{GetItem, Page, Query, Scan};
 use floe_store::{BoxFuture, Error as StoreError, Item, Value};
 
 use super::join::join_all;
@@ -15,11 +15,8 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Budget, ItemRequest, batch_get, repeat};
 use crate::tx::Tx;
-use crate::tx::backoff::Backoff;
-
-/// How often a request that fails for a reason that may pass is sent, outside of a transaction.
-const SENDS_MAX: u32 = 10;
 
 /// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
 #[derive(Clone, Copy)]
@@ -37,22 +34,16 @@ impl<'a> Reads<'a> {
         &self,
         request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
     ) -> Result<T> {
-        let mut sent = 0;
-        loop {
-            sent += 1;
-            let error = match request().await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            if let Some(tx) = self.tx {
-                return Err(tx.note(failed(error)));
-            }
-            if !error.is_retryable() || sent >= SENDS_MAX {
-                return Err(failed(error));
-            }
-            let pause = Backoff::resync().pause(sent, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
-        }
+        let budget = if self.tx.is_some() {
+            Budget::once()
+        } else {
+            Budget::for_read()
+        };
+        let sent = repeat(self.db, budget, request).await;
+        sent.map_err(|error| match self.tx {
+            Some(tx) => tx.note(failed(error)),
+            None => failed(error),
+        })
     }
 
     /// One item, as it is.
@@ -113,30 +104,18 @@ impl<'a> Reads<'a> {
 
     /// The items of up to 100 keys. What the engine leaves out is asked for again.
     pub(super) async fn batch(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>> {
-        let mut batch = BatchGetItem::new().keys(table, keys);
-        let (mut found, mut empty) = (Vec::new(), 0);
-        loop {
-            let output = self
-                .send(|| self.db.engine().batch_get_item(batch.clone()))
-                .await?;
-            let before = found.len();
-            found.extend(output.items.into_values().flatten());
-            if output.unprocessed.values().all(|keys| keys.keys.is_empty()) {
-                return Ok(found);
-            }
-            batch = BatchGetItem::new();
-            batch.requests = output.unprocessed;
-            empty = if found.len() > before { 0 } else { empty + 1 };
-            if empty > SENDS_MAX {
-                let message = "the store has left out all keys of a batch, again and again";
-                let error = failed(StoreError::Throttling(message.to_owned()));
-                return Err(self.tx.map_or(error.clone(), |tx| tx.note(error)));
-            }
-            if empty > 0 {
-                let pause = Backoff::resync().pause(empty, self.db.env().next_u64());
-                self.db.timer().sleep(pause).await;
-            }
-        }
+        let requests: Vec<ItemRequest<'_>> = keys
+            .into_iter()
+            .map(|key| ItemRequest {
+                table,
+                key,
+                consistent: true,
+            })
+            .collect();
+        let found = self
+            .send(|| Box::pin(batch_get(self.db, &requests)))
+            .await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     pub(super) async fn page(&self, query: &Query) -> Result<Page> {

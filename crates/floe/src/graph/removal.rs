@@ -16,7 +16,7 @@ use super::read;
 use super::steps::send;
 use super::stored::{self, Edge, ID, LEAVING, SUBJECT_KEY, Stored, UNIQUE_KEY, meta};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::backoff::Backoff;
+use crate::request::Backoff;
 
 /// How often the same edges are removed anew because somebody else has removed some of them.
 const REMOVALS_MAX: u32 = 50;

@@ -1,16 +1,13 @@
 //! One step of a job: a transaction that is sent until its outcome is known.
 
-use floe_store::Error as StoreError;
 use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::op::{TransactWrite, TransactWriteItems};
+use floe_store::{Error as StoreError, Text};
 
 use super::read::failed;
 use crate::db::Db;
 use crate::error::Result;
-use crate::tx::backoff::Backoff;
-
-/// How often a step is sent.
-const SENDS_MAX: u32 = 30;
+use crate::request::{self, Backoff, Budget, Outcome, Sending, Write};
 
 /// What became of a step.
 pub(super) enum Step {
@@ -32,25 +29,41 @@ impl Step {
 ///
 /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
 pub(super) async fn send(db: &Db, writes: Vec<TransactWrite>) -> Result<Step> {
-    let token = db.env().ordered_uuid();
-    let mut sent = 0;
-    loop {
-        sent += 1;
-        let request = TransactWriteItems::new(writes.iter().cloned()).token(token.as_str());
-        let error = match db.engine().transact_write_items(request).await {
-            Ok(_) => return Ok(Step::Applied),
-            Err(error) => error,
-        };
-        if let StoreError::TransactionCanceled { reasons } = &error
-            && is_refusal(reasons)
-        {
-            return Ok(Step::Refused(reasons.clone()));
+    let mut step = StepWrite {
+        db,
+        writes,
+        token: db.env().ordered_uuid(),
+    };
+    let budget = Budget::for_write().backoff(Backoff::resync());
+    match request::write(db, budget, &mut step).await {
+        Outcome::Applied => Ok(Step::Applied),
+        Outcome::Refused(reasons) => Ok(Step::Refused(reasons)),
+        Outcome::Failed(error) | Outcome::Unknown(error) => Err(failed(error)),
+    }
+}
+
+/// A step on its way.
+struct StepWrite<'a> {
+    db: &'a Db,
+    writes: Vec<TransactWrite>,
+    token: Text,
+}
+
+impl Write for StepWrite<'_> {
+    type Refusal = Vec<CancellationReason>;
+
+    async fn send(&mut self, _: Sending) -> floe_store::Result<()> {
+        let writes = self.writes.iter().cloned();
+        let request = TransactWriteItems::new(writes).token(self.token.as_str());
+        let sent = self.db.engine().transact_write_items(request).await;
+        sent.map(drop)
+    }
+
+    fn refused(&mut self, error: StoreError, _: Sending) -> floe_store::Result<Self::Refusal> {
+        match error {
+            StoreError::TransactionCanceled { reasons } if is_refusal(&reasons) => Ok(reasons),
+            error => Err(error),
         }
-        if !error.is_retryable() || sent >= SENDS_MAX {
-            return Err(failed(error));
-        }
-        let pause = Backoff::resync().pause(sent, db.env().next_u64());
-        db.timer().sleep(pause).await;
     }
 }
 

@@ -140,7 +140,7 @@ impl Graph<'_> {
     }
 
     async fn pause(&self, tried: u32) {
-        let backoff = crate::tx::backoff::Backoff::resync();
+        let backoff = crate::request::Backoff::resync();
         let pause = backoff.pause(tried + 1, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
     }

@@ -39,13 +39,14 @@ use super::Versions;
 use super::deployed::{self, latest_of_groups};
 use super::group::Group;
 use super::key::Place;
-use super::read::{Reads, settled};
+use super::read::Reads;
 use super::schema::{Layout, PARTITION_KEY, RegistryField, RegistrySchema, SORT_KEY};
 use super::version::{Status, Version};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::attribute::Invalid;
 use crate::model::schema::FieldKind;
+use crate::request::{Budget, repeat};
 
 /// What the keys of descriptions begin with.
 pub(super) const DESCRIBED: &str = "_registry#";
@@ -104,7 +105,8 @@ impl Db {
                 continue;
             }
             let put = PutItem::new(place.table, item);
-            settled(self, || self.engine().write_item(put.clone().into())).await?;
+            let write = || self.engine().write_item(put.clone().into());
+            repeat(self, Budget::for_read(), write).await?;
         }
         Ok(())
     }

@@ -7,12 +7,8 @@ use super::group::GroupPlace;
 use super::key::Place;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Budget, ItemRequest, batch_get, get, repeat};
 use crate::tx::Tx;
-use crate::tx::backoff::Backoff;
-use crate::tx::gather::{Request, batch_get};
-
-/// How often a request that fails for a reason that may pass is sent, outside of a transaction.
-const SENDS_MAX: u32 = 10;
 
 /// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
 #[derive(Clone, Copy)]
@@ -22,43 +18,37 @@ pub(super) struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    async fn send<'f, T>(&self, request: impl Fn() -> BoxFuture<'f, Result<T>>) -> Result<T> {
-        let mut sent = 0;
-        loop {
-            sent += 1;
-            let error = match request().await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            if let Some(tx) = self.tx {
-                return Err(tx.note(with_missing_table(error)));
-            }
-            let may_pass = error.store_error().is_some_and(StoreError::is_retryable);
-            if !may_pass || sent >= SENDS_MAX {
-                return Err(with_missing_table(error));
-            }
-            let pause = Backoff::resync().pause(sent, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
-        }
+    async fn send<'f, T>(
+        &self,
+        request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
+    ) -> Result<T> {
+        let budget = if self.tx.is_some() {
+            Budget::once()
+        } else {
+            Budget::for_read()
+        };
+        let sent = repeat(self.db, budget, request).await;
+        sent.map_err(|error| match self.tx {
+            Some(tx) => tx.note(failed(error)),
+            None => failed(error),
+        })
     }
 
     /// The items of up to 100 keys as they are, in their order: one by one request, several by one batch.
     pub(super) async fn items(&self, places: &[Place]) -> Result<Vec<Option<Item>>> {
-        let requests: Vec<Request> = places
+        let requests: Vec<ItemRequest<'_>> = places
             .iter()
-            .map(|place| Request {
+            .map(|place| ItemRequest {
                 table: place.table,
                 key: place.key(),
                 consistent: true,
             })
             .collect();
-        let get = || -> BoxFuture<'_, Result<Vec<Option<Item>>>> {
-            match requests.as_slice() {
-                [only] => Box::pin(async { Ok(vec![get(self.db, only).await?]) }),
-                several => Box::pin(batch_get(self.db, several)),
-            }
-        };
-        self.send(get).await
+        self.send(|| match requests.as_slice() {
+            [only] => Box::pin(async { Ok(vec![get(self.db, only.clone()).await?]) }),
+            several => Box::pin(batch_get(self.db, several)),
+        })
+        .await
     }
 
     pub(super) async fn item(&self, place: &Place) -> Result<Option<Item>> {
@@ -67,10 +57,7 @@ impl Reads<'_> {
     }
 
     pub(super) async fn page(&self, query: &Query) -> Result<Page> {
-        let send = || -> BoxFuture<'_, Result<Page>> {
-            Box::pin(async { Ok(self.db.engine().query(query.clone()).await?) })
-        };
-        self.send(send).await
+        self.send(|| self.db.engine().query(query.clone())).await
     }
 
     /// All items of a query.
@@ -115,40 +102,14 @@ impl Reads<'_> {
     }
 }
 
-/// Sends a write again while the store is busy or its answers get lost. To write it twice must be to write it once.
-pub(super) async fn settled<'f, T>(
-    db: &Db,
-    write: impl Fn() -> BoxFuture<'f, Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let mut sent = 0;
-    loop {
-        sent += 1;
-        let error = match write().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let may_pass = error.is_retryable() || error.may_have_applied();
-        if !may_pass || sent >= SENDS_MAX {
-            return Err(error);
-        }
-        let pause = Backoff::resync().pause(sent, db.env().next_u64());
-        db.timer().sleep(pause).await;
-    }
-}
-
-async fn get(db: &Db, request: &Request) -> Result<Option<Item>> {
-    let get = floe_store::op::GetItem::new(request.table, request.key.clone());
-    Ok(db.engine().get_item(get).await?.item)
-}
-
 /// Says what to do where a table is missing.
-fn with_missing_table(error: Error) -> Error {
-    match error.store_error() {
-        Some(source @ StoreError::ResourceNotFound(_)) => Error::new(
+fn failed(error: StoreError) -> Error {
+    match error {
+        StoreError::ResourceNotFound(_) => Error::new(
             ErrorKind::Table,
             "the table of the registry is missing; call ensure_registries",
         )
-        .with_source(source.clone()),
-        _ => error,
+        .with_source(error),
+        error => error.into(),
     }
 }

@@ -34,7 +34,6 @@ use floe_store::{BoxFuture, Error as StoreError, Item};
 
 use super::content::Content;
 use super::key::{Place, version_of};
-use super::read::settled;
 use super::schema::{PARTITION_KEY, RegistrySchema, SORT_KEY};
 use super::stored::{self, Facts, moment_of};
 use super::version::Version;
@@ -42,6 +41,7 @@ use super::{Registry, Versions};
 use crate::changes::{Cause, Change, Failure, Handled, Handler, Removed, Router};
 use crate::db::Db;
 use crate::error::Result;
+use crate::request::{Budget, repeat};
 
 /// A version that has expired, and that the store has removed.
 #[derive(Clone, Debug)]
@@ -139,8 +139,8 @@ impl<R: Content> Versions<'_, R> {
         };
         let mut put = PutItem::new(self.schema.table, tombstone);
         put.condition = Some(stored::is_absent());
-        let written = settled(&self.db, || self.db.engine().write_item(put.clone().into()));
-        match written.await {
+        let write = || self.db.engine().write_item(put.clone().into());
+        match repeat(&self.db, Budget::for_read(), write).await {
             Ok(_) => Ok(true),
             Err(StoreError::ConditionalCheckFailed { .. }) => Ok(false),
             Err(error) => Err(error.into()),

@@ -22,11 +22,8 @@ use crate::changes::outbox::{self, OutboxMessage};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
+use crate::request::{self, Budget, Outcome, Reconciled, Sending, Write, repeat};
 use crate::telemetry::transaction as telemetry;
-
-/// How often a request whose answer was lost is sent, in all: for some 15 seconds, so that it takes more
-/// than a bad moment to leave an outcome unknown.
-const SENDS_MAX: u32 = 30;
 
 /// Why a commit was not made.
 #[derive(Debug)]
@@ -35,6 +32,19 @@ pub(crate) enum Failure {
     Retry(Error),
     /// Running again cannot help, or must not be done.
     Final(Error),
+}
+
+impl Failure {
+    /// Whether the body may run again after an error.
+    pub(crate) fn of(error: Error) -> Self {
+        let is_known = error.kind() != ErrorKind::OutcomeUnknown;
+        let is_busy = error.store_error().is_some_and(StoreError::is_retryable);
+        if is_known && is_busy {
+            Self::Retry(error)
+        } else {
+            Self::Final(error)
+        }
+    }
 }
 
 /// How to commit.
@@ -190,7 +200,9 @@ impl<'a> Commit<'a> {
     async fn send(&self, plans: &mut [Plan]) -> Result<(), Refusal> {
         if let ([], [part]) = (&*plans, self.parts.as_slice())
             && !self.manner.exactly_once
-            && let Some(sent) = part.send_alone(self.db, &self.id).map_err(Failure::Final)?
+            && let Some(sent) = part
+                .send_alone(self.db, &self.id, self.budget())
+                .map_err(Failure::Final)?
         {
             return Ok(sent.await?);
         }
@@ -247,104 +259,47 @@ impl<'a> Commit<'a> {
         (self.manner.exactly_once || plan.schema.exactly_once) && !tokens
     }
 
+    /// How often the commit is sent.
+    fn budget(&self) -> Budget {
+        Budget::for_commit(self.manner.end)
+    }
+
     async fn send_one(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let can = self.db.engine().capabilities();
-        let has_token = can.write_tokens && can.loses_answers;
         // What is never sent again need not be kept.
         let is_once = !can.loses_answers && plan.whole.is_none();
-        let mut once = is_once.then(|| std::mem::replace(&mut plan.action, Action::Check));
-        let (mut sent, mut in_doubt) = (0, false);
-        loop {
-            sent += 1;
-            // Settled as not applied, it may yet come late: then this one must not be applied besides it.
-            let only_as_read = in_doubt && !has_token;
-            let action = match once.take() {
-                Some(action) => action,
-                None => plan.action.clone(),
-            };
-            let write = self.write_item(plan, action, has_token, only_as_read);
-            let error = match self.db.engine().write_item(write).await {
-                Ok(_) => {
-                    note_sent(sent, in_doubt);
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            if let StoreError::ConditionalCheckFailed { item } = &error {
-                let item = item.as_deref();
-                return match self.judge(plan, item) {
-                    Settled::Applied => {
-                        telemetry::settled("stamp", true, sent);
-                        Ok(())
-                    }
-                    // An earlier sending may have come late, and somebody else has written since.
-                    Settled::Unknown if only_as_read => Err(unknown(plan, error.clone()).into()),
-                    _ if plan.meets_expired(item, self.now) => Err(Refusal::OverExpired(vec![0])),
-                    _ => Err(lost_race(plan, item).into()),
-                };
-            }
-            if !self.sends_again(&error, sent, &mut in_doubt) || is_once {
-                return Err(self.gives_up(plan, error, in_doubt).into());
-            }
-            if error.may_have_applied() && !has_token {
-                match self.settle(plan).await {
-                    Settled::Applied => {
-                        telemetry::settled("stamp", true, sent);
-                        return Ok(());
-                    }
-                    Settled::NotApplied => telemetry::settled("stamp", false, sent),
-                    Settled::Unknown => return Err(unknown(plan, error).into()),
-                }
-            }
-            self.pause(sent).await;
+        let mut write = PlainWrite {
+            first: is_once.then(|| std::mem::replace(&mut plan.action, Action::Check)),
+            commit: self,
+            plan,
+            has_token: can.write_tokens && can.loses_answers,
+            sent: 0,
+        };
+        match request::write(self.db, self.budget(), &mut write).await {
+            Outcome::Applied => Ok(()),
+            Outcome::Refused(refused) => refused,
+            Outcome::Failed(error) => Err(store_failure(error).into()),
+            Outcome::Unknown(error) => Err(unknown(plan, error).into()),
         }
     }
 
     async fn send_all(&self, plans: &[Plan]) -> Result<(), Refusal> {
-        let (mut sent, mut in_doubt) = (0, false);
-        loop {
-            sent += 1;
-            let error = match self.send_once(plans).await {
-                Ok(()) => {
-                    note_sent(sent, in_doubt);
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            in_doubt |= error == StoreError::TransactionInProgress;
-            if !self.sends_again(&error, sent, &mut in_doubt) {
-                if let StoreError::TransactionCanceled { reasons } = &error {
-                    return Err(self.canceled(plans, reasons, &error));
-                }
-                let written = plans.iter().find(|plan| plan.is_write());
-                return Err(match written.or(plans.first()) {
-                    Some(plan) => self.gives_up(plan, error, in_doubt),
-                    None if in_doubt => self.unknown_parts(error),
-                    None => store_failure(error),
-                }
-                .into());
-            }
-            self.pause(sent).await;
+        let mut write = TransactionWrite {
+            commit: self,
+            plans,
+        };
+        let error = match request::write(self.db, self.budget(), &mut write).await {
+            Outcome::Applied => return Ok(()),
+            Outcome::Refused(refusal) => return Err(refusal),
+            Outcome::Failed(error) => return Err(store_failure(error).into()),
+            Outcome::Unknown(error) => error,
+        };
+        let written = plans.iter().find(|plan| plan.is_write());
+        Err(match written.or(plans.first()) {
+            Some(plan) => unknown(plan, error),
+            None => self.unknown_parts(error),
         }
-    }
-
-    /// Whether to send the same once more. Once the answer to a sending was lost, everything that may pass is
-    /// waited for: to run the body again could apply twice what it has done.
-    fn sends_again(&self, error: &StoreError, sent: u32, in_doubt: &mut bool) -> bool {
-        if error.may_have_applied() {
-            *in_doubt = true;
-            // An engine that loses no answers has failed, and will not tell.
-            return self.db.engine().capabilities().loses_answers && self.can_repeat(sent);
-        }
-        *in_doubt && error.is_retryable() && self.can_repeat(sent)
-    }
-
-    /// What the caller is told of a commit that is not sent again.
-    fn gives_up(&self, plan: &Plan, error: StoreError, in_doubt: bool) -> Failure {
-        match in_doubt {
-            true => unknown(plan, error),
-            false => store_failure(error),
-        }
+        .into())
     }
 
     /// A transaction was refused: because of an item that should not be there, of races, or for good.
@@ -414,34 +369,20 @@ impl<'a> Commit<'a> {
         Failure::Final(Error::new(ErrorKind::OutcomeUnknown, message).with_source(error))
     }
 
-    /// Whether something that was tried so often may be tried once more.
-    fn can_repeat(&self, tried: u32) -> bool {
-        let is_over = |end| self.db.engine().now() >= end;
-        tried < SENDS_MAX && !self.manner.end.is_some_and(is_over)
-    }
-
-    async fn pause(&self, sent: u32) {
-        let pause = super::backoff::Backoff::default().pause(sent, self.db.env().next_u64());
-        self.db.timer().sleep(pause).await;
-    }
-
     fn is_own(&self, item: Option<&Item>) -> bool {
         item.and_then(|item| item.get(STAMP_ATTRIBUTE)) == Some(&self.stamp)
     }
 
-    /// Looks at the item whether a write whose answer was lost has been applied.
+    /// Looks at the item whether a write whose response was lost has been applied.
     async fn settle(&self, plan: &Plan) -> Settled {
-        let mut tried = 0;
-        loop {
-            tried += 1;
+        let get = || {
             let get = GetItem::new(plan.schema.table, plan.key.to_item());
-            match self.db.engine().get_item(get).await {
-                Ok(output) => return self.judge(plan, output.item.as_ref()),
-                Err(error) if error.is_retryable() && self.can_repeat(tried) => {
-                    self.pause(tried).await;
-                }
-                Err(_) => return Settled::Unknown,
-            }
+            self.db.engine().get_item(get)
+        };
+        let budget = Budget::for_write().deadline(self.manner.end);
+        match repeat(self.db, budget, get).await {
+            Ok(output) => self.judge(plan, output.item.as_ref()),
+            Err(_) => Settled::Unknown,
         }
     }
 
@@ -518,10 +459,94 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// A request that was sent again, and was answered with success, settles what became of it.
-fn note_sent(sent: u32, in_doubt: bool) {
-    if in_doubt {
-        telemetry::settled("token", true, sent);
+/// One plain write on its way.
+struct PlainWrite<'a> {
+    commit: &'a Commit<'a>,
+    plan: &'a Plan,
+    /// What the only sending writes, if there is only one.
+    first: Option<Action>,
+    /// Whether sending it again has no further effect.
+    has_token: bool,
+    sent: u32,
+}
+
+impl Write for PlainWrite<'_> {
+    type Refusal = Result<(), Refusal>;
+
+    async fn send(&mut self, sending: Sending) -> Result<(), StoreError> {
+        self.sent = sending.number;
+        let action = self.first.take();
+        let action = action.unwrap_or_else(|| self.plan.action.clone());
+        // Found not to be applied, an earlier sending may still come late: then this one must not be applied too.
+        let only_as_read = sending.in_doubt && !self.has_token;
+        let write = (self.commit).write_item(self.plan, action, self.has_token, only_as_read);
+        self.commit.db.engine().write_item(write).await.map(drop)
+    }
+
+    fn refused(
+        &mut self,
+        error: StoreError,
+        sending: Sending,
+    ) -> Result<Self::Refusal, StoreError> {
+        let StoreError::ConditionalCheckFailed { item } = &error else {
+            return Err(error);
+        };
+        let (item, plan) = (item.as_deref(), self.plan);
+        Ok(match self.commit.judge(plan, item) {
+            Settled::Applied => {
+                telemetry::settled("stamp", true, sending.number);
+                Ok(())
+            }
+            // An earlier sending may have come late, and another writer has changed the item since.
+            Settled::Unknown if sending.in_doubt && !self.has_token => {
+                Err(unknown(plan, error.clone()).into())
+            }
+            _ if plan.meets_expired(item, self.commit.now) => Err(Refusal::OverExpired(vec![0])),
+            _ => Err(lost_race(plan, item).into()),
+        })
+    }
+
+    async fn reconcile(&mut self) -> Reconciled {
+        if self.has_token {
+            return Reconciled::Resend;
+        }
+        match self.commit.settle(self.plan).await {
+            Settled::Applied => {
+                telemetry::settled("stamp", true, self.sent);
+                Reconciled::Applied
+            }
+            Settled::NotApplied => {
+                telemetry::settled("stamp", false, self.sent);
+                Reconciled::Resend
+            }
+            Settled::Unknown => Reconciled::Unknown,
+        }
+    }
+}
+
+/// A transaction on its way, or one write of a part.
+struct TransactionWrite<'a> {
+    commit: &'a Commit<'a>,
+    plans: &'a [Plan],
+}
+
+impl Write for TransactionWrite<'_> {
+    type Refusal = Refusal;
+
+    async fn send(&mut self, _: Sending) -> Result<(), StoreError> {
+        self.commit.send_once(self.plans).await
+    }
+
+    fn refused(&mut self, error: StoreError, sending: Sending) -> Result<Refusal, StoreError> {
+        match &error {
+            // Once a response was lost, a conflict is waited for.
+            StoreError::TransactionCanceled { reasons }
+                if !sending.in_doubt || !error.is_retryable() =>
+            {
+                Ok(self.commit.canceled(self.plans, reasons, &error))
+            }
+            _ => Err(error),
+        }
     }
 }
 

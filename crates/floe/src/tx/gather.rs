@@ -9,15 +9,11 @@ use std::task::Poll;
 
 use floe_store::Item;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
-use floe_store::op::{BatchGetItem, GetItem};
 use tokio::sync::Notify;
 
-use super::backoff::Backoff;
 use crate::db::Db;
 use crate::error::Result;
-
-/// How often a batch may be answered with nothing before the read fails.
-const EMPTY_ANSWERS_MAX: u32 = 8;
+use crate::request::{ItemRequest, batch_get, get};
 
 /// The reads of one transaction that wait to be sent, or for somebody else who has sent them.
 #[derive(Default)]
@@ -37,41 +33,37 @@ struct Queue {
 /// A read that waits.
 struct Ticket {
     id: u64,
-    request: Request,
+    request: ItemRequest<'static>,
 }
 
 /// What one who read for others has to say.
 enum Answer {
     Read(Result<Option<Item>>),
     /// It was given up before it had read.
-    GivenUp(Request),
+    GivenUp(ItemRequest<'static>),
 }
 
 /// Who sends a read.
 enum Sender<'g> {
     /// The one who asked, and for nobody else.
-    Alone(Request),
+    Alone(ItemRequest<'static>),
     /// The one who asked, and for others too.
     ForAll(Batch<'g>),
     Another,
 }
 
-/// What to read.
-#[derive(Clone)]
-pub(crate) struct Request {
-    pub(crate) table: &'static str,
-    pub(crate) key: Item,
-    pub(crate) consistent: bool,
-}
-
 impl Gather {
     /// Reads an item, together with all that are asked for at the same time.
-    pub(crate) async fn read(&self, db: &Db, mut request: Request) -> Result<Option<Item>> {
+    pub(crate) async fn read(
+        &self,
+        db: &Db,
+        mut request: ItemRequest<'static>,
+    ) -> Result<Option<Item>> {
         loop {
             let place = self.enqueue(request);
             give_way().await;
             match self.sender(place.id) {
-                Sender::Alone(request) => return get(db, request).await,
+                Sender::Alone(request) => return Ok(get(db, request).await?),
                 Sender::ForAll(batch) => return batch.send(db, place.id).await,
                 Sender::Another => match self.answer(place.id).await {
                     Answer::Read(item) => return item,
@@ -81,7 +73,7 @@ impl Gather {
         }
     }
 
-    fn enqueue(&self, request: Request) -> Place<'_> {
+    fn enqueue(&self, request: ItemRequest<'static>) -> Place<'_> {
         let mut queue = self.lock();
         let id = queue.next;
         queue.next += 1;
@@ -170,7 +162,7 @@ impl Batch<'_> {
             let consistent = first.request.consistent;
             let alike = |ticket: &&Ticket| ticket.request.consistent == consistent;
             let some = self.tickets.iter().filter(alike).take(BATCH_GET_ITEMS_MAX);
-            let (ids, requests): (Vec<u64>, Vec<Request>) = some
+            let (ids, requests): (Vec<u64>, Vec<ItemRequest<'static>>) = some
                 .map(|ticket| (ticket.id, ticket.request.clone()))
                 .unzip();
             let found = batch_get(db, &requests).await;
@@ -179,7 +171,7 @@ impl Batch<'_> {
             for (at, id) in ids.into_iter().enumerate() {
                 let item = match &found {
                     Ok(items) => Ok(items.get(at).cloned().flatten()),
-                    Err(error) => Err(error.clone()),
+                    Err(error) => Err(error.clone().into()),
                 };
                 match id == own {
                     true => own_answer = Some(item),
@@ -204,66 +196,5 @@ impl Drop for Batch<'_> {
             .map(|ticket| (ticket.id, Answer::GivenUp(ticket.request)));
         self.gather.lock().answers.extend(given_up);
         self.gather.answered.notify_waiters();
-    }
-}
-
-async fn get(db: &Db, request: Request) -> Result<Option<Item>> {
-    let get = GetItem::new(request.table, request.key);
-    let get = match request.consistent {
-        true => get,
-        false => get.eventual(),
-    };
-    Ok(db.engine().get_item(get).await?.item)
-}
-
-/// The items of up to 100 keys, in their order. What the engine leaves out is asked for again: at once if it
-/// has answered something, else after a pause, and not for ever.
-pub(crate) async fn batch_get(db: &Db, requests: &[Request]) -> Result<Vec<Option<Item>>> {
-    let mut found: Vec<Option<Item>> = vec![None; requests.len()];
-    let mut batch = BatchGetItem::new();
-    for request in requests {
-        let of_table = batch.requests.entry(request.table.to_owned()).or_default();
-        of_table.keys.push(request.key.clone());
-        of_table.consistent = request.consistent;
-    }
-    let (mut left, mut empty) = (requests.len(), 0);
-    loop {
-        let output = db.engine().batch_get_item(batch).await?;
-        for (table, items) in output.items {
-            for item in items {
-                let wanted = requests.iter().zip(&mut found);
-                let mut wanted = wanted.filter(|(request, _)| request.is_for(&table, &item));
-                if let Some((_, slot)) = wanted.next() {
-                    *slot = Some(item);
-                }
-            }
-        }
-        let left_before = left;
-        left = output
-            .unprocessed
-            .values()
-            .map(|keys| keys.keys.len())
-            .sum();
-        if left == 0 {
-            return Ok(found);
-        }
-        batch = BatchGetItem::new();
-        batch.requests = output.unprocessed;
-        empty = if left < left_before { 0 } else { empty + 1 };
-        if empty > EMPTY_ANSWERS_MAX {
-            let message = "the store has left out all keys of a batch, again and again".to_owned();
-            return Err(floe_store::Error::Throttling(message).into());
-        }
-        if empty > 0 {
-            let pause = Backoff::default().pause(empty, db.env().next_u64());
-            db.timer().sleep(pause).await;
-        }
-    }
-}
-
-impl Request {
-    fn is_for(&self, table: &str, item: &Item) -> bool {
-        let mut key = self.key.iter();
-        self.table == table && key.all(|(name, value)| item.get(name) == Some(value))
     }
 }

@@ -7,12 +7,12 @@ use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
 use floe_store::op::{TransactGet, TransactGetItems};
 
 use super::Tx;
-use super::gather::{self, Request};
 use super::session::{Known, Reservation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::key::EncodedKey;
 use crate::model::schema::Schema;
 use crate::model::{Key, Model};
+use crate::request::{ItemRequest, batch_get};
 
 /// Several keys: a tuple of keys of different models, or an array or vector of keys of one.
 pub trait Keys {
@@ -164,7 +164,7 @@ async fn read_all(
         }
         answers.push(match tx.session().reserve(schema, key).await? {
             Ok(reservation) => {
-                requests.push(Request {
+                requests.push(ItemRequest {
                     table: schema.table,
                     key: key.to_item(),
                     consistent,
@@ -195,7 +195,7 @@ async fn read_all(
     Ok(known)
 }
 
-async fn snapshot(tx: &Tx, requests: Vec<Request>) -> Result<Vec<Option<Item>>> {
+async fn snapshot(tx: &Tx, requests: Vec<ItemRequest<'static>>) -> Result<Vec<Option<Item>>> {
     let gets = requests
         .into_iter()
         .map(|request| TransactGet::new(request.table, request.key));
@@ -203,10 +203,10 @@ async fn snapshot(tx: &Tx, requests: Vec<Request>) -> Result<Vec<Option<Item>>> 
     Ok(tx.db().engine().transact_get_items(request).await?.items)
 }
 
-async fn batches(tx: &Tx, requests: &[Request]) -> Result<Vec<Option<Item>>> {
+async fn batches(tx: &Tx, requests: &[ItemRequest<'static>]) -> Result<Vec<Option<Item>>> {
     let mut found = Vec::with_capacity(requests.len());
     for some in requests.chunks(BATCH_GET_ITEMS_MAX) {
-        found.extend(gather::batch_get(tx.db(), some).await?);
+        found.extend(batch_get(tx.db(), some).await?);
     }
     Ok(found)
 }

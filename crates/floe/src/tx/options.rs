@@ -8,7 +8,6 @@ use std::time::Duration;
 use floe_store::Timestamp;
 use tracing::Instrument;
 
-use super::backoff::Backoff;
 use super::body::TxBody;
 use super::commit::{self, Failure, Manner};
 use super::hooks::{self, Outcome};
@@ -16,6 +15,7 @@ use super::{Tx, lock, part};
 use crate::changes::outbox;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::Backoff;
 use crate::telemetry::transaction::{self as telemetry, Transaction};
 
 /// A transaction that has not begun, with its options.

@@ -12,6 +12,7 @@ use floe_store::{BoxFuture, Item, Text};
 use super::commit::Failure;
 use crate::db::Db;
 use crate::error::{Error, Result};
+use crate::request::Budget;
 use crate::telemetry::transaction as telemetry;
 
 /// One pattern's share of a commit.
@@ -55,8 +56,9 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
         &'a self,
         db: &'a Db,
         id: &Text,
+        budget: Budget,
     ) -> Result<Option<BoxFuture<'a, Result<(), Failure>>>> {
-        let _ = (db, id);
+        let _ = (db, id, budget);
         Ok(None)
     }
 }

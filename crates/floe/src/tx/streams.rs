@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::schema::{STREAM, TIP_INDEX, key};
 use crate::events::sync::{Change, Guard, Position, Sync, Synced, condition};
 use crate::events::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
+use crate::request::Budget;
 use crate::telemetry::streams as telemetry;
 
 impl Tx {
@@ -236,15 +237,16 @@ impl Part for StreamEntry {
         &'a self,
         db: &'a Db,
         etag: &Text,
+        budget: Budget,
     ) -> Result<Option<BoxFuture<'a, Result<(), Failure>>>> {
         let Some(sync) = self.sync(etag)? else {
             return Ok(None);
         };
         Ok(Some(Box::pin(async move {
-            match sync.send(db, &self.name).await {
+            match sync.send(db, &self.name, budget).await {
                 Ok(Synced::Written(_)) => Ok(()),
                 Ok(Synced::Conflict(_)) => Err(self.lost_race()),
-                Err(error) => Err(Failure::Final(error)),
+                Err(error) => Err(Failure::of(error)),
             }
         })))
     }

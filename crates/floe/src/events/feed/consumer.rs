@@ -98,10 +98,10 @@ use super::partition::Partition;
 use super::reader::{Filter, Lag, Reader, behind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
+use crate::request::Backoff;
 use crate::side_by_side;
 use crate::telemetry::feed as telemetry;
 use crate::tx::Tx;
-use crate::tx::backoff::Backoff;
 use crate::tx::body::TxBody;
 
 /// How far a handler has come with the events that it was given.

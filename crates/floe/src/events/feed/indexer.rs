@@ -50,9 +50,9 @@ pub(super) use crate::changes::stream::passes;
 use crate::changes::stream::{Positions, Round, Shards};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load};
+use crate::request::Backoff;
 use crate::side_by_side;
 use crate::telemetry::feed as telemetry;
-use crate::tx::backoff::Backoff;
 
 /// How an indexer works.
 #[derive(Clone, Debug)]

@@ -1,18 +1,17 @@
 //! What becomes of an append: sent until it is known, and settled by what stands in the stream where it is not.
 
-use floe_store::{BoxFuture, Error as StoreError};
+use floe_store::Error as StoreError;
 use tracing::Instrument;
 
 use super::{Position, Sync};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::limits::SENDS_MAX;
 use crate::events::load;
 use crate::events::name::StreamName;
 use crate::events::schema::Batch;
 use crate::events::send::{Sent, send};
+use crate::request::{Budget, repeat};
 use crate::telemetry::streams as telemetry;
-use crate::tx::backoff::Backoff;
 
 /// What became of an append.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl Sync<'_> {
     /// takes transactions that the engine does not have, [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) when the store
     /// does not come back, when nothing but unfolds was written and somebody else has written since, or when the stream
     /// was pruned since.
-    pub(crate) async fn send(self, db: &Db, stream: &StreamName) -> Result<Synced> {
+    pub(crate) async fn send(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
         if self.calves && !db.engine().capabilities().transactions {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -41,7 +40,10 @@ impl Sync<'_> {
         }
         let (table, events) = (self.table, self.change.events.len());
         let span = telemetry::append(table, stream, events, self.calves);
-        let synced = self.send_on(db, stream).instrument(span.clone()).await;
+        let synced = self
+            .send_on(db, stream, budget)
+            .instrument(span.clone())
+            .await;
         let outcome = match &synced {
             Ok(Synced::Written(_)) => "written",
             Ok(Synced::Conflict(_)) => {
@@ -57,9 +59,9 @@ impl Sync<'_> {
         synced
     }
 
-    async fn send_on(self, db: &Db, stream: &StreamName) -> Result<Synced> {
+    async fn send_on(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
         let unknown = |error| unknown(stream, error);
-        let sent = send(db, self.table, || self.request(), unknown).await?;
+        let sent = send(db, self.table, budget, || self.request(), unknown).await?;
         let Sent::Conflict { item, in_doubt } = sent else {
             return Ok(Synced::Written(self.after));
         };
@@ -84,10 +86,15 @@ impl Sync<'_> {
         tip: Option<Batch>,
         in_doubt: bool,
     ) -> Result<Synced> {
+        // An append is not left unknown for the sake of a read.
+        let budget = Budget::for_write();
         let tip = match tip {
             // The reasons of a transaction need not hold the Tip.
             None if self.calves || self.start() > 0 => {
-                persistently(db, || Box::pin(load::tip(db, self.table, stream, true))).await?
+                repeat(db, budget, || {
+                    Box::pin(load::tip(db, self.table, stream, true))
+                })
+                .await?
             }
             tip => tip,
         };
@@ -103,7 +110,7 @@ impl Sync<'_> {
                     StoreError::OutcomeUnknown("somebody else has written since".to_owned());
                 return Err(unknown(stream, error));
             }
-            match persistently(db, || Box::pin(self.stands_in(db, stream, &tip))).await? {
+            match repeat(db, budget, || Box::pin(self.stands_in(db, stream, &tip))).await? {
                 // Others may have appended since: what they did is no part of what follows from this append.
                 Some(true) => return Ok(Synced::Written(self.after)),
                 Some(false) => {}
@@ -136,24 +143,6 @@ impl Sync<'_> {
             return Ok(None);
         }
         Ok(Some(stored == *events))
-    }
-}
-
-/// Reads what settles an append, as often as a request is sent: an append is not left unknown for the sake of a read.
-async fn persistently<'r, T>(db: &Db, read: impl Fn() -> BoxFuture<'r, Result<T>>) -> Result<T> {
-    let mut sent = 0;
-    loop {
-        sent += 1;
-        let error = match read().await {
-            Ok(found) => return Ok(found),
-            Err(error) => error,
-        };
-        let may_pass = error.store_error().is_some_and(StoreError::is_retryable);
-        if !may_pass || sent >= SENDS_MAX {
-            return Err(error);
-        }
-        let pause = Backoff::default().pause(sent, db.env().next_u64());
-        db.timer().sleep(pause).await;
     }
 }
 

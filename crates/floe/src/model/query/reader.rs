@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use floe_store::expr::{Condition, Path};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{Page, Query, Scan, Segment};
-use floe_store::{Item, Timestamp, Value};
+use floe_store::{BoxFuture, Item, Timestamp, Value};
 
 use super::range::Range;
 use crate::db::Db;
@@ -14,8 +14,7 @@ use crate::model::key::EncodedKey;
 use crate::model::schema::{
     IndexProjection, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
 };
-use crate::tx::backoff::Backoff;
-use crate::tx::gather::{self, Request};
+use crate::request::{Budget, ItemRequest, batch_get, repeat};
 
 /// With a filter, so many times the wanted items are read at once: nobody knows how many of them pass.
 const FILTERED_FACTOR: usize = 10;
@@ -46,9 +45,8 @@ pub(super) struct Reader {
     pub(super) is_done: bool,
     /// Items that were read and not yet taken.
     pub(super) found: VecDeque<Item>,
-    /// Whether a request that fails for a reason that may pass is made again here: outside of transactions,
-    /// which run again as a whole.
-    pub(super) retries: bool,
+    /// How often a page is asked for.
+    pub(super) budget: Budget,
 }
 
 impl Reader {
@@ -72,20 +70,10 @@ impl Reader {
     }
 
     async fn page(&self, now: Timestamp, wanted: Option<usize>) -> Result<Page> {
-        let mut retry = 0;
-        loop {
-            let error = match self.plan.request(&self.db, now, &self.start, wanted).await {
-                Ok(page) => return Ok(page),
-                Err(error) => error,
-            };
-            retry += 1;
-            let backoff = Backoff::default();
-            if !self.retries || !error.is_retryable() || retry > backoff.retries {
-                return Err(error.into());
-            }
-            let pause = backoff.pause(retry, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
-        }
+        let (db, start) = (&self.db, &self.start);
+        let request =
+            || -> BoxFuture<'_, _> { Box::pin(self.plan.request(db, now, start, wanted)) };
+        Ok(repeat(db, self.budget, request).await?)
     }
 
     /// The whole items of index entries that hold only a part of them. What has changed since it was in the
@@ -95,14 +83,14 @@ impl Reader {
         let mut whole = Vec::with_capacity(entries.len());
         for some in entries.chunks(BATCH_GET_ITEMS_MAX) {
             let requests = some.iter().map(|entry| {
-                Ok(Request {
+                Ok(ItemRequest {
                     table: plan.schema.table,
                     key: EncodedKey::of_item(plan.schema, entry)?.to_item(),
                     consistent: plan.consistent,
                 })
             });
-            let requests: Vec<Request> = requests.collect::<Result<_>>()?;
-            let items = gather::batch_get(&self.db, &requests).await?;
+            let requests: Vec<ItemRequest<'_>> = requests.collect::<Result<_>>()?;
+            let items = batch_get(&self.db, &requests).await?;
             for (entry, item) in some.iter().zip(items) {
                 let same = item.filter(|item| plan.has_same_index_key(entry, item));
                 let same = same.filter(|item| plan.is_wanted(item, now));

@@ -15,6 +15,7 @@ use super::reader::{Plan, Reader};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::request::Budget;
 use crate::tx::Tx;
 
 /// Who asks: a transaction, which gets tracked rows, or a database, which gets values.
@@ -125,7 +126,11 @@ impl<S: Source, M: Model> Rows<S, M> {
             start,
             is_done: limit == Some(0),
             found: VecDeque::new(),
-            retries: S::RETRIES,
+            budget: if S::RETRIES {
+                Budget::for_read()
+            } else {
+                Budget::once()
+            },
         };
         Self {
             source,

@@ -16,6 +16,7 @@ use crate::events::name::StreamName;
 use crate::events::options::EventStoreOptions;
 use crate::events::schema::{Events, StoredEvent, StoredUnfold};
 use crate::events::sync::{Change, Guard, Position, Sync, Synced};
+use crate::request::Budget;
 
 /// Epochs and an index in a table.
 #[derive(Clone, Debug)]
@@ -76,13 +77,15 @@ impl TableLog {
         };
         let (table, etag) = (&self.options.table, self.db.env().ordered_uuid());
         let sync = Sync::new(table, stream, position, &change, &self.options.tip, etag)?;
-        Ok(match sync.send(&self.db, stream).await? {
-            Synced::Written(position) => Appended::Written {
-                position: TablePosition(Some(position)),
-                time,
+        Ok(
+            match sync.send(&self.db, stream, Budget::for_write()).await? {
+                Synced::Written(position) => Appended::Written {
+                    position: TablePosition(Some(position)),
+                    time,
+                },
+                Synced::Conflict(_) => Appended::Conflict,
             },
-            Synced::Conflict(_) => Appended::Conflict,
-        })
+        )
     }
 
     /// Goes on with an epoch from where it is known.

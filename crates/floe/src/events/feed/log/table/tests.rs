@@ -166,7 +166,8 @@ async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Ve
         };
         let (position, etag) = (positions.get(&stream), db.env().ordered_uuid());
         let sync = Sync::new(EVENTS, &stream, position, &change, &limits, etag).unwrap();
-        let Synced::Written(position) = sync.send(db, &stream).await.unwrap() else {
+        let Synced::Written(position) = sync.send(db, &stream, Budget::for_write()).await.unwrap()
+        else {
             panic!("nobody else writes here");
         };
         positions.insert(stream.clone(), position);

@@ -1,0 +1,86 @@
+//! Reading items by their keys.
+
+use floe_store::op::{BatchGetItem, GetItem};
+use floe_store::{Error as StoreError, Item, Result};
+
+use super::{Attempts, Budget};
+use crate::db::Db;
+
+/// Maximum responses in a row that hold none of the keys asked for.
+const EMPTY_RESPONSES_MAX: u32 = 9;
+
+/// An item to read.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemRequest<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) key: Item,
+    pub(crate) consistent: bool,
+}
+
+impl ItemRequest<'_> {
+    fn is_for(&self, table: &str, item: &Item) -> bool {
+        let mut key = self.key.iter();
+        self.table == table && key.all(|(name, value)| item.get(name) == Some(value))
+    }
+}
+
+/// Reads one item.
+///
+/// # Errors
+///
+/// What the engine answers.
+pub(crate) async fn get(db: &Db, request: ItemRequest<'_>) -> Result<Option<Item>> {
+    let mut get = GetItem::new(request.table, request.key);
+    if !request.consistent {
+        get = get.eventual();
+    }
+    Ok(db.engine().get_item(get).await?.item)
+}
+
+/// Reads up to 100 items, and returns them in the order of their requests. Keys that the engine leaves unprocessed are
+/// asked for again: at once if the response held others, else after a pause.
+///
+/// # Errors
+///
+/// What the engine answers; [`StoreError::Throttling`] when it processes no key for too long.
+pub(crate) async fn batch_get(db: &Db, requests: &[ItemRequest<'_>]) -> Result<Vec<Option<Item>>> {
+    let mut found: Vec<Option<Item>> = vec![None; requests.len()];
+    let mut batch = BatchGetItem::new();
+    for request in requests {
+        let of_table = batch.requests.entry(request.table.to_owned()).or_default();
+        of_table.keys.push(request.key.clone());
+        of_table.consistent = request.consistent;
+    }
+    let mut left = requests.len();
+    let mut attempts = Attempts::new(db, Budget::for_write().sends_max(EMPTY_RESPONSES_MAX));
+    loop {
+        attempts.count();
+        let output = db.engine().batch_get_item(batch).await?;
+        for (table, items) in output.items {
+            for item in items {
+                let wanted = requests.iter().zip(&mut found);
+                let mut wanted = wanted.filter(|(request, _)| request.is_for(&table, &item));
+                if let Some((_, slot)) = wanted.next() {
+                    *slot = Some(item);
+                }
+            }
+        }
+        let unprocessed = output.unprocessed;
+        let left_before = left;
+        left = unprocessed.values().map(|keys| keys.keys.len()).sum();
+        if left == 0 {
+            return Ok(found);
+        }
+        if left < left_before {
+            attempts.reset();
+        } else if attempts.is_left() {
+            attempts.pause().await;
+        } else {
+            return Err(StoreError::Throttling(format!(
+                "the store processed no key of a batch: responses={EMPTY_RESPONSES_MAX}"
+            )));
+        }
+        batch = BatchGetItem::new();
+        batch.requests = unprocessed;
+    }
+}
