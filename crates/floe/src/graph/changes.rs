@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::Timestamp;
-
-use super::compile::GraphPart;
-use super::key::{EntityKey, Place};
+use super::entries::{Indexed, index_entries};
+use super::keys::{EntityKey, Place};
 use super::node::Node;
+use super::schema::GraphSchema;
 use super::stored::{Edge, Stored};
-use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What was read and changed in the graph.
@@ -36,6 +34,8 @@ pub(crate) struct NodeState {
     /// Whether its outgoing edges change.
     pub(super) is_list_changed: bool,
     pub(super) write: Write,
+    /// Its entries in the indexes, where a plan has asked for them.
+    indexed: Option<Indexed>,
 }
 
 /// What is to become of an entity.
@@ -132,7 +132,7 @@ impl Changes {
         if let Known::Present(_) = self.known(place) {
             return Err(exists(place));
         }
-        self.state(place).write = Write::Create(node);
+        self.state(place).set(Write::Create(node));
         Ok(())
     }
 
@@ -140,16 +140,16 @@ impl Changes {
     pub(super) fn update(&mut self, place: &Place, node: Node) {
         let state = self.state(place);
         state.is_watched = true;
-        state.write = match state.write {
+        state.set(match state.write {
             Write::Create(_) => Write::Create(node),
             _ => Write::Update(node),
-        };
+        });
     }
 
     pub(super) fn delete(&mut self, place: &Place) {
         let state = self.state(place);
         (state.is_watched, state.is_list_watched) = (true, true);
-        state.write = Write::Delete;
+        state.set(Write::Delete);
     }
 
     /// Takes note that the outcome depends on the outgoing edges of an entity.
@@ -172,19 +172,14 @@ impl Changes {
         let key = (subject.clone(), edge.predicate_key()?);
         let before = self.edges.get(&key);
         let kind = match before.map(|change| change.kind) {
-            Some(EdgeChangeKind::Add) => EdgeChangeKind::Add,
-            Some(_) => EdgeChangeKind::Rewrite,
             None if is_there => EdgeChangeKind::Rewrite,
-            None => EdgeChangeKind::Add,
-        };
-        let was_holding = match before {
-            Some(change) => change.was_holding,
-            None => is_there && edge.is_holding,
+            None | Some(EdgeChangeKind::Add) => EdgeChangeKind::Add,
+            Some(_) => EdgeChangeKind::Rewrite,
         };
         let change = EdgeChange {
-            edge,
+            was_holding: before.map_or(is_there && edge.is_holding, |change| change.was_holding),
             kind,
-            was_holding,
+            edge,
         };
         self.edges.insert(key, change);
         Ok(())
@@ -204,27 +199,17 @@ impl Changes {
         let subject = Place::new(scope, edge.subject.clone())?;
         self.state(&subject).is_list_changed |= changes_list;
         let key = (subject, edge.predicate_key()?);
-        let kind = EdgeChangeKind::Remove;
-        match self.edges.get(&key).map(|change| change.kind) {
-            Some(EdgeChangeKind::Add) => {
-                self.edges.remove(&key);
-            }
-            before => {
-                let was_holding = match before {
-                    Some(_) => self
-                        .edges
-                        .get(&key)
-                        .is_some_and(|change| change.was_holding),
-                    None => edge.is_holding,
-                };
-                let change = EdgeChange {
-                    edge,
-                    kind,
-                    was_holding,
-                };
-                self.edges.insert(key, change);
-            }
+        let before = self.edges.get(&key);
+        if before.is_some_and(|change| change.kind == EdgeChangeKind::Add) {
+            self.edges.remove(&key);
+            return Ok(());
         }
+        let change = EdgeChange {
+            was_holding: before.map_or(edge.is_holding, |change| change.was_holding),
+            kind: EdgeChangeKind::Remove,
+            edge,
+        };
+        self.edges.insert(key, change);
         Ok(())
     }
 
@@ -305,10 +290,49 @@ impl Changes {
         })
     }
 
-    /// The part of the commit, if anything was touched.
-    pub(crate) fn part(&self, db: &Db, now: Timestamp) -> Option<GraphPart> {
-        let is_empty = self.nodes.is_empty() && self.edges.is_empty();
-        (!is_empty).then(|| GraphPart::new(self, db, now))
+    /// Leaves the entries of an entity for later if they do not fit into a commit of so many items that writes the entity
+    /// alone. Tells whether it is so.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
+    pub(super) fn defer_entries(
+        &mut self,
+        schema: &GraphSchema,
+        place: &Place,
+        items_max: usize,
+    ) -> Result<bool> {
+        let state = self.state(place);
+        let indexed = state.index(schema, place)?;
+        let is_wide = 1 + indexed.items() > items_max;
+        state.indexed = Some(indexed);
+        self.defers_entries = is_wide;
+        Ok(is_wide)
+    }
+}
+
+impl NodeState {
+    fn set(&mut self, write: Write) {
+        self.write = write;
+        self.indexed = None;
+    }
+
+    /// What must be written so that the indexes hold what the entity is to be.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
+    pub(super) fn index(&self, schema: &GraphSchema, place: &Place) -> Result<Indexed> {
+        if let Some(indexed) = &self.indexed {
+            return Ok(indexed.clone());
+        }
+        let read = self.read.as_ref().and_then(Option::as_ref);
+        match &self.write {
+            Write::Create(node) => index_entries(schema, place, None, Some(node)),
+            Write::Update(node) => index_entries(schema, place, read, Some(node)),
+            Write::Delete => index_entries(schema, place, read, None),
+            Write::Nothing => Ok(Indexed::default()),
+        }
     }
 }
 
@@ -323,7 +347,7 @@ fn created(node: &Node) -> Stored {
         busy: None,
         is_behind: false,
         has_meta: true,
-        entries: super::stored::Entries::new(),
+        entries: crate::graph::stored::Entries::new(),
     }
 }
 

@@ -5,17 +5,21 @@
 //! or an index, what the entities tell of it counts. Run it while nobody writes; otherwise what is being written may be
 //! told as a difference. All keys of the scope are held in memory meanwhile.
 
+mod difference;
+mod repair;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::expr::{Condition, Path};
 use floe_store::op::Scan;
 use floe_store::{Item, Name, Value};
 
-use super::Graph;
-use super::difference::{Difference, InSteps, Report};
-use super::index::Emitted;
-use super::key::{EntityKey, check_scope};
-use super::relation::OnDelete;
+pub use difference::{Difference, InSteps, Report};
+
+use super::handle::Graph;
+use super::keys::{EntityKey, check_scope};
+use super::schema::Emitted;
+use super::schema::OnDelete;
 use super::stored::{
     self, BEHIND_ID, Edge, Entries, ID, IndexedKeys, LEAVING_ID, LISTS_ID, SCOPE, SUBJECT_SCOPE,
     Stored,

@@ -4,28 +4,34 @@
 //! one update. What must not have changed stands in the conditions: the version of an entity whose attributes were read
 //! or are changed, the version of its list of edges, that the ends of an edge are there.
 
+mod meaning;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use floe_store::expr::{Condition, Path, SetOperand, Update};
+use floe_store::expr::{Condition, Path, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
-use floe_store::{Item, Name, Number, Text, Timestamp, Value};
+use floe_store::{Item, Number, Text, Timestamp, Value};
 
-use super::changes::{Changes, EdgeChangeKind, NodeState, Write, exists};
-use super::entries::index_entries;
-use super::key::{EntityKey, Place};
+use super::changes::{Changes, NodeState, Write};
+use super::keys::{EntityKey, Place};
 use super::node::Node;
 use super::schema::GraphSchema;
 use super::stored::{
-    self, BEHIND, BEHIND_ID, EDGES, Entries, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING, META,
-    SUBJECT_KEY, Stored, TYPE, UPDATED, VERSION, meta,
+    self, BEHIND, BEHIND_ID, EDGES, Entries, ID, INCOMING, INDEX_ENTRIES, LEAVING, META, Stored,
+    UPDATED, VERSION, meta,
+};
+use super::writes::{
+    self, claimed, count, edge_write, entry_writes, is_alive, is_list_version, is_number,
+    is_version,
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::commit::Failure;
 use crate::tx::part::Part;
+use meaning::{Meaning, Planned};
 
 /// The share of the graph in a commit.
 #[derive(Debug)]
@@ -34,40 +40,23 @@ pub(crate) struct GraphPart {
     planned: Result<Vec<Planned>>,
 }
 
-/// A write, and what it means if its condition does not hold.
-#[derive(Clone, Debug)]
-pub(super) struct Planned {
-    pub(super) write: TransactWrite,
-    pub(super) meaning: Meaning,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Meaning {
-    /// Somebody else has changed this entity, or its edges.
-    Changed(Place),
-    /// The entity that was to be created is there.
-    Exists(Place),
-    /// The entity that was to be joined is not there.
-    Missing(Place),
-    /// The entity to which an edge led that is removed is not there.
-    Dangling(Place),
-    /// Another entity has this key.
-    Claimed { index: String, key: String },
-}
-
-impl GraphPart {
-    pub(super) fn new(changes: &Changes, db: &Db, now: Timestamp) -> Self {
+impl Changes {
+    /// The part of the commit, if anything was touched.
+    pub(crate) fn part(&self, db: &Db, now: Timestamp) -> Option<GraphPart> {
+        if self.nodes.is_empty() && self.edges.is_empty() {
+            return None;
+        }
         let schema = db.graph_schema().clone();
         let planned = Compiler {
             schema: &schema,
-            changes,
+            changes: self,
             now,
             first_version: stored::first_version(db),
             planned: Vec::new(),
             claims: BTreeMap::new(),
         }
         .compile();
-        Self { schema, planned }
+        Some(GraphPart { schema, planned })
     }
 }
 
@@ -114,61 +103,11 @@ impl Part for GraphPart {
     }
 }
 
-impl Meaning {
-    fn failure(&self, item: Option<&Item>) -> Failure {
-        let is_leaving = item.is_some_and(stored::is_leaving);
-        match self {
-            Self::Exists(place) | Self::Changed(place) if is_leaving => {
-                Failure::Retry(leaving(place))
-            }
-            Self::Changed(place) => Failure::Retry(Error::new(
-                ErrorKind::TransactionFailed,
-                format!("somebody else changed the entity or its edges: entity={place}"),
-            )),
-            Self::Exists(place) => Failure::Final(exists(place)),
-            Self::Missing(place) => Failure::Final(missing(place)),
-            Self::Dangling(place) => Failure::Final(dangling(place)),
-            Self::Claimed { index, key } => Failure::Final(claimed(index, key, item)),
-        }
-    }
-}
-
-pub(super) fn missing(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("the entity is not there: entity={place}"),
-    )
-}
-
-fn dangling(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("an edge leads to nothing, which Graph::repair mends: entity={place}"),
-    )
-}
-
-fn leaving(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("the entity is being deleted; Graph::resume ends it: entity={place}"),
-    )
-}
-
-pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {
-    let holder = item.and_then(|item| stored::entry_owner(item).ok());
-    let holder = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.to_string());
-    Error::new(
-        ErrorKind::Conflict,
-        format!("another entity has this key: index={index} key={key} holder={holder}"),
-    )
-}
-
 /// Who has a unique key, and who gets it.
 #[derive(Default)]
 struct Claim {
     from: Option<EntityKey>,
     to: Option<Place>,
-    scope: String,
 }
 
 struct Compiler<'a> {
@@ -214,7 +153,7 @@ impl Compiler<'_> {
             (Write::Update(node), Some(Some(stored))) => {
                 self.update(place, state, stored, node, (incoming, held))
             }
-            (Write::Delete, Some(Some(stored))) => self.delete(place, stored),
+            (Write::Delete, Some(Some(stored))) => self.delete(place, state, stored),
             (_, read) => {
                 self.touch(place, state, read.flatten(), (incoming, held));
                 Ok(())
@@ -230,7 +169,7 @@ impl Compiler<'_> {
         (incoming, held): (i64, i64),
     ) -> Result<()> {
         let moment = self.schema.moments.next(self.now, None);
-        let entries = self.index(place, None, Some(node))?;
+        let entries = self.index(place, state)?;
         let mut meta = stored::new_meta(self.first_version, incoming, held);
         if self.changes.defers_entries {
             meta.insert(BEHIND, true);
@@ -260,7 +199,7 @@ impl Compiler<'_> {
             .schema
             .moments
             .next(self.now, old.node.updated.as_deref());
-        let entries = self.index(place, Some(old), Some(node))?;
+        let entries = self.index(place, state)?;
         let bytes = item_size(&stored::new_entity(place, node, &moment, &entries));
         check_size(place, bytes + META_BYTES)?;
         let mut update = attributes_update(&old.node.attributes, &node.attributes)
@@ -285,8 +224,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn delete(&mut self, place: &Place, old: &Stored) -> Result<()> {
-        self.index(place, Some(old), None)?;
+    fn delete(&mut self, place: &Place, state: &NodeState, old: &Stored) -> Result<()> {
+        self.index(place, state)?;
         let condition = is_version(old.version)
             .and(is_list_version(old.edges))
             .and(is_number(&INCOMING, old.incoming));
@@ -305,11 +244,10 @@ impl Compiler<'_> {
         read: Option<&Stored>,
         (incoming, held): (i64, i64),
     ) {
-        let alive = Condition::attribute_exists(Path::attribute(ID));
         // What only loses edges may be on its way out itself.
         let here = match incoming >= 0 {
-            true => alive.and(Condition::attribute_not_exists(meta(&LEAVING))),
-            false => alive,
+            true => is_alive(),
+            false => writes::exists(),
         };
         let (mut conditions, mut update) = (Vec::new(), count(Update::new(), (incoming, held)));
         match read.filter(|stored| !stored.is_leaving) {
@@ -370,63 +308,33 @@ impl Compiler<'_> {
     }
 
     fn edges(&mut self) -> Result<()> {
-        let table = self.schema.relationships();
         for ((subject, _), change) in &self.changes.edges {
-            let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-            let is_new = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-            let write = match change.kind {
-                EdgeChangeKind::Remove => {
-                    let key = change.edge.key_item(&subject.scope)?;
-                    DeleteItem::new(table.as_str(), key)
-                        .condition(is_there)
-                        .into()
-                }
-                kind => {
-                    let item = change.edge.to_item(&subject.scope)?;
-                    check_size(subject, item_size(&item))?;
-                    let condition = match kind {
-                        EdgeChangeKind::Add => is_new,
-                        _ => is_there,
-                    };
-                    PutItem::new(table.as_str(), item)
-                        .condition(condition)
-                        .into()
-                }
-            };
-            self.planned.push(Planned {
-                write,
-                meaning: Meaning::Changed(subject.clone()),
-            });
+            let write = edge_write(self.schema, &subject.scope, &change.edge, change.kind)?;
+            if let TransactWrite::Put(put) = &write {
+                check_size(subject, item_size(&put.item))?;
+            }
+            self.plan(write, Meaning::Changed(subject.clone()));
         }
         Ok(())
     }
 
     /// The entries of an entity in all indexes that are known, and the writes that make them so.
-    fn index(
-        &mut self,
-        place: &Place,
-        old: Option<&Stored>,
-        new: Option<&Node>,
-    ) -> Result<Entries> {
-        let table = self.schema.entries();
-        let indexed = index_entries(self.schema, place, old, new)?;
-        let is_deferred = self.changes.defers_entries && new.is_some();
+    fn index(&mut self, place: &Place, state: &NodeState) -> Result<Entries> {
+        let indexed = state.index(self.schema, place)?;
+        let changed = || Meaning::Changed(place.clone());
+        let is_deferred = self.changes.defers_entries && !matches!(state.write, Write::Delete);
         if is_deferred {
             let intent = stored::intent(BEHIND_ID, place);
             let put = PutItem::new(self.schema.entities(), intent);
-            self.plan(put, Meaning::Changed(place.clone()));
+            self.plan(put, changed());
         }
-        for (index, key, attributes) in &indexed.puts {
-            let entry = stored::entry(place, index, key, attributes);
-            check_size(place, item_size(&entry))?;
-            if !is_deferred {
-                let put = PutItem::new(table.as_str(), entry);
-                self.plan(put, Meaning::Changed(place.clone()));
+        for write in entry_writes(self.schema, place, &indexed) {
+            if let TransactWrite::Put(put) = &write {
+                check_size(place, item_size(&put.item))?;
             }
-        }
-        for (index, key) in indexed.deletes.iter().filter(|_| !is_deferred) {
-            let delete = DeleteItem::new(table.as_str(), stored::entry_key(place, index, key));
-            self.plan(delete, Meaning::Changed(place.clone()));
+            if !is_deferred {
+                self.plan(write, changed());
+            }
         }
         for (index, key) in indexed.released {
             let claim = self.claim(place, index, key);
@@ -444,36 +352,22 @@ impl Compiler<'_> {
     }
 
     fn claim(&mut self, place: &Place, index: String, key: String) -> &mut Claim {
-        let claim = self
-            .claims
-            .entry((place.scope.clone(), index, key))
-            .or_default();
-        claim.scope.clone_from(&place.scope);
-        claim
+        let key = (place.scope.clone(), index, key);
+        self.claims.entry(key).or_default()
     }
 
     fn claims(&mut self) {
-        let table = self.schema.entries();
-        for ((_, index, key), claim) in std::mem::take(&mut self.claims) {
-            let meaning = Meaning::Claimed {
-                index: index.clone(),
-                key: key.clone(),
-            };
-            match claim.to {
+        for ((scope, index, key), claim) in std::mem::take(&mut self.claims) {
+            let write = match claim.to {
                 Some(place) => {
-                    let item = stored::claim(&place, &index, &key);
-                    let mut put = PutItem::new(table.as_str(), item).return_old_on_failure();
-                    let free = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-                    let own = is_holder(&place.key);
-                    let freed = claim.from.map(|holder| is_holder(&holder));
-                    put.condition = Some(freed.into_iter().fold(free.or(own), Condition::or));
-                    self.plan(put, meaning);
+                    writes::claim(self.schema, &place, &index, &key, claim.from.as_ref()).into()
                 }
-                None => {
-                    let item = stored::claim_key(&claim.scope, &index, &key);
-                    self.plan(DeleteItem::new(table.as_str(), item), meaning);
-                }
-            }
+                None => writes::release(self.schema, &scope, &index, &key).into(),
+            };
+            self.planned.push(Planned {
+                write,
+                meaning: Meaning::Claimed { index, key },
+            });
         }
     }
 }
@@ -503,40 +397,4 @@ fn attributes_update(old: &Item, new: &Item) -> Update {
     gone.fold(update, |update, (name, _)| {
         update.remove(Path::attribute(name.clone()))
     })
-}
-
-/// Adds to the numbers of incoming edges.
-pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
-    let add = |update: Update, name: &Name, by: i64| match by {
-        0 => update,
-        by => {
-            // Entities that others have written need not have the numbers.
-            let had = SetOperand::if_not_exists(meta(name), Value::from(0));
-            update.set_sum(meta(name), had, Value::from(by))
-        }
-    };
-    add(add(update, &INCOMING, incoming), &HELD_BY, held)
-}
-
-/// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.
-pub(super) fn is_number(name: &Name, number: u64) -> Condition {
-    let is = Condition::eq(meta(name), Value::N(Number::from(number)));
-    match number {
-        0 => is.or(Condition::attribute_not_exists(meta(name))),
-        _ => is,
-    }
-}
-
-pub(super) fn is_version(version: u64) -> Condition {
-    let is_there = Condition::attribute_exists(Path::attribute(ID));
-    is_there.and(is_number(&VERSION, version))
-}
-
-fn is_list_version(edges: u64) -> Condition {
-    is_number(&EDGES, edges)
-}
-
-pub(super) fn is_holder(key: &EntityKey) -> Condition {
-    let has = |name: Name, text: &str| Condition::eq(Path::attribute(name), Value::from(text));
-    has(TYPE, key.type_name()).and(has(ID, key.id()))
 }

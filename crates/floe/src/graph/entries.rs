@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use floe_store::Item;
 
-use super::index::{Emitted, IndexDef};
-use super::key::{IndexKey, Place};
+use super::keys::{IndexKey, Place};
 use super::node::Node;
 use super::schema::GraphSchema;
+use super::schema::{Emitted, IndexDef};
 use super::stored::{Entries, IndexedKeys, Stored};
 use crate::error::Result;
 
 /// What must be written so that the indexes hold what an entity is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Indexed {
     pub(super) entries: Entries,
     pub(super) puts: Vec<(String, IndexKey, Item)>,
@@ -47,6 +47,13 @@ pub(super) fn index_entries(
 }
 
 impl Indexed {
+    /// How many items are written.
+    pub(super) fn items(&self) -> usize {
+        let claims: BTreeSet<&(String, String)> =
+            self.claimed.iter().chain(&self.released).collect();
+        self.puts.len() + self.deletes.len() + claims.len()
+    }
+
     /// Entries of a function that this program does not have, or of a newer one than it has: they are not for it to
     /// change. They go with the entity. If it changes, they may be wrong, which their version says from then on.
     fn keep_or_drop(

@@ -1,4 +1,13 @@
 //! Lists: the edges of a subject under a predicate, in their order, and what they lead to.
+//!
+//! A change of a list has a [plan](plan): the list as it is to be. What differs is changed by one of two executors: in one
+//! [commit](commit), which may be the caller's, or where it is more than fits into one, in [steps](steps).
+
+mod commit;
+mod difference;
+mod order;
+mod plan;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,38 +17,79 @@ use floe_store::{Item, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Graph;
-use super::key::{EntityKey, Place};
-use super::node::{FromNode, ToKey};
-use super::read;
-use super::rearrange::{ListChange, NewEdge};
+use super::handle::Graph;
+use super::keys::{self, EntityKey, Place};
+use super::node::{FromNode, Node, ToKey};
+use super::reads;
+use super::schema::Relation;
 use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
-use super::work::{Done, Op};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::document;
+use crate::model::document::{self, Json};
 use crate::model::query::Page;
+use commit::Change;
+use plan::{ListChange, NewEdge};
 
 /// The edges of a subject under a predicate, in their order: see [`Graph::related`].
 pub struct List<'g, 'tx, O, A> {
-    pub(super) graph: &'g Graph<'tx>,
-    pub(super) subject: EntityKey,
+    graph: &'g Graph<'tx>,
+    subject: EntityKey,
     /// `None` for all, which can only be read.
-    pub(super) predicate: Option<String>,
+    predicate: Option<String>,
     /// Why it cannot be used, if it cannot.
-    pub(super) refused: Option<Error>,
-    pub(super) types: PhantomData<fn() -> (O, A)>,
+    refused: Option<Error>,
+    types: PhantomData<fn() -> (O, A)>,
 }
 
 /// An edge with what it leads to.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Related<O, A = document::Json> {
+pub struct Related<O, A = Json> {
     /// The edge.
     pub edge: Edge,
     /// What is told of it.
     pub attributes: A,
     /// What it leads to; `None` if that is not there, which only happens where others write into the tables.
     pub object: Option<O>,
+}
+
+impl<'tx> Graph<'tx> {
+    /// The edges of a subject under a relation, in their order.
+    pub fn related<R: Relation>(
+        &self,
+        subject: &impl ToKey,
+    ) -> List<'_, 'tx, R::Object, R::Attributes> {
+        let schema = self.db.graph_schema();
+        List {
+            refused: schema.check_relation::<R>().err(),
+            ..self.list(subject, Some(R::PREDICATE.to_owned()))
+        }
+    }
+
+    /// The edges of a subject under a predicate, without types.
+    pub fn related_by(
+        &self,
+        subject: &impl ToKey,
+        predicate: impl Into<String>,
+    ) -> List<'_, 'tx, Node, Json> {
+        self.list(subject, Some(predicate.into()))
+    }
+
+    /// All edges of a subject, to be read.
+    pub fn related_all(&self, subject: &impl ToKey) -> List<'_, 'tx, Node, Json> {
+        self.list(subject, None)
+    }
+
+    fn list<O, A>(&self, subject: &impl ToKey, predicate: Option<String>) -> List<'_, 'tx, O, A> {
+        List {
+            graph: self,
+            subject: subject.to_key(),
+            refused: predicate
+                .as_ref()
+                .and_then(|predicate| keys::check_part("predicate", predicate).err()),
+            predicate,
+            types: PhantomData,
+        }
+    }
 }
 
 impl<O, A> fmt::Debug for List<'_, '_, O, A> {
@@ -134,8 +184,7 @@ where
     ///
     /// [`NotFound`](ErrorKind::NotFound) when the subject is not there.
     pub async fn unlink(&self, object: &impl ToKey) -> Result<u64> {
-        let done = self.change(ListChange::Unlink(object.to_key())).await?;
-        Ok(done.edges)
+        self.change(ListChange::Unlink(object.to_key())).await
     }
 
     /// Brings the objects of the list into this order. What does not fit into one commit is done in steps: readers see all
@@ -159,7 +208,8 @@ where
         self.change(ListChange::Move(from, to)).await.map(drop)
     }
 
-    async fn change(&self, change: ListChange) -> Result<Done> {
+    /// Changes the list. Tells how many edges are removed.
+    async fn change(&self, change: ListChange) -> Result<u64> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());
         }
@@ -169,18 +219,14 @@ where
                 "the edges of all predicates are no list that could be changed",
             ));
         };
-        let subject = self.subject.clone();
-        let op = Op::List {
-            subject,
+        let change = Change {
+            subject: self.subject.clone(),
             predicate,
             change,
         };
-        match self.graph.run(&op).await {
-            Err(error) if error.kind() == ErrorKind::TooLarge && self.graph.tx.is_none() => {
-                self.graph.change_wide(&op).await
-            }
-            done => done,
-        }
+        let steps = self.graph.change_in_steps(&change);
+        let graph = self.graph;
+        graph.run_or_step(&change, &self.subject, steps).await
     }
 
     /// The edges, in their order, without what they lead to.
@@ -225,7 +271,7 @@ where
         let subject = self.subject()?;
         let db = &self.graph.db;
         let mut query =
-            read::outgoing_query(db.graph_schema(), &subject, self.predicate.as_deref());
+            reads::outgoing_query(db.graph_schema(), &subject, self.predicate.as_deref());
         query = query.consistent().limit(limit.max(1));
         let asked = Item::new()
             .with("subject", subject.text())
@@ -238,7 +284,7 @@ where
             let key = key.pick(&[SUBJECT_KEY, PREDICATE_KEY]);
             db.cursor_key().seal_for(&asked, &key)
         });
-        let rows = self.loaded(&subject, read::edges(&page.items)?).await?;
+        let rows = self.loaded(&subject, reads::edges(&page.items)?).await?;
         let next = next.transpose()?;
         Ok(Page { rows, next })
     }

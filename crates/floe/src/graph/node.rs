@@ -2,7 +2,7 @@
 
 use floe_store::{Item, Name, Value};
 
-use super::key::{EntityKey, ToId, invalid};
+use super::keys::{EntityKey, ToId, invalid};
 use crate::error::Result;
 
 /// A struct whose values are entities of one type. Derived, not written by hand.

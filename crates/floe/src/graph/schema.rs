@@ -1,13 +1,18 @@
 //! What a database knows of its graph: the names of the tables, the relations and the indexes.
 
+mod index;
+mod moment;
+mod relation;
+
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use floe_store::table::{KeyKind, Projection, TableDef};
 
-use super::index::{IndexDef, MapIndex};
-use super::moment::Moments;
-use super::relation::{OnDelete, Relation, RelationDef};
+pub(crate) use index::Emitted;
+pub use index::{Emit, IndexDef, MapIndex};
+pub use relation::{OnDelete, Relation, RelationDef};
+
 use super::stored::{
     ID, INDEX, INDEX_KEY, OBJECT_KEY, PREDICATE_KEY, SCOPE_INDEX_NAME, SCOPE_TYPE_KEY, SUBJECT_KEY,
     UNIQUE_KEY, UPDATED,
@@ -15,6 +20,7 @@ use super::stored::{
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::tables::{ENSURE_DEADLINE, TableChange};
+use moment::Moments;
 
 /// The graph of a database: its relations and indexes, and where it is kept. See [`Db::with_graph`].
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::op::{TransactWrite, TransactWriteItems};
 use floe_store::{Error as StoreError, Text};
 
-use super::read::failed;
+use super::reads::failed;
 use crate::db::Db;
 use crate::error::Result;
 use crate::request::{self, Backoff, Budget, Outcome, Sending, Write};

@@ -4,7 +4,7 @@ pub use floe_store::Item;
 
 use floe_store::Value;
 
-use super::key::Id;
+use super::keys::Id;
 use super::node::Node;
 use crate::error::{Error, Result};
 use crate::model::attribute::Invalid;

@@ -1,13 +1,11 @@
 //! Intents: the notes of what is done in steps, so that whoever finds one can go on.
 
-use floe_store::expr::{KeyCondition, KeyOp};
-use floe_store::op::Query;
 use floe_store::{Item, Name, Number, Value};
 
-use super::{Edge, ID, PREDICATE, SCOPE, SCOPE_TYPE_KEY, damaged, text};
+use super::edge::Edge;
+use super::names::{ID, PREDICATE, SCOPE, SCOPE_TYPE_KEY, damaged, text};
 use crate::error::Result;
-use crate::graph::key::{EntityKey, Place, join, own_key};
-use crate::graph::schema::GraphSchema;
+use crate::graph::keys::{EntityKey, Place, join, own_key};
 
 /// The partition in which intents to change lists are.
 pub(crate) const LISTS_ID: &str = "_lists";
@@ -22,11 +20,9 @@ const WANTED: Name = Name::new_static("_wanted");
 /// What tells an intent from others of the same key.
 pub(crate) const INTENT: Name = Name::new_static("_intent");
 
-/// The query of the intents of a kind in a scope, as they are.
-pub(crate) fn intents_query(schema: &GraphSchema, of: &'static str, scope: &str) -> Query {
-    let prefix = Value::from(join([scope, "", ""]));
-    let key = KeyCondition::partition(ID, of).and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(prefix));
-    Query::new(schema.entities(), key).consistent()
+/// What the sort keys of all intents of a scope begin with.
+pub(crate) fn intents_prefix(scope: &str) -> String {
+    join([scope, "", ""])
 }
 
 /// The key of an intent about an entity: to delete it, or to bring its entries up to date.

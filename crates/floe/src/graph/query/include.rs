@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use floe_store::BoxFuture;
 
-use super::Graph;
-use super::join::join_all;
-use super::key::{EntityKey, Place};
-use super::node::{FromNode, Node, ToKey};
-use super::relation::Relation;
-use super::stored::{Edge, Stored};
 use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::node::{FromNode, Node, ToKey};
+use crate::graph::reads::join::join_all;
+use crate::graph::schema::Relation;
+use crate::graph::stored::{Edge, Stored};
 
 /// A relation to follow: see [`Graph::include`].
 #[derive(Clone, Debug)]

@@ -1,21 +1,18 @@
-//! Changes of lists: from what a list is and what is asked to the edges that are removed and put.
+//! The plan of a change of a list: from what the list is and what is asked to the list that is to be. What differs is what
+//! is written, in one commit if it fits.
 
 use std::collections::BTreeMap;
 
 use floe_store::{Item, Value};
 use serde::Serialize;
 
-use super::changes::Known;
-use super::compile::missing;
-use super::key::{EntityKey, Place, check_part};
-use super::node::{ToKey, check_names};
+use super::difference::Difference;
 use super::order::arrange;
-use super::read;
-use super::relation::OnDelete;
-use super::schema::GraphSchema;
-use super::stored::Edge;
-use super::work::{Done, Work};
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::node::{ToKey, check_names};
+use crate::graph::schema::{GraphSchema, OnDelete};
+use crate::graph::stored::Edge;
 use crate::model::attribute::Invalid;
 use crate::model::document;
 
@@ -27,6 +24,16 @@ pub(super) enum ListChange {
     Unlink(EntityKey),
     Reorder(Vec<EntityKey>),
     Move(usize, usize),
+}
+
+impl ListChange {
+    /// How many items it writes at least, whatever the list is.
+    pub(super) fn items_min(&self) -> usize {
+        match self {
+            Self::Append(new) => 1 + new.len(),
+            _ => 1,
+        }
+    }
 }
 
 /// An edge that is to be.
@@ -71,48 +78,34 @@ enum Slot {
     New(NewEdge),
 }
 
-/// Changes a list in a transaction.
-pub(super) async fn change(
-    work: &Work<'_>,
-    subject: &EntityKey,
-    predicate: &str,
-    change: &ListChange,
-) -> Result<Done> {
-    check_part("predicate", predicate)?;
-    let place = work.place(subject)?;
-    if work.require(&place).await?.busy.is_some() {
-        return Err(work.tx.retry(busy(&place)));
-    }
-    let is_append = matches!(change, ListChange::Append(_));
-    let old = stored_edges(work, &place, predicate, is_append).await?;
-    let new = target(work.tx.db().graph_schema(), &place, predicate, &old, change)?;
-    let difference = difference(&old, &new)?;
-    let removed = difference.removed.len() as u64;
-    work.tx.session().graph(|changes| {
-        for edge in difference.removed {
-            changes.remove_edge(work.scope, edge, true)?;
-        }
-        for (edge, is_there) in difference.put {
-            let object = work.place(&edge.object)?;
-            if let (false, Known::Absent) = (is_there, changes.known(&object)) {
-                return Err(missing(&object));
-            }
-            changes.put_edge(&place, edge, is_there)?;
-        }
-        Ok::<_, Error>(Done {
-            edges: removed,
-            ..Done::default()
-        })
-    })?
+/// A list as it is to be.
+pub(super) struct Plan {
+    pub(super) wanted: Vec<Edge>,
+    pub(super) difference: Difference,
 }
 
-/// The list as it is to be, with its numbers.
+/// Plans a change of a list that has these edges.
 ///
 /// # Errors
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) when a key is too long, [`InvalidUse`](ErrorKind::InvalidUse) when the change
-/// does not fit the list.
-pub(super) fn target(
+/// does not fit the list, [`TooLarge`](ErrorKind::TooLarge) when the list has no room.
+pub(super) fn plan(
+    schema: &GraphSchema,
+    subject: &Place,
+    predicate: &str,
+    edges: &[Edge],
+    change: &ListChange,
+) -> Result<Plan> {
+    let wanted = target(schema, subject, predicate, edges, change)?;
+    Ok(Plan {
+        difference: Difference::between(edges, &wanted)?,
+        wanted,
+    })
+}
+
+/// The list as it is to be, with its numbers.
+fn target(
     schema: &GraphSchema,
     subject: &Place,
     predicate: &str,
@@ -144,73 +137,6 @@ pub(super) fn target(
         })
     });
     edges.collect()
-}
-
-/// What makes one list of another.
-#[derive(Debug, Default)]
-pub(super) struct ListDifference {
-    pub(super) removed: Vec<Edge>,
-    /// With whether one of the same key is there.
-    pub(super) put: Vec<(Edge, bool)>,
-}
-
-/// # Errors
-///
-/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
-pub(super) fn difference(old: &[Edge], new: &[Edge]) -> Result<ListDifference> {
-    let by_key = |edges: &[Edge]| -> Result<BTreeMap<String, Edge>> {
-        let edges = edges.iter();
-        edges
-            .map(|edge| Ok((edge.predicate_key()?, edge.clone())))
-            .collect()
-    };
-    let (mut old, new) = (by_key(old)?, by_key(new)?);
-    let mut difference = ListDifference::default();
-    for (key, edge) in new {
-        let was = old.remove(&key);
-        if was.as_ref() != Some(&edge) {
-            difference.put.push((edge, was.is_some()));
-        }
-    }
-    difference.removed.extend(old.into_values());
-    Ok(difference)
-}
-
-pub(super) fn busy(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("a change of its edges is under way; Graph::resume ends it: entity={place}"),
-    )
-}
-
-/// The edges of the list as the transaction sees them; for an append, the last that stays is enough.
-async fn stored_edges(
-    work: &Work<'_>,
-    subject: &Place,
-    predicate: &str,
-    only_last: bool,
-) -> Result<Vec<Edge>> {
-    let session = work.tx.session();
-    let is_new = session.graph(|changes| changes.is_created(subject))?;
-    let stored = match (is_new, only_last) {
-        (true, _) => Vec::new(),
-        (false, true) => {
-            let schema = work.tx.db().graph_schema();
-            let query = read::outgoing_query(schema, subject, Some(predicate));
-            let query = query.consistent().backward();
-            let removed = session.graph(|changes| changes.removed(subject, predicate))?;
-            read::edges(&work.reads().query(query, Some(1 + removed)).await?)?
-        }
-        (false, false) => {
-            work.reads()
-                .outgoing(subject, Some(predicate), None)
-                .await?
-        }
-    };
-    session.graph(|changes| {
-        changes.watch_list(subject);
-        changes.outgoing(subject, Some(predicate), stored)
-    })?
 }
 
 /// What the list is to be.

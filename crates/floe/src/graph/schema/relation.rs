@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::node::Entity;
+use crate::graph::node::Entity;
 
 /// A kind of edge between two types of entities.
 ///

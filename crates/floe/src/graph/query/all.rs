@@ -6,11 +6,11 @@ use floe_store::Item;
 use floe_store::expr::KeyCondition;
 use floe_store::op::Query;
 
-use super::Graph;
-use super::key::{check_part, check_scope, type_key};
-use super::node::{FromNode, Node};
-use super::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
 use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{check_part, check_scope, type_key};
+use crate::graph::node::{Entity, FromNode, Node};
+use crate::graph::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
 use crate::model::query::Page;
 
 /// All entities of a type: see [`Graph::all`].
@@ -24,8 +24,20 @@ pub struct All<'g, 'tx, E> {
     entity: PhantomData<fn() -> E>,
 }
 
+impl<'tx> Graph<'tx> {
+    /// All entities of a type, by when they were updated.
+    pub fn all<E: Entity>(&self) -> All<'_, 'tx, E> {
+        All::new(self, E::TYPE)
+    }
+
+    /// All entities of a type, without a Rust type.
+    pub fn all_of(&self, type_name: &str) -> All<'_, 'tx, Node> {
+        All::new(self, type_name)
+    }
+}
+
 impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
-    pub(super) fn new(graph: &'g Graph<'tx>, type_name: &str) -> Self {
+    fn new(graph: &'g Graph<'tx>, type_name: &str) -> Self {
         Self {
             graph,
             type_name: type_name.to_owned(),
@@ -113,11 +125,5 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
                 None => return Ok(all),
             }
         }
-    }
-}
-
-impl Graph<'_> {
-    pub(super) async fn all_nodes(&self, type_name: &str) -> Result<Vec<Node>> {
-        All::new(self, type_name).collect().await
     }
 }

@@ -9,7 +9,7 @@ use floe_store::BoxFuture;
 const REQUESTS_MAX: usize = 16;
 
 /// The answers of all, in their order. So many are waited for at once; when one is there, the next is begun.
-pub(super) async fn join_all<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+pub(crate) async fn join_all<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut answers: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     let mut waiting = futures.into_iter().enumerate();
     let mut begun: Vec<(usize, BoxFuture<'_, T>)> = Vec::new();

@@ -1,20 +1,22 @@
 //! Entities: getting, creating and changing them.
 
+mod write;
+
 use floe_store::Item;
 
-use super::Graph;
-use super::key::{EntityKey, Place, ToId};
+use super::handle::Graph;
+use super::keys::{EntityKey, Place, ToId};
 use super::node::{Entity, Node, ToKey, ToNode};
-use super::work::Op;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
+use write::Change;
 
 impl Graph<'_> {
     /// Gets an entity, if it is there.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when the id is no part of a key, or what is stored is of another form,
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the id is no part of a key, or what is stored is of another form,
+    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
     pub async fn get<E: Entity>(&self, id: impl ToId) -> Result<Option<E>> {
         let node = self.get_node(&EntityKey::new(E::TYPE, id)).await?;
         node.map(|node| E::from_node(&node)).transpose()
@@ -65,16 +67,18 @@ impl Graph<'_> {
         Ok(nodes.collect())
     }
 
-    /// Creates an entity. One with more [entries](super::MapIndex) than fit into a transaction is there at once, and found
+    /// Creates an entity. One with more [entries](crate::graph::MapIndex) than fit into a transaction is there at once, and found
     /// by all its keys when the call has ended.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, [`Conflict`](ErrorKind::Conflict) when another has
-    /// a key of a unique index, [`InvalidField`](ErrorKind::InvalidField) when it cannot be stored,
-    /// [`TooLarge`](ErrorKind::TooLarge).
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) when it is there, [`Conflict`](crate::ErrorKind::Conflict) when another has
+    /// a key of a unique index, [`InvalidField`](crate::ErrorKind::InvalidField) when it cannot be stored,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge).
     pub async fn create(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Op::Create(entity.to_node()?)).await.map(drop)
+        self.write(&Change::Create(entity.to_node()?))
+            .await
+            .map(drop)
     }
 
     /// Merges an entity into the one that is there: maps are merged, everything else is replaced, and what is not named
@@ -82,9 +86,11 @@ impl Graph<'_> {
     ///
     /// # Errors
     ///
-    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    /// [`NotFound`](crate::ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
     pub async fn update(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Op::Update(entity.to_node()?)).await.map(drop)
+        self.write(&Change::Update(entity.to_node()?))
+            .await
+            .map(drop)
     }
 
     /// Merges an entity into the one that is there, or creates it.
@@ -93,7 +99,9 @@ impl Graph<'_> {
     ///
     /// As for [`create`](Self::create).
     pub async fn upsert(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Op::Upsert(entity.to_node()?)).await.map(drop)
+        self.write(&Change::Upsert(entity.to_node()?))
+            .await
+            .map(drop)
     }
 
     /// Puts an entity in place of the one that is there, or creates it. Its edges stay.
@@ -102,7 +110,7 @@ impl Graph<'_> {
     ///
     /// As for [`create`](Self::create).
     pub async fn set(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Op::Set(entity.to_node()?)).await.map(drop)
+        self.write(&Change::Set(entity.to_node()?)).await.map(drop)
     }
 
     /// Changes an entity that is there. The function runs again if somebody else was faster. Attributes that the type does
@@ -110,7 +118,7 @@ impl Graph<'_> {
     ///
     /// # Errors
     ///
-    /// [`NotFound`](ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    /// [`NotFound`](crate::ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
     pub async fn modify<E: Entity>(
         &self,
         id: impl ToId,
@@ -130,26 +138,21 @@ impl Graph<'_> {
             attributes.extend(after.attributes);
             Ok(Node::of(after.key, attributes))
         };
-        let op = Op::Modify(EntityKey::new(E::TYPE, id), &modify);
-        let node = self.write(&op).await?.node;
-        let node =
-            node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))?;
-        E::from_node(&node)
+        let change = Change::Modify(EntityKey::new(E::TYPE, id), &modify);
+        E::from_node(&self.write(&change).await?)
     }
 
     /// Changes an entity of any type that is there. The function runs again if somebody else was faster.
     ///
     /// # Errors
     ///
-    /// As for [`modify`](Self::modify), and [`InvalidUse`](ErrorKind::InvalidUse) when the function changes the key.
+    /// As for [`modify`](Self::modify), and [`InvalidUse`](crate::ErrorKind::InvalidUse) when the function changes the key.
     pub async fn modify_node(
         &self,
         key: &impl ToKey,
         change: impl Fn(Node) -> Node + Send + Sync,
     ) -> Result<Node> {
         let modify = |node: Node| Ok(change(node));
-        let op = Op::Modify(key.to_key(), &modify);
-        let node = self.write(&op).await?.node;
-        node.ok_or_else(|| Error::new(ErrorKind::NotFound, "the entity is not there"))
+        self.write(&Change::Modify(key.to_key(), &modify)).await
     }
 }

@@ -16,17 +16,25 @@ use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
 use floe_store::{Number, Value};
 
-use super::Graph;
-use super::compile::{count, is_number, missing};
-use super::key::{EntityKey, Place};
-use super::rearrange::{ListChange, busy, difference, target};
-use super::steps::send;
-use super::stored::{self, BUSY, EDGES, Edge, ID, INTENT, LEAVING, LISTS_ID, SUBJECT_KEY, meta};
-use super::work::{Done, Op};
+use super::commit::{Change, busy};
+use super::difference::Difference;
+use super::plan::plan;
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::changes::EdgeChangeKind;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::schema::GraphSchema;
+use crate::graph::steps::send;
+use crate::graph::stored::{self, BUSY, EDGES, Edge, INTENT, LISTS_ID, meta};
+use crate::graph::writes::{
+    contended, count, counts, edge_write, exists, is_alive, is_list_version, missing,
+};
 
 /// How often a change is begun anew because somebody else was faster.
 const BEGINS_MAX: u32 = 50;
+
+/// An edge, and what becomes of it.
+type EdgeStep = (Edge, EdgeChangeKind);
 
 /// A list on its way to what it is to be.
 struct WideList {
@@ -38,35 +46,21 @@ struct WideList {
 }
 
 impl Graph<'_> {
-    /// Changes a list in steps.
+    /// Changes a list in steps. Tells how many edges are removed.
     ///
     /// # Errors
     ///
     /// [`TooLarge`](ErrorKind::TooLarge) when the list cannot be noted in one item.
-    pub(super) async fn change_wide(&self, op: &Op<'_>) -> Result<Done> {
-        let Op::List {
-            subject,
-            predicate,
-            change,
-        } = op
-        else {
-            return Ok(Done::default());
-        };
-        let subject = self.place(subject)?;
-        let (list, removed) = self.begin_list(&subject, predicate, change).await?;
+    pub(super) async fn change_in_steps(&self, change: &Change) -> Result<u64> {
+        let (list, removed) = self.begin_list(change).await?;
         self.end_list(list).await?;
-        Ok(Done {
-            edges: removed,
-            ..Done::default()
-        })
+        Ok(removed)
     }
 
-    /// Ends the changes of lists that were begun and not ended. Tells how many there were.
-    pub(super) async fn resume_lists(&self) -> Result<u64> {
-        let query = stored::intents_query(self.db.graph_schema(), LISTS_ID, &self.scope);
-        let mut ended = 0;
-        for item in self.reads().query(query, None).await? {
-            let wanted = stored::wanted_list(&item)?;
+    /// Ends the changes of lists that were begun and not ended.
+    pub(in crate::graph) async fn resume_lists(&self) -> Result<()> {
+        for intent in self.reads().intents(LISTS_ID, &self.scope).await? {
+            let wanted = stored::wanted_list(&intent)?;
             let list = WideList {
                 subject: self.place(&wanted.subject)?,
                 predicate: wanted.predicate,
@@ -74,75 +68,44 @@ impl Graph<'_> {
                 wanted: wanted.edges,
             };
             self.end_list(list).await?;
-            ended += 1;
         }
-        Ok(ended)
+        Ok(())
     }
 
     /// Notes what a list is to be. Tells how many of its edges go.
-    async fn begin_list(
-        &self,
-        subject: &Place,
-        predicate: &str,
-        change: &ListChange,
-    ) -> Result<(WideList, u64)> {
-        let schema = self.db.graph_schema();
-        let intent = self.db.env().ordered_uuid().to_string();
+    async fn begin_list(&self, change: &Change) -> Result<(WideList, u64)> {
+        let reads = self.reads();
+        let subject = self.place(&change.subject)?;
+        let mut list = WideList {
+            subject: subject.clone(),
+            predicate: change.predicate.clone(),
+            intent: self.db.env().ordered_uuid().to_string(),
+            wanted: Vec::new(),
+        };
         let mut failure = None;
         for tried in 0..BEGINS_MAX {
-            let old = self.reads().entity(subject).await?;
+            let old = reads.entity(&subject).await?;
             let old = old.filter(|old| !old.is_leaving);
-            let old = old.ok_or_else(|| missing(subject))?;
+            let old = old.ok_or_else(|| missing(&subject))?;
             if old.busy.is_some() {
-                failure = Some(busy(subject));
-                self.pause(tried).await;
+                failure = Some(busy(&subject));
+                reads.pause(tried + 1).await;
                 continue;
             }
-            let edges = self
-                .reads()
-                .outgoing(subject, Some(predicate), None)
-                .await?;
-            let wanted = target(schema, subject, predicate, &edges, change)?;
-            self.check_objects(&edges, &wanted).await?;
-            let removed = difference(&edges, &wanted)?.removed.len() as u64;
-            let note = stored::list_intent(subject, predicate, &intent, &wanted);
-            check_size(subject, item_size(&note))?;
-            // Where the subject is not busy, an older note is of no use to anybody.
-            let note = PutItem::new(schema.entities(), note);
-            let number = |number: u64| Value::N(Number::from(number));
-            let update = Update::new()
-                .set(meta(&BUSY), intent.as_str())
-                .set(meta(&EDGES), number(old.edges + 1));
-            let is_free = Condition::attribute_not_exists(meta(&BUSY));
-            let as_seen = is_number(&EDGES, old.edges).and(is_alive()).and(is_free);
-            let key = stored::entity_key(subject);
-            let mark = UpdateItem::new(schema.entities(), key, update).condition(as_seen);
-            if send(&self.db, vec![note.into(), mark.into()])
+            let predicate = &change.predicate;
+            let edges = reads.outgoing(&subject, Some(predicate), None).await?;
+            let plan = plan(reads.schema(), &subject, predicate, &edges, &change.change)?;
+            self.check_objects(&edges, &plan.wanted).await?;
+            list.wanted = plan.wanted;
+            if send(&self.db, list.beginning(reads.schema(), old.edges)?)
                 .await?
                 .is_applied()
             {
-                let list = WideList {
-                    subject: subject.clone(),
-                    predicate: predicate.to_owned(),
-                    intent,
-                    wanted,
-                };
-                return Ok((list, removed));
+                return Ok((list, plan.difference.removed()));
             }
             failure = None;
         }
-        Err(failure.unwrap_or_else(|| {
-            Error::new(
-                ErrorKind::TransactionFailed,
-                format!("others were always faster: entity={subject} attempts={BEGINS_MAX}"),
-            )
-        }))
-    }
-
-    async fn pause(&self, tried: u32) {
-        let backoff = crate::request::Backoff::resync();
-        let pause = backoff.pause(tried + 1, self.db.env().next_u64());
-        self.db.timer().sleep(pause).await;
+        Err(failure.unwrap_or_else(|| contended(&subject, BEGINS_MAX)))
     }
 
     /// Refuses objects that are not there, before anything is done.
@@ -191,20 +154,14 @@ impl Graph<'_> {
     }
 
     /// What is changed next: as much as fits into a step. What concerns one object stays together if it fits.
-    fn next_changes(&self, edges: &[Edge], wanted: &[Edge]) -> Result<Vec<(Edge, Change)>> {
+    fn next_changes(&self, edges: &[Edge], wanted: &[Edge]) -> Result<Vec<EdgeStep>> {
         // Each edge may need its object's item as well, and all of them the subject's.
         let max = self.db.engine().capabilities().transact_items_max;
         let some = (max.saturating_sub(1) / 2).max(1);
-        let left = difference(edges, wanted)?;
-        let mut by_object: BTreeMap<EntityKey, Vec<(Edge, Change)>> = BTreeMap::new();
-        let removed = left.removed.into_iter().map(|edge| (edge, Change::Remove));
-        let put = left.put.into_iter().map(|(edge, is_there)| match is_there {
-            true => (edge, Change::Rewrite),
-            false => (edge, Change::Add),
-        });
-        for (edge, change) in removed.chain(put) {
+        let mut by_object: BTreeMap<EntityKey, Vec<EdgeStep>> = BTreeMap::new();
+        for (edge, kind) in Difference::between(edges, wanted)?.0 {
             let of_object = by_object.entry(edge.object.clone()).or_default();
-            of_object.push((edge, change));
+            of_object.push((edge, kind));
         }
         // A list that grows does so from its front.
         let mut groups: Vec<_> = by_object.into_values().collect();
@@ -222,17 +179,17 @@ impl Graph<'_> {
 
     /// Leaves out what is to be linked and is gone meanwhile, and removes edges that lead to nothing, where there is
     /// nothing to count.
-    async fn drop_missing(&self, list: &mut WideList, changes: &[(Edge, Change)]) -> Result<()> {
+    async fn drop_missing(&self, list: &mut WideList, changes: &[EdgeStep]) -> Result<()> {
         let objects = changes.iter().map(|(edge, _)| self.place(&edge.object));
         let places: Vec<Place> = objects.collect::<Result<_>>()?;
         let found = self.reads().entities(&places).await?;
         for ((edge, change), place) in changes.iter().zip(&places) {
             let object = found.get(place);
             match change {
-                Change::Add if object.is_none_or(|object| object.is_leaving) => {
+                EdgeChangeKind::Add if object.is_none_or(|object| object.is_leaving) => {
                     list.wanted.retain(|wanted| wanted.object != edge.object);
                 }
-                Change::Remove if object.is_none() => {
+                EdgeChangeKind::Remove if object.is_none() => {
                     let table = self.db.graph_schema().relationships();
                     let delete = DeleteItem::new(table, edge.key_item(&self.scope)?);
                     send(&self.db, vec![delete.into()]).await?;
@@ -243,41 +200,13 @@ impl Graph<'_> {
         Ok(())
     }
 
-    fn list_writes(
-        &self,
-        list: &WideList,
-        changes: &[(Edge, Change)],
-    ) -> Result<Vec<TransactWrite>> {
+    fn list_writes(&self, list: &WideList, changes: &[EdgeStep]) -> Result<Vec<TransactWrite>> {
         let subject = &list.subject;
         let schema = self.db.graph_schema();
-        let table = schema.relationships();
-        let mut writes: Vec<TransactWrite> = Vec::new();
-        let mut objects: BTreeMap<&EntityKey, (i64, i64)> = BTreeMap::new();
-        for (edge, change) in changes {
-            let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-            let is_new = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-            let by = match change {
-                Change::Remove => {
-                    let key = edge.key_item(&self.scope)?;
-                    let delete = DeleteItem::new(table.as_str(), key);
-                    writes.push(delete.condition(is_there).into());
-                    -1
-                }
-                Change::Add => {
-                    let put = PutItem::new(table.as_str(), edge.to_item(&self.scope)?);
-                    writes.push(put.condition(is_new).into());
-                    1
-                }
-                Change::Rewrite => {
-                    let put = PutItem::new(table.as_str(), edge.to_item(&self.scope)?);
-                    writes.push(put.condition(is_there).into());
-                    0
-                }
-            };
-            let counted = objects.entry(&edge.object).or_default();
-            counted.0 += by;
-            counted.1 += by * i64::from(edge.is_holding);
-        }
+        let edges = changes.iter().map(|(edge, kind)| (edge, *kind));
+        let mut objects = counts(edges.clone());
+        let writes = edges.map(|(edge, kind)| edge_write(schema, &self.scope, edge, kind));
+        let mut writes: Vec<TransactWrite> = writes.collect::<Result<_>>()?;
         // The subject may be an object of its own.
         let own = objects.remove(&subject.key).unwrap_or_default();
         let one = Value::from(1);
@@ -285,12 +214,12 @@ impl Graph<'_> {
         let update = count(Update::new(), own).set_sum(meta(&EDGES), had, one);
         let update = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
         writes.push(update.condition(list.is_busy()).into());
-        for (object, by) in objects.into_iter().filter(|(_, by)| *by != (0, 0)) {
+        for (object, by) in objects {
             let key = stored::entity_key(&self.place(object)?);
             let update = UpdateItem::new(schema.entities(), key, count(Update::new(), by));
             let condition = match by.0 > 0 {
                 true => is_alive(),
-                false => Condition::attribute_exists(Path::attribute(ID)),
+                false => exists(),
             };
             writes.push(update.condition(condition).into());
         }
@@ -321,24 +250,30 @@ impl Graph<'_> {
 }
 
 impl WideList {
+    /// The writes that note what the list is to be, and mark its subject: on the condition that its edges are as they were
+    /// when this was planned, which their version tells, and that no other change of them is under way.
+    fn beginning(&self, schema: &GraphSchema, edges: u64) -> Result<Vec<TransactWrite>> {
+        let Self {
+            subject, predicate, ..
+        } = self;
+        let note = stored::list_intent(subject, predicate, &self.intent, &self.wanted);
+        check_size(subject, item_size(&note))?;
+        // Where the subject is not busy, an older note is of no use to anybody.
+        let note = PutItem::new(schema.entities(), note);
+        let update = Update::new()
+            .set(meta(&BUSY), self.intent.as_str())
+            .set(meta(&EDGES), Value::N(Number::from(edges + 1)));
+        let is_free = Condition::attribute_not_exists(meta(&BUSY));
+        let as_seen = is_list_version(edges).and(is_alive()).and(is_free);
+        let mark = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
+        Ok(vec![note.into(), mark.condition(as_seen).into()])
+    }
+
     /// That its subject is there, and busy with it.
     fn is_busy(&self) -> Condition {
         let intent = Value::from(self.intent.as_str());
         is_alive().and(Condition::eq(meta(&BUSY), intent))
     }
-}
-
-/// What becomes of an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Add,
-    Rewrite,
-    Remove,
-}
-
-fn is_alive() -> Condition {
-    Condition::attribute_exists(Path::attribute(ID))
-        .and(Condition::attribute_not_exists(meta(&LEAVING)))
 }
 
 fn check_size(subject: &Place, bytes: usize) -> Result<()> {

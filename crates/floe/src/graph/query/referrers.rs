@@ -1,18 +1,16 @@
 //! What leads to an entity: its incoming edges, as far as the index of reversed edges knows them.
 
 use floe_store::expr::{Condition, Path};
-use floe_store::{Item, Name, Value};
+use floe_store::{Item, Value};
 
-use super::Graph;
-use super::key::{EntityKey, Place};
-use super::node::{FromNode, Node};
-use super::read;
-use super::relation::Relation;
-use super::stored::{Edge, INDEX, OBJECT_KEY, PREDICATE_KEY, SUBJECT_KEY};
 use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::node::{FromNode, Node, ToKey};
+use crate::graph::reads;
+use crate::graph::schema::Relation;
+use crate::graph::stored::{Edge, INDEX, OBJECT_KEY, PREDICATE, PREDICATE_KEY, SUBJECT_KEY};
 use crate::model::query::Page;
-
-const PREDICATE: Name = Name::new_static("_predicate");
 
 /// What leads to an object: see [`Graph::referrers`].
 #[derive(Clone, Debug)]
@@ -32,15 +30,18 @@ pub struct Referrer<S> {
     pub subject: Option<S>,
 }
 
-impl<'g, 'tx> Referrers<'g, 'tx> {
-    pub(super) const fn new(graph: &'g Graph<'tx>, object: EntityKey) -> Self {
-        Self {
-            graph,
-            object,
+impl<'tx> Graph<'tx> {
+    /// What leads to an object, as far as the index of reversed edges knows.
+    pub fn referrers(&self, object: &impl ToKey) -> Referrers<'_, 'tx> {
+        Referrers {
+            graph: self,
+            object: object.to_key(),
             predicate: None,
         }
     }
+}
 
+impl Referrers<'_, '_> {
     /// Only by this predicate.
     #[must_use]
     pub fn by(mut self, predicate: impl Into<String>) -> Self {
@@ -48,7 +49,7 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
         self
     }
 
-    /// The edges, without what they lead from. As for [`List::keys`](super::List::keys), those of what is being deleted are
+    /// The edges, without what they lead from. As for [`List::keys`](crate::graph::List::keys), those of what is being deleted are
     /// left out.
     ///
     /// # Errors
@@ -61,7 +62,7 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
     async fn stored(&self) -> Result<Vec<Edge>> {
         let object = self.graph.place(&self.object)?;
         let query = self.query(&object);
-        read::edges(&self.graph.reads().query(query, None).await?)
+        reads::edges(&self.graph.reads().query(query, None).await?)
     }
 
     /// The edges with what they lead from: one query, and one batch for each 100 subjects.
@@ -104,13 +105,13 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
             cursors.seal_for(&asked, &last.pick(&names))
         });
         Ok(Page {
-            rows: self.loaded(read::edges(&page.items)?).await?,
+            rows: self.loaded(reads::edges(&page.items)?).await?,
             next: next.transpose()?,
         })
     }
 
     fn query(&self, object: &Place) -> floe_store::op::Query {
-        let mut query = read::incoming_query(self.graph.db.graph_schema(), object);
+        let mut query = reads::incoming_query(self.graph.db.graph_schema(), object);
         query.filter = self.predicate.as_ref().map(|predicate| {
             let predicate = Value::from(predicate.as_str());
             Condition::eq(Path::attribute(PREDICATE), predicate)

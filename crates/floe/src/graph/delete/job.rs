@@ -14,55 +14,24 @@ use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateI
 use floe_store::{Item, Number, Value};
 use tracing::Instrument;
 
-use super::compile::{is_number, is_version};
-use super::delete::{incoming_of, restricted};
-use super::key::{EntityKey, Place};
-use super::read::Reads;
-use super::relation::OnDelete;
-use super::schema::GraphSchema;
-use super::steps::send;
-use super::stored::{
+use super::incoming::incoming_of;
+use super::plan::{Walk, restricted};
+use super::progress::{Deleted, Listener, Progress};
+use crate::db::Db;
+use crate::error::Result;
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::reads::Reads;
+use crate::graph::schema::GraphSchema;
+use crate::graph::steps::send;
+use crate::graph::stored::{
     self, BEHIND_ID, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY,
     Stored, VERSION, meta,
 };
-use crate::db::Db;
-use crate::error::{Error, Result};
+use crate::graph::writes::{contended, is_leaving, is_number, is_version, release};
 use crate::telemetry::graph as telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;
-
-/// What a deletion has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Deleted {
-    /// The entities that are gone: with those that went with others.
-    pub entities: u64,
-    /// The edges that are gone.
-    pub edges: u64,
-    /// What should have gone with others, but others refer to it. Only where the deletion took more than one
-    /// transaction; one that fits into one is refused instead.
-    pub kept: Vec<EntityKey>,
-}
-
-/// How far a deletion is that takes more than one transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The entity whose edges are being removed.
-    pub entity: EntityKey,
-    /// The entities that are gone.
-    pub entities: u64,
-    /// The edges that are gone.
-    pub edges: u64,
-    /// How many edges still lead to the entity.
-    pub incoming_left: u64,
-    /// How many more entities are known to follow.
-    pub entities_left: u64,
-}
-
-/// Told how far a job is.
-pub(super) type Listener<'a> = &'a (dyn Fn(&Progress) + Send + Sync);
 
 pub(super) struct Job<'a> {
     pub(super) db: &'a Db,
@@ -113,28 +82,20 @@ impl<'a> Job<'a> {
         match self.mark(root, None).await? {
             Mark::Done => self.enqueue(root.clone()),
             Mark::Absent => {}
-            Mark::Held(edge) => return Err(restricted(root, Some(&edge))),
+            Mark::Held(edge) => return Err(restricted(root, &edge)),
         }
         self.run().await
     }
 
-    /// Ends all deletions of the scope that were begun.
-    pub(super) async fn resume(mut self) -> Result<Deleted> {
-        let query = stored::intents_query(self.schema(), LEAVING_ID, self.scope);
-        for item in self.reads().query(query, None).await? {
-            let owner = stored::intent_owner(&item)?;
-            self.enqueue(Place::new(self.scope, owner)?);
-        }
-        self.run().await
-    }
-
-    fn enqueue(&mut self, place: Place) {
+    /// Takes note of an entity that is marked.
+    pub(super) fn enqueue(&mut self, place: Place) {
         if self.queued.insert(place.clone()) {
             self.queue.push(place);
         }
     }
 
-    async fn run(mut self) -> Result<Deleted> {
+    /// Removes all that is marked.
+    pub(super) async fn run(mut self) -> Result<Deleted> {
         let span = telemetry::delete();
         while let Some(place) = self.queue.pop() {
             self.finish(&place).instrument(span.clone()).await?;
@@ -170,10 +131,7 @@ impl<'a> Job<'a> {
                 return Ok(Mark::Absent);
             }
         }
-        Err(Error::new(
-            crate::ErrorKind::TransactionFailed,
-            format!("others were always faster: entity={place} attempts={MARKS_MAX}"),
-        ))
+        Err(contended(place, MARKS_MAX))
     }
 
     /// The check that an edge is there.
@@ -201,8 +159,7 @@ impl<'a> Job<'a> {
             writes.push(DeleteItem::new(entries.as_str(), entry).into());
         }
         for (index, key) in old.claims() {
-            let claim = stored::claim_key(&place.scope, index, key);
-            writes.push(DeleteItem::new(entries.as_str(), claim).into());
+            writes.push(release(self.schema(), &place.scope, index, key).into());
         }
         match !old.is_behind && writes.len() + 4 <= self.items_max() {
             true => {
@@ -243,38 +200,16 @@ impl<'a> Job<'a> {
 
     /// An entity, those that are marked, and all that goes with them.
     async fn closure(&self, root: &Place) -> Result<BTreeSet<Place>> {
-        let mut queue: Vec<Place> = self.queued.iter().cloned().collect();
-        queue.push(root.clone());
-        let mut goes = BTreeSet::new();
-        while let Some(place) = queue.pop() {
-            let stored = self.reads().entity(&place).await?;
-            let (Some(stored), true) = (stored, goes.insert(place.clone())) else {
-                continue;
-            };
-            for edge in self.reads().outgoing(&place, None, None).await? {
-                if self.is_owned(&edge) {
-                    queue.push(Place::new(self.scope, edge.object)?);
-                }
-            }
-            for edge in incoming_of(&self.reads(), &place, stored.incoming).await? {
-                if self.is_cascading(&edge) {
-                    queue.push(Place::new(self.scope, edge.subject)?);
-                }
+        let from = self.queued.iter().chain([root]).cloned();
+        let mut walk = Walk::new(self.schema(), self.scope, from);
+        while let Some(place) = walk.next() {
+            if let Some(stored) = self.reads().entity(&place).await? {
+                let outgoing = self.reads().outgoing(&place, None, None).await?;
+                let incoming = incoming_of(&self.reads(), &place, stored.incoming).await?;
+                walk.enter(place, &outgoing, &incoming)?;
             }
         }
-        Ok(goes)
-    }
-
-    /// Whether the object of an edge goes with its subject.
-    pub(super) fn is_owned(&self, edge: &Edge) -> bool {
-        let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-        self.schema().owns(from, &edge.predicate, to)
-    }
-
-    /// Whether the subject of an edge goes with its object.
-    pub(super) fn is_cascading(&self, edge: &Edge) -> bool {
-        let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-        self.schema().on_delete(from, &edge.predicate, to) == OnDelete::Cascade
+        Ok(walk.goes)
     }
 
     /// Removes all that belongs to a marked entity, and the entity.
@@ -290,7 +225,7 @@ impl<'a> Job<'a> {
             let Some(()) = self.remove_entries(place, &stored).await? else {
                 return self.forget(place).await;
             };
-            let is_empty = Condition::attribute_exists(meta(&LEAVING)).and(is_number(&INCOMING, 0));
+            let is_empty = is_leaving().and(is_number(&INCOMING, 0));
             let entities = self.schema().entities();
             let entity =
                 DeleteItem::new(entities.as_str(), stored::entity_key(place)).condition(is_empty);

@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Graph;
-use super::delete::still_there;
-use super::key::{EntityKey, Place};
-use super::stored::{self, Edge, LEAVING_ID, Stored};
 use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{EntityKey, Place};
+use crate::graph::reads::intents_query;
+use crate::graph::stored::{self, Edge, LEAVING_ID, Stored};
 
 impl Graph<'_> {
     /// Leaves out the edges of what is being deleted, from or to it: one more query, where there are edges at all. It comes
     /// last, so it tells of all deletions that the edges may have been read in the middle of.
-    pub(super) async fn without_leaving(&self, mut edges: Vec<Edge>) -> Result<Vec<Edge>> {
+    pub(in crate::graph) async fn without_leaving(
+        &self,
+        mut edges: Vec<Edge>,
+    ) -> Result<Vec<Edge>> {
         if edges.is_empty() {
             return Ok(edges);
         }
@@ -23,7 +26,7 @@ impl Graph<'_> {
     /// What is being deleted, of all that these edges join.
     async fn leaving(&self, edges: &[Edge]) -> Result<BTreeSet<EntityKey>> {
         let reads = self.reads();
-        let query = stored::intents_query(self.db.graph_schema(), LEAVING_ID, &self.scope);
+        let query = intents_query(self.db.graph_schema(), LEAVING_ID, &self.scope);
         let page = reads.page(&query).await?;
         if page.last_key.is_none() {
             return page.items.iter().map(stored::intent_owner).collect();
@@ -38,7 +41,7 @@ impl Graph<'_> {
 
     /// Leaves out edges to what was not found, if they are gone by now: both went between two requests. What is left leads
     /// to nothing.
-    pub(super) async fn confirmed(
+    pub(in crate::graph) async fn confirmed(
         &self,
         mut edges: Vec<Edge>,
         found: &BTreeMap<Place, Stored>,
@@ -59,7 +62,7 @@ impl Graph<'_> {
         if doubtful.is_empty() {
             return Ok(edges);
         }
-        let there = still_there(&self.reads(), &self.scope, doubtful).await?;
+        let there = self.reads().still_there(&self.scope, doubtful).await?;
         edges.retain(|edge| is_found(edge) || there.contains(edge));
         Ok(edges)
     }

@@ -12,60 +12,22 @@ use floe_store::Item;
 use floe_store::expr::{Condition, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 
-use super::Graph;
-use super::compile::is_version;
-use super::key::{EntityKey, Place};
-use super::read::{self, Reads};
-use super::steps::send;
-use super::stored::{
+use crate::error::Result;
+use crate::graph::keys::Place;
+use crate::graph::reads::{self, Reads};
+use crate::graph::steps::send;
+use crate::graph::stored::{
     self, BEHIND, BEHIND_ID, INDEX_NAME, LEAVING, SUBJECT_KEY, Stored, UNIQUE_KEY, meta,
 };
-use super::work::{Done, Op};
-use crate::error::{ErrorKind, Result};
-use crate::tx::Tx;
+use crate::graph::writes::is_version;
 
-impl Graph<'_> {
-    /// Writes an entity. What does not fit into one transaction follows in steps.
-    pub(super) async fn write(&self, op: &Op<'_>) -> Result<Done> {
-        let error = match self.run(op).await {
-            Err(error) if error.kind() == ErrorKind::TooLarge && self.tx.is_none() => error,
-            done => return done,
-        };
-        let Some(key) = op.written() else {
-            return Err(error);
-        };
-        let written = self.options().run(async |tx: &Tx| {
-            tx.session()
-                .graph(|changes| changes.defers_entries = true)?;
-            op.apply(tx, &self.scope).await
-        });
-        let done = written.await?;
-        end(&self.reads(), &self.place(key)?).await?;
-        Ok(done)
+/// Brings entries up to date of entities where that was begun and not ended.
+pub(crate) async fn resume_entries(reads: &Reads<'_>, scope: &str) -> Result<()> {
+    for intent in reads.intents(BEHIND_ID, scope).await? {
+        let place = Place::new(scope, stored::intent_owner(&intent)?)?;
+        write_behind(reads, &place).await?;
     }
-
-    /// Brings entries up to date of entities where that was begun and not ended.
-    pub(super) async fn resume_entries(&self) -> Result<()> {
-        let query = stored::intents_query(self.db.graph_schema(), BEHIND_ID, &self.scope);
-        for item in self.reads().query(query, None).await? {
-            let place = self.place(&stored::intent_owner(&item)?)?;
-            end(&self.reads(), &place).await?;
-        }
-        Ok(())
-    }
-}
-
-impl Op<'_> {
-    /// The entity that is written, if it is one.
-    const fn written(&self) -> Option<&EntityKey> {
-        match self {
-            Self::Create(node) | Self::Update(node) | Self::Upsert(node) | Self::Set(node) => {
-                Some(&node.key)
-            }
-            Self::Modify(key, _) => Some(key),
-            Self::Delete(_) | Self::List { .. } => None,
-        }
-    }
+    Ok(())
 }
 
 /// Brings the entries of an entity that are behind up to date, unless they are those of another program.
@@ -73,7 +35,7 @@ impl Op<'_> {
 /// # Errors
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
-pub(super) async fn end(reads: &Reads<'_>, place: &Place) -> Result<()> {
+pub(crate) async fn write_behind(reads: &Reads<'_>, place: &Place) -> Result<()> {
     let max = reads.db.engine().capabilities().transact_items_max;
     loop {
         let stored = reads.entity(place).await?;
@@ -124,7 +86,7 @@ async fn changes(reads: &Reads<'_>, place: &Place, stored: &Stored) -> Result<Ve
     }
     let mut changes: Vec<TransactWrite> = Vec::new();
     for entry in reads
-        .query(read::entries_query(schema, place), None)
+        .query(reads::entries_query(schema, place), None)
         .await?
     {
         let index = stored::text(&entry, &INDEX_NAME)?;

@@ -4,16 +4,16 @@ use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Item, Number, Value};
 
-use super::Graph;
-use super::compile::is_version;
 use super::difference::{Difference, InSteps, Report};
-use super::key::{EntityKey, Place, join};
-use super::steps::send;
-use super::stored::{
+use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::keys::{EntityKey, Place, join};
+use crate::graph::steps::send;
+use crate::graph::stored::{
     self, BEHIND_ID, BUSY, EDGES, Edge, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING_ID, META,
     SUBJECT_KEY, UNIQUE_KEY, VERSION, meta,
 };
-use crate::error::Result;
+use crate::graph::writes::is_version;
 
 impl Graph<'_> {
     /// Compares the three tables and repairs what can be. Tells what was different.

@@ -6,10 +6,10 @@ use floe_store::expr::{Path, Paths};
 use floe_store::op::Scan;
 use floe_store::{Name, Value};
 
-use super::read::Reads;
-use super::stored::{SCOPE, SUBJECT_SCOPE};
 use crate::db::Db;
 use crate::error::Result;
+use crate::graph::reads::Reads;
+use crate::graph::stored::{SCOPE, SUBJECT_SCOPE};
 
 impl Db {
     /// The scopes of the graph of which anything is stored. Reads the three tables whole.

@@ -1,12 +1,13 @@
-//! What reads load: entities and edges, and in a transaction, as it has changed them.
+//! What a call sees: entities and edges, and in a transaction, as it has changed them.
+
+mod leaving;
 
 use std::collections::BTreeMap;
 
-use super::Graph;
 use super::changes::Known;
-use super::key::Place;
+use super::handle::Graph;
+use super::keys::Place;
 use super::stored::{Edge, Stored};
-use super::work::Work;
 use crate::error::Result;
 
 impl Graph<'_> {
@@ -16,12 +17,9 @@ impl Graph<'_> {
             let stored = self.reads().entity(place).await?;
             return Ok(stored.filter(|stored| !stored.is_leaving));
         };
-        let work = Work {
-            tx,
-            scope: &self.scope,
-        };
+        let work = self.work(tx);
         let stored = work.load(place).await?;
-        tx.session().graph(|changes| changes.watch(place))?;
+        work.changes(|changes| changes.watch(place))?;
         Ok(stored)
     }
 
@@ -30,16 +28,16 @@ impl Graph<'_> {
         let Some(tx) = self.tx else {
             return self.reads().entities(places).await;
         };
-        let session = tx.session();
+        let work = self.work(tx);
         let is_unread =
-            |place: &Place| matches!(session.graph(|c| c.known(place)), Ok(Known::Unread));
+            |place: &Place| matches!(work.changes(|c| c.known(place)), Ok(Known::Unread));
         let unread: Vec<Place> = places
             .iter()
             .filter(|place| is_unread(place))
             .cloned()
             .collect();
         let mut read = self.reads().entities(&unread).await?;
-        session.graph(|changes| {
+        work.changes(|changes| {
             for place in &unread {
                 changes.settle(place, read.remove(place));
             }
@@ -65,13 +63,10 @@ impl Graph<'_> {
         let Some(tx) = self.tx else {
             return self.reads().outgoing(subject, predicate, None).await;
         };
-        let work = Work {
-            tx,
-            scope: &self.scope,
-        };
+        let work = self.work(tx);
         work.load(subject).await?;
         let stored = self.reads().outgoing(subject, predicate, None).await?;
-        tx.session().graph(|changes| {
+        work.changes(|changes| {
             changes.watch_list(subject);
             changes.outgoing(subject, predicate, stored)
         })?

@@ -3,20 +3,23 @@
 //!
 //! Each step depends on the mark, and answers `None` where there is none any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use floe_store::expr::{Condition, Path, Update};
+use floe_store::expr::Update;
 use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite, UpdateItem};
 
-use super::compile::{count, is_holder};
-use super::delete::{LAG_TRIES, lagging, still_there};
-use super::jobs::Job;
-use super::key::Place;
-use super::read;
-use super::steps::send;
-use super::stored::{self, Edge, ID, LEAVING, SUBJECT_KEY, Stored, UNIQUE_KEY, meta};
-use crate::error::{Error, ErrorKind, Result};
-use crate::request::Backoff;
+use super::incoming::{LAG_TRIES, lagging};
+use super::job::Job;
+use super::plan::{is_cascading, is_owned};
+use crate::error::Result;
+use crate::graph::changes::EdgeChangeKind;
+use crate::graph::keys::Place;
+use crate::graph::reads;
+use crate::graph::steps::send;
+use crate::graph::stored::{self, Edge, SUBJECT_KEY, Stored, UNIQUE_KEY};
+use crate::graph::writes::{
+    contended, count, counts, edge_write, exists, is_holder, is_leaving, release,
+};
 
 /// How often the same edges are removed anew because somebody else has removed some of them.
 const REMOVALS_MAX: u32 = 50;
@@ -31,7 +34,7 @@ impl Job<'_> {
                 return Ok(Some(()));
             }
             for edge in &edges {
-                if self.is_owned(edge) {
+                if is_owned(self.schema(), edge) {
                     self.follow(&edge.object, place, edge).await?;
                 }
             }
@@ -56,7 +59,7 @@ impl Job<'_> {
             }
             let edges = self.reads().incoming(place, Some(some)).await?;
             for edge in &edges {
-                if self.is_cascading(edge) {
+                if is_cascading(self.schema(), edge) {
                     self.follow(&edge.subject, place, edge).await?;
                 }
             }
@@ -72,8 +75,7 @@ impl Job<'_> {
             if tries > LAG_TRIES {
                 return Err(lagging(place, stored.incoming, 0));
             }
-            let pause = Backoff::resync().pause(tries, self.db.env().next_u64());
-            self.db.timer().sleep(pause).await;
+            self.reads().pause(tries).await;
         }
     }
 
@@ -99,13 +101,10 @@ impl Job<'_> {
                 return Ok(None);
             }
             // Some are gone, or lead to nothing.
-            edges = still_there(&self.reads(), self.scope, edges).await?;
+            edges = self.reads().still_there(self.scope, edges).await?;
             gone = self.missing_objects(&edges).await?;
         }
-        Err(Error::new(
-            ErrorKind::TransactionFailed,
-            format!("others were always faster: entity={place} attempts={REMOVALS_MAX}"),
-        ))
+        Err(contended(place, REMOVALS_MAX))
     }
 
     /// What edges lead to that is not there.
@@ -128,29 +127,23 @@ impl Job<'_> {
         edges: &[Edge],
         gone: &BTreeSet<Place>,
     ) -> Result<Vec<TransactWrite>> {
-        let (table, entities) = (self.schema().relationships(), self.schema().entities());
-        let mut writes: Vec<TransactWrite> = Vec::new();
-        let mut objects: BTreeMap<Place, (i64, i64)> = BTreeMap::new();
-        for edge in edges {
-            let object = Place::new(self.scope, edge.object.clone())?;
-            let counted = objects.entry(object).or_default();
-            counted.0 -= 1;
-            counted.1 -= i64::from(edge.is_holding);
-            let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-            let delete = DeleteItem::new(table.as_str(), edge.key_item(self.scope)?);
-            writes.push(delete.condition(is_there).into());
-        }
-        if !objects.contains_key(place) {
+        let entities = self.schema().entities();
+        let edges = edges.iter().map(|edge| (edge, EdgeChangeKind::Remove));
+        let objects = counts(edges.clone());
+        let writes = edges.map(|(edge, kind)| edge_write(self.schema(), self.scope, edge, kind));
+        let mut writes: Vec<TransactWrite> = writes.collect::<Result<_>>()?;
+        if !objects.contains_key(&place.key) {
             writes.push(self.marked(place));
         }
         for (object, by) in objects {
-            let is_there = match object == *place {
-                true => is_marked(),
-                false => Condition::attribute_exists(Path::attribute(ID)),
-            };
+            let object = Place::new(self.scope, object.clone())?;
             if gone.contains(&object) {
                 continue;
             }
+            let is_there = match object == *place {
+                true => is_leaving(),
+                false => exists(),
+            };
             let key = stored::entity_key(&object);
             let update = UpdateItem::new(entities.as_str(), key, count(Update::new(), by));
             writes.push(update.condition(is_there).into());
@@ -161,7 +154,7 @@ impl Job<'_> {
     /// The check that an entity is marked.
     pub(super) fn marked(&self, place: &Place) -> TransactWrite {
         let key = stored::entity_key(place);
-        ConditionCheck::new(self.schema().entities(), key, is_marked()).into()
+        ConditionCheck::new(self.schema().entities(), key, is_leaving()).into()
     }
 
     /// Removes what is left of the entries and claims of a marked entity.
@@ -172,12 +165,12 @@ impl Job<'_> {
     ) -> Result<Option<()>> {
         let table = self.schema().entries();
         for (index, key) in stored.claims() {
-            let claim = stored::claim_key(&place.scope, index, key);
-            let claim = DeleteItem::new(table.as_str(), claim).condition(is_holder(&place.key));
+            let claim = release(self.schema(), &place.scope, index, key);
+            let claim = claim.condition(is_holder(&place.key));
             // Refused, it is gone already, or somebody else's.
             send(self.db, vec![claim.into(), self.marked(place)]).await?;
         }
-        let entries = read::entries_query(self.schema(), place);
+        let entries = reads::entries_query(self.schema(), place);
         let entries = self.reads().query(entries, None).await?;
         for some in entries.chunks(self.items_max().saturating_sub(1).max(1)) {
             let deletes = some.iter().map(|entry| {
@@ -191,8 +184,4 @@ impl Job<'_> {
         }
         Ok(Some(()))
     }
-}
-
-fn is_marked() -> Condition {
-    Condition::attribute_exists(meta(&LEAVING))
 }

@@ -7,15 +7,15 @@ use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
 use floe_store::{Item, Value};
 
-use super::Graph;
-use super::index::IndexDef;
-use super::key::{EntityKey, IndexKey, Place, ToIndexKey, check_scope, join};
-use super::node::FromNode;
-use super::rebuild;
-use super::stored::{
+use crate::error::Result;
+use crate::graph::handle::Graph;
+use crate::graph::index::incomplete;
+use crate::graph::keys::{Borrowed, EntityKey, IndexKey, Place, ToIndexKey, check_scope, join};
+use crate::graph::node::{FromNode, Node};
+use crate::graph::schema::{IndexDef, MapIndex};
+use crate::graph::stored::{
     self, INDEX_KEY, SCOPE_INDEX_NAME, SUBJECT_KEY, UNIQUE_KEY, entry_owner, text,
 };
-use crate::error::{ErrorKind, Result};
 use crate::model::query::Page;
 
 /// A query of an index: see [`Graph::find`].
@@ -31,6 +31,24 @@ pub struct Lookup<'g, 'tx, E, K: ?Sized> {
     /// Whether what is stored is told, without asking whether that is all.
     is_stored: bool,
     types: PhantomData<fn(&K) -> E>,
+}
+
+impl<'tx> Graph<'tx> {
+    /// Finds entities by an index.
+    pub fn find<I: MapIndex>(&self) -> Lookup<'_, 'tx, I::Of, <I::Key as Borrowed>::Form> {
+        Lookup::new(self, I::NAME)
+    }
+
+    /// Finds entities by the name of an index, without types.
+    pub fn find_by(&self, index: &str) -> Lookup<'_, 'tx, Node, IndexKey> {
+        Lookup::new(self, index)
+    }
+
+    /// The [entries](Lookup::entries) that are stored under the name of an index, for tools that do not have its function:
+    /// the index need not be declared, and nobody asks whether it is complete.
+    pub fn find_stored(&self, index: &str) -> Lookup<'_, 'tx, Node, IndexKey> {
+        Lookup::stored(self, index)
+    }
 }
 
 /// Which keys are wanted.
@@ -55,7 +73,7 @@ pub struct IndexEntry {
 }
 
 impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
-    pub(super) fn new(graph: &'g Graph<'tx>, name: &str) -> Self {
+    fn new(graph: &'g Graph<'tx>, name: &str) -> Self {
         Self {
             graph,
             index: graph.db.graph_schema().index_named(name).cloned(),
@@ -70,7 +88,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
     }
 
     /// A query of what is stored under the name of an index, whatever the schema knows of it.
-    pub(super) fn stored(graph: &'g Graph<'tx>, name: &str) -> Self {
+    fn stored(graph: &'g Graph<'tx>, name: &str) -> Self {
         Self {
             index: Ok(IndexDef::new(name, "", 0, |_, _| {})),
             is_stored: true,
@@ -147,8 +165,8 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
     ///
     /// # Errors
     ///
-    /// [`IndexNotReady`](ErrorKind::IndexNotReady) when the index is not complete,
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is not declared, [`InvalidCursor`](ErrorKind::InvalidCursor).
+    /// [`IndexNotReady`](crate::ErrorKind::IndexNotReady) when the index is not complete,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when it is not declared, [`InvalidCursor`](crate::ErrorKind::InvalidCursor).
     pub async fn entries(&self) -> Result<Vec<IndexEntry>> {
         let (mut entries, mut after) = (Vec::new(), self.after.clone());
         loop {
@@ -215,15 +233,13 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         let index = self.index.as_ref().map_err(Clone::clone)?;
         check_scope(&self.graph.scope)?;
         let reads = self.graph.reads();
-        let ready = match self.is_stored {
-            true => Ok(()),
-            false => rebuild::check_ready(&reads, &self.graph.scope, index).await,
-        };
-        match ready {
-            Err(error) if error.kind() == ErrorKind::IndexNotReady && self.scans => {
-                return self.scanned(index, limit).await;
-            }
-            ready => ready?,
+        if !self.is_stored
+            && let Some(incomplete) = incomplete(&reads, &self.graph.scope, index).await?
+        {
+            return match self.scans {
+                true => self.scanned(index, limit).await,
+                false => Err(incomplete.refused(&self.graph.scope, index)),
+            };
         }
         if limit == Some(0) || self.keys.is_nothing() {
             return Ok(Page {
@@ -275,7 +291,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
     /// What the index would answer, from all entities of the type.
     async fn scanned(&self, index: &IndexDef, limit: Option<usize>) -> Result<Page<IndexEntry>> {
         let mut rows = Vec::new();
-        for node in self.graph.all_nodes(&index.type_name).await? {
+        for node in self.graph.all_of(&index.type_name).collect().await? {
             for (key, attributes) in index.emitted(&node)? {
                 if self.keys.has(key.as_str()) {
                     rows.push(IndexEntry {
@@ -348,12 +364,10 @@ impl Keys {
 
 impl IndexEntry {
     fn of_item(item: &Item) -> Result<Self> {
-        let attributes = item.iter().filter(|(name, _)| !name.starts_with('_'));
-        let attributes = attributes.map(|(name, value)| (name.clone(), value.clone()));
         Ok(Self {
             entity: entry_owner(item)?,
             key: text(item, &stored::INDEX_KEY)?.to_owned(),
-            attributes: attributes.collect(),
+            attributes: stored::attributes(item),
         })
     }
 }

@@ -1,22 +1,25 @@
 //! Requests that read the graph, and what is done when one fails.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(super) mod join;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{GetItem, Page, Query, Scan};
 use floe_store::{BoxFuture, Error as StoreError, Item, Value};
 
-use super::join::join_all;
-use super::key::{Place, predicate_prefix};
+use super::keys::{Place, predicate_prefix};
 use super::schema::GraphSchema;
 use super::stored::{
     Edge, ID, OBJECT_KEY, PREDICATE_KEY, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, entity_key,
+    intents_prefix,
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::{Budget, ItemRequest, batch_get, repeat};
+use crate::request::{Backoff, Budget, ItemRequest, batch_get, repeat};
 use crate::tx::Tx;
+use join::join_all;
 
 /// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
 #[derive(Clone, Copy)]
@@ -44,6 +47,14 @@ impl<'a> Reads<'a> {
             Some(tx) => tx.note(failed(error)),
             None => failed(error),
         })
+    }
+
+    /// An error that passes: the transaction runs again, if there is one.
+    pub(super) fn retry(&self, error: Error) -> Error {
+        match self.tx {
+            Some(tx) => tx.retry(error),
+            None => error,
+        }
     }
 
     /// One item, as it is.
@@ -151,6 +162,38 @@ impl<'a> Reads<'a> {
         edges(&self.query(query, max).await?)
     }
 
+    /// Those of the edges of a scope that are in the table.
+    pub(super) async fn still_there(&self, scope: &str, edges: Vec<Edge>) -> Result<Vec<Edge>> {
+        let table = self.schema().relationships();
+        let mut there = Vec::new();
+        for some in edges.chunks(BATCH_GET_ITEMS_MAX) {
+            let keys = some.iter().map(|edge| edge.key_item(scope));
+            let keys: Vec<Item> = keys.collect::<Result<_>>()?;
+            let found: HashSet<Item> = self
+                .batch(&table, keys.clone())
+                .await?
+                .iter()
+                .map(|item| item.pick(&[SUBJECT_KEY, PREDICATE_KEY]))
+                .collect();
+            let some = some.iter().zip(keys);
+            let some = some.filter(|(_, key)| found.contains(key));
+            there.extend(some.map(|(edge, _)| edge.clone()));
+        }
+        Ok(there)
+    }
+
+    /// The intents of a kind in a scope.
+    pub(super) async fn intents(&self, of: &'static str, scope: &str) -> Result<Vec<Item>> {
+        self.query(intents_query(self.schema(), of, scope), None)
+            .await
+    }
+
+    /// Lets some time pass before the next try.
+    pub(super) async fn pause(&self, tried: u32) {
+        let pause = Backoff::resync().pause(tried, self.db.env().next_u64());
+        self.db.timer().sleep(pause).await;
+    }
+
     /// The stored edges that lead to an object, as far as the index knows, up to so many.
     pub(super) async fn incoming(&self, object: &Place, max: Option<usize>) -> Result<Vec<Edge>> {
         let query = incoming_query(self.schema(), object);
@@ -176,6 +219,13 @@ pub(super) fn outgoing_query(
 pub(super) fn entries_query(schema: &GraphSchema, place: &Place) -> Query {
     let key = KeyCondition::partition(SUBJECT_KEY, place.text());
     Query::new(schema.entries(), key).consistent()
+}
+
+/// The query of the intents of a kind in a scope, as they are.
+pub(super) fn intents_query(schema: &GraphSchema, of: &'static str, scope: &str) -> Query {
+    let prefix = Value::from(intents_prefix(scope));
+    let key = KeyCondition::partition(ID, of).and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(prefix));
+    Query::new(schema.entities(), key).consistent()
 }
 
 /// The query of the edges that lead to an object.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::key::EntityKey;
-use super::stored::Edge;
+use crate::graph::keys::EntityKey;
+use crate::graph::stored::Edge;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq)]

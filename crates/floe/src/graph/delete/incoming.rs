@@ -1,0 +1,54 @@
+//! All edges that lead to an entity, though the index of reversed edges is behind at times.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::keys::Place;
+use crate::graph::reads::Reads;
+use crate::graph::stored::Edge;
+
+/// How often the index of reversed edges is asked until it has caught up.
+pub(super) const LAG_TRIES: u32 = 20;
+
+/// All edges that lead to an entity, which says that there are so many. They are asked for until there are.
+///
+/// # Errors
+///
+/// [`TransactionFailed`](ErrorKind::TransactionFailed) when the index does not show them.
+pub(super) async fn incoming_of(
+    reads: &Reads<'_>,
+    place: &Place,
+    expected: u64,
+) -> Result<Vec<Edge>> {
+    let mut tries = 0;
+    loop {
+        let found = match expected {
+            0 => Vec::new(),
+            _ => reads.incoming(place, None).await?,
+        };
+        // Some may have been removed since, and others not have come yet. The conditions of the commit notice both, but
+        // a refusal has none.
+        let is_certain =
+            found.len() as u64 == expected && !found.iter().any(|edge| edge.is_holding);
+        let found = match is_certain {
+            true => found,
+            false => reads.still_there(&place.scope, found).await?,
+        };
+        if found.len() as u64 >= expected {
+            return Ok(found);
+        }
+        tries += 1;
+        if tries > LAG_TRIES {
+            return Err(reads.retry(lagging(place, expected, found.len())));
+        }
+        reads.pause(tries).await;
+    }
+}
+
+pub(super) fn lagging(place: &Place, expected: u64, actual: usize) -> Error {
+    Error::new(
+        ErrorKind::TransactionFailed,
+        format!(
+            "the index of reversed edges is behind, or the number of edges is wrong, which Graph::check tells: \
+             entity={place} expected={expected} actual={actual}"
+        ),
+    )
+}

@@ -1,0 +1,91 @@
+//! The handle of a graph: a scope of a database, inside of a transaction or outside of any. The calls stand beside what
+//! they do: `entity`, `list`, `delete`, `query`, `index`, `check`, `resume`.
+
+use std::fmt;
+
+use super::keys::{EntityKey, Place};
+use super::reads::Reads;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::tx::{Tx, TxOptions};
+
+/// How often a change is tried again because another one was faster.
+const RETRIES: u32 = 50;
+/// The first pause before that.
+const PAUSE_MS_INITIAL: u64 = 2;
+/// The longest pause before that.
+const PAUSE_MS_MAX: u64 = 100;
+
+/// The graph of a scope: see the [module](crate::graph). In a transaction, all calls are part of it.
+#[derive(Clone)]
+pub struct Graph<'tx> {
+    pub(super) db: Db,
+    pub(super) scope: String,
+    pub(super) tx: Option<&'tx Tx>,
+}
+
+impl Db {
+    /// The graph of a scope. What is in one scope is not seen from another.
+    pub fn graph(&self, scope: impl Into<String>) -> Graph<'static> {
+        Graph {
+            db: self.clone(),
+            scope: scope.into(),
+            tx: None,
+        }
+    }
+}
+
+impl Tx {
+    /// The graph of a scope, as part of the transaction.
+    pub fn graph(&self, scope: impl Into<String>) -> Graph<'_> {
+        Graph {
+            db: self.db().clone(),
+            scope: scope.into(),
+            tx: Some(self),
+        }
+    }
+}
+
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Graph<'_> {
+    /// The scope.
+    pub fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    pub(super) fn check_outside(&self) -> Result<()> {
+        match self.tx {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                ErrorKind::InvalidUse,
+                "this is done in many steps, which no transaction can hold",
+            )),
+        }
+    }
+
+    /// How a call is made that is a transaction of its own.
+    pub(super) fn options(&self) -> TxOptions<'_> {
+        let options = self.db.tx().retries(RETRIES).label("graph");
+        options
+            .initial_backoff_ms(PAUSE_MS_INITIAL)
+            .max_backoff_ms(PAUSE_MS_MAX)
+    }
+
+    pub(super) fn reads(&self) -> Reads<'_> {
+        Reads {
+            db: &self.db,
+            tx: self.tx,
+        }
+    }
+
+    pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {
+        Place::new(&self.scope, key.clone())
+    }
+}

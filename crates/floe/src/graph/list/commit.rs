@@ -1,0 +1,92 @@
+//! Changing a list in one commit, which may be the caller's.
+
+use floe_store::BoxFuture;
+
+use super::plan::{ListChange, plan};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::changes::{EdgeChangeKind, Known};
+use crate::graph::keys::{EntityKey, Place, check_part};
+use crate::graph::reads;
+use crate::graph::stored::Edge;
+use crate::graph::work::{Operation, Outcome, Work};
+use crate::graph::writes::missing;
+
+/// A change of a list. In a commit it tells how many edges are removed.
+pub(super) struct Change {
+    pub(super) subject: EntityKey,
+    pub(super) predicate: String,
+    pub(super) change: ListChange,
+}
+
+impl Operation for Change {
+    type Done = Outcome<u64>;
+
+    fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Outcome<u64>>> {
+        Box::pin(self.change(work))
+    }
+}
+
+impl Change {
+    async fn change(&self, work: Work<'_>) -> Result<Outcome<u64>> {
+        check_part("predicate", &self.predicate)?;
+        let subject = work.place(&self.subject)?;
+        let items_max = work.items_max();
+        if self.change.items_min() > items_max {
+            return Ok(Outcome::Wide);
+        }
+        if work.require(&subject).await?.busy.is_some() {
+            return Err(work.tx.retry(busy(&subject)));
+        }
+        let old = self.edges(work, &subject).await?;
+        let plan = plan(work.schema(), &subject, &self.predicate, &old, &self.change)?;
+        if plan.difference.items(&subject.key) > items_max {
+            return Ok(Outcome::Wide);
+        }
+        let removed = plan.difference.removed();
+        work.changes(|changes| {
+            for (edge, kind) in plan.difference.0 {
+                if kind == EdgeChangeKind::Remove {
+                    changes.remove_edge(work.scope, edge, true)?;
+                    continue;
+                }
+                let object = work.place(&edge.object)?;
+                let is_there = kind == EdgeChangeKind::Rewrite;
+                if let (false, Known::Absent) = (is_there, changes.known(&object)) {
+                    return Err(missing(&object));
+                }
+                changes.put_edge(&subject, edge, is_there)?;
+            }
+            Ok(Outcome::Done(removed))
+        })?
+    }
+
+    /// The edges of the list as the transaction sees them; for an append, the last that stays is enough.
+    async fn edges(&self, work: Work<'_>, subject: &Place) -> Result<Vec<Edge>> {
+        let predicate = self.predicate.as_str();
+        let is_new = work.changes(|changes| changes.is_created(subject))?;
+        let stored = match &self.change {
+            _ if is_new => Vec::new(),
+            ListChange::Append(_) => {
+                let query = reads::outgoing_query(work.schema(), subject, Some(predicate));
+                let query = query.consistent().backward();
+                let removed = work.changes(|changes| changes.removed(subject, predicate))?;
+                reads::edges(&work.reads().query(query, Some(1 + removed)).await?)?
+            }
+            _ => {
+                let reads = work.reads();
+                reads.outgoing(subject, Some(predicate), None).await?
+            }
+        };
+        work.changes(|changes| {
+            changes.watch_list(subject);
+            changes.outgoing(subject, Some(predicate), stored)
+        })?
+    }
+}
+
+pub(super) fn busy(place: &Place) -> Error {
+    Error::new(
+        ErrorKind::TransactionFailed,
+        format!("a change of its edges is under way; Graph::resume ends it: entity={place}"),
+    )
+}

@@ -1,0 +1,54 @@
+//! What makes one list of another, edge by edge, and how many items that writes.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::graph::changes::EdgeChangeKind;
+use crate::graph::keys::EntityKey;
+use crate::graph::stored::Edge;
+use crate::graph::writes::counts;
+
+/// The edges that are removed, and then those that are put.
+#[derive(Debug, Default)]
+pub(super) struct Difference(pub(super) Vec<(Edge, EdgeChangeKind)>);
+
+impl Difference {
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a key is too long.
+    pub(super) fn between(old: &[Edge], new: &[Edge]) -> Result<Self> {
+        let (mut old, new) = (by_key(old)?, by_key(new)?);
+        let mut put = Vec::new();
+        for (key, edge) in new {
+            let kind = match old.remove(&key) {
+                Some(was) if *was == *edge => continue,
+                Some(_) => EdgeChangeKind::Rewrite,
+                None => EdgeChangeKind::Add,
+            };
+            put.push((edge.clone(), kind));
+        }
+        let removed = old.into_values();
+        let removed = removed.map(|edge| (edge.clone(), EdgeChangeKind::Remove));
+        Ok(Self(removed.chain(put).collect()))
+    }
+
+    /// How many edges are removed.
+    pub(super) fn removed(&self) -> u64 {
+        let removed = |(_, kind): &&(Edge, EdgeChangeKind)| *kind == EdgeChangeKind::Remove;
+        self.0.iter().filter(removed).count() as u64
+    }
+
+    /// How many items it writes: the edges, the subject, and the objects that are to count their edges anew.
+    pub(super) fn items(&self, subject: &EntityKey) -> usize {
+        let mut objects = counts(self.0.iter().map(|(edge, kind)| (edge, *kind)));
+        objects.remove(subject);
+        1 + self.0.len() + objects.len()
+    }
+}
+
+fn by_key(edges: &[Edge]) -> Result<BTreeMap<String, &Edge>> {
+    let edges = edges.iter();
+    edges
+        .map(|edge| Ok((edge.predicate_key()?, edge)))
+        .collect()
+}
