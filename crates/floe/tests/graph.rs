@@ -19,6 +19,8 @@ mod lists;
 mod model;
 #[path = "support/no_time.rs"]
 mod no_time;
+#[path = "graph/plans.rs"]
+mod plans;
 #[path = "graph/properties.rs"]
 mod properties;
 #[path = "graph/races.rs"]

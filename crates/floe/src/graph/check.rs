@@ -263,19 +263,19 @@ impl Content {
         differences: &mut Vec<Difference>,
     ) {
         let (entity, index, key) = (of.clone(), expected.index.clone(), expected.key.clone());
-        let found = self.entries.get(&(entity, index, key));
+        let place = (entity.clone(), index.clone(), key.clone());
+        let found = self.entries.get(&place);
         let is_right = match &expected.entry {
             Some(entry) => found == Some(entry),
             None => found.is_some(),
         };
-        let (entity, index, key) = (of.clone(), expected.index.clone(), expected.key.clone());
         if !is_right && !stored.is_behind {
+            let (entity, index, key) = place;
             differences.push(Difference::MissingEntry { entity, index, key });
         }
         if !expected.is_unique {
             return;
         }
-        let (entity, index, key) = (of.clone(), expected.index.clone(), expected.key.clone());
         match self.claims.get(&(index.clone(), key.clone())) {
             Some(holder) if *holder == entity => {}
             Some(_) => differences.push(Difference::DoubleClaim { entity, index, key }),

@@ -24,8 +24,8 @@ use super::stored::{
     UPDATED, VERSION, meta,
 };
 use super::writes::{
-    self, claimed, count, edge_write, entry_writes, is_alive, is_list_version, is_number,
-    is_version,
+    self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_list_version,
+    is_number, is_version,
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -324,9 +324,7 @@ impl Compiler<'_> {
         let changed = || Meaning::Changed(place.clone());
         let is_deferred = self.changes.defers_entries && !matches!(state.write, Write::Delete);
         if is_deferred {
-            let intent = stored::intent(BEHIND_ID, place);
-            let put = PutItem::new(self.schema.entities(), intent);
-            self.plan(put, changed());
+            self.plan(intent_put(self.schema, BEHIND_ID, place), changed());
         }
         for write in entry_writes(self.schema, place, &indexed) {
             if let TransactWrite::Put(put) = &write {

@@ -9,7 +9,6 @@ mod order;
 mod plan;
 mod steps;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -22,7 +21,7 @@ use super::keys::{self, EntityKey, Place};
 use super::node::{FromNode, Node, ToKey};
 use super::reads;
 use super::schema::Relation;
-use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY, Stored};
+use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::document::{self, Json};
 use crate::model::query::Page;
@@ -269,23 +268,15 @@ where
     /// As for [`objects`](Self::objects), and [`InvalidCursor`](ErrorKind::InvalidCursor).
     pub async fn page(&self, limit: usize, after: Option<&str>) -> Result<Page<Related<O, A>>> {
         let subject = self.subject()?;
-        let db = &self.graph.db;
-        let mut query =
-            reads::outgoing_query(db.graph_schema(), &subject, self.predicate.as_deref());
-        query = query.consistent().limit(limit.max(1));
+        let (reads, predicate) = (self.graph.reads(), self.predicate.as_deref());
+        let query = reads::outgoing_query(reads.schema(), &subject, predicate);
+        let query = query.consistent().limit(limit.max(1));
         let asked = Item::new()
             .with("subject", subject.text())
-            .with("predicate", self.predicate.as_deref().unwrap_or_default());
-        if let Some(after) = after {
-            query.start_key = Some(db.cursor_key().open_for(&asked, after)?);
-        }
-        let page = self.graph.reads().page(&query).await?;
-        let next = page.last_key.map(|key| {
-            let key = key.pick(&[SUBJECT_KEY, PREDICATE_KEY]);
-            db.cursor_key().seal_for(&asked, &key)
-        });
-        let rows = self.loaded(&subject, reads::edges(&page.items)?).await?;
-        let next = next.transpose()?;
+            .with("predicate", predicate.unwrap_or_default());
+        let names = [SUBJECT_KEY, PREDICATE_KEY];
+        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let rows = self.loaded(&subject, reads::edges(&items)?).await?;
         Ok(Page { rows, next })
     }
 
@@ -298,41 +289,19 @@ where
 
     /// What the edges lead to. Edges of what is being deleted are left out.
     async fn loaded(&self, subject: &Place, edges: Vec<Edge>) -> Result<Vec<Related<O, A>>> {
-        if edges.is_empty() {
-            return Ok(Vec::new());
-        }
-        let objects = edges.iter().map(|edge| self.graph.place(&edge.object));
-        let mut places: Vec<Place> = objects.collect::<Result<_>>()?;
-        places.push(subject.clone());
-        let found = self.graph.load_places(&places).await?;
-        if found.get(subject).is_none_or(|subject| subject.is_leaving) {
-            return Ok(Vec::new());
-        }
-        let edges = self.graph.confirmed(edges, &found, |edge| &edge.object);
-        related(&subject.scope, edges.await?, &found)
-    }
-}
-
-/// Joins edges with the entities that were found.
-fn related<O: FromNode, A: DeserializeOwned>(
-    scope: &str,
-    edges: Vec<Edge>,
-    found: &BTreeMap<Place, Stored>,
-) -> Result<Vec<Related<O, A>>> {
-    let mut rows = Vec::with_capacity(edges.len());
-    for edge in edges {
-        let stored = found.get(&Place::new(scope, edge.object.clone())?);
-        if stored.is_some_and(|stored| stored.is_leaving) {
-            continue;
-        }
-        let object = stored.map(|stored| O::from_node(stored.node.clone()));
-        rows.push(Related {
-            attributes: read_attributes(&edge)?,
-            object: object.transpose()?,
-            edge,
+        let joined = self.graph.joined(edges, subject, |edge| &edge.object);
+        let (is_there, edges) = joined.await?;
+        let rows = edges.into_iter().filter(|_| is_there);
+        let rows = rows.map(|(edge, object)| {
+            let object = object.map(O::from_node);
+            Ok(Related {
+                attributes: read_attributes(&edge)?,
+                object: object.transpose()?,
+                edge,
+            })
         });
+        rows.collect()
     }
-    Ok(rows)
 }
 
 fn read_attributes<A: DeserializeOwned>(edge: &Edge) -> Result<A> {

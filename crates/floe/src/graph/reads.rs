@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{GetItem, Page, Query, Scan};
-use floe_store::{BoxFuture, Error as StoreError, Item, Value};
+use floe_store::{BoxFuture, Error as StoreError, Item, Name, Value};
 
 use super::keys::{Place, predicate_prefix};
 use super::schema::GraphSchema;
@@ -17,6 +17,7 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::query::Cursor;
 use crate::request::{Backoff, Budget, ItemRequest, batch_get, repeat};
 use crate::tx::Tx;
 use join::join_all;
@@ -131,6 +132,24 @@ impl<'a> Reads<'a> {
 
     pub(super) async fn page(&self, query: &Query) -> Result<Page> {
         self.send(|| self.db.engine().query(query.clone())).await
+    }
+
+    /// A page behind a cursor, if there is one, and the cursor behind it: of these attributes, and only for what is asked.
+    pub(super) async fn page_after(
+        &self,
+        mut query: Query,
+        asked: &Item,
+        after: Option<&str>,
+        names: &[Name],
+    ) -> Result<(Vec<Item>, Option<Cursor>)> {
+        let cursors = self.db.cursor_key();
+        let start = after.map(|after| cursors.open_for(asked, after));
+        query.start_key = start.transpose()?;
+        let page = self.page(&query).await?;
+        let next = page
+            .last_key
+            .map(|last| cursors.seal_for(asked, &last.pick(names)));
+        Ok((page.items, next.transpose()?))
     }
 
     pub(super) async fn scan(&self, scan: &Scan) -> Result<Page> {

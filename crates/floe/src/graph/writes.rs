@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
-use floe_store::op::{DeleteItem, PutItem, TransactWrite};
+use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Item, Name, Number, Value};
 
 use super::changes::EdgeChangeKind;
@@ -14,6 +14,40 @@ use super::stored::{
     self, EDGES, Edge, HELD_BY, ID, INCOMING, LEAVING, SUBJECT_KEY, TYPE, VERSION, meta,
 };
 use crate::error::{Error, ErrorKind, Result};
+
+/// The update of an entity's item.
+pub(super) fn entity_update(
+    schema: &GraphSchema,
+    place: &Place,
+    update: Update,
+    condition: Condition,
+) -> TransactWrite {
+    let update = UpdateItem::new(schema.entities(), stored::entity_key(place), update);
+    update.condition(condition).into()
+}
+
+/// The check of an entity's item.
+pub(super) fn entity_check(
+    schema: &GraphSchema,
+    place: &Place,
+    condition: Condition,
+) -> TransactWrite {
+    ConditionCheck::new(schema.entities(), stored::entity_key(place), condition).into()
+}
+
+/// The note that something is done in steps to an entity.
+pub(super) fn intent_put(schema: &GraphSchema, of: &'static str, place: &Place) -> TransactWrite {
+    PutItem::new(schema.entities(), stored::intent(of, place)).into()
+}
+
+/// The write that removes such a note.
+pub(super) fn intent_delete(
+    schema: &GraphSchema,
+    of: &'static str,
+    place: &Place,
+) -> TransactWrite {
+    DeleteItem::new(schema.entities(), stored::intent_key(of, place)).into()
+}
 
 /// The write of an edge, on the condition that it is there, or that it is new.
 ///

@@ -177,77 +177,59 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut edge = |what: &str, edge: &Edge| {
+        let of_edge = |edge: &Edge| {
             let (subject, predicate, object) = (&edge.subject, &edge.predicate, &edge.object);
-            write!(
-                f,
-                "{what}: subject={subject} predicate={predicate} object={object}"
-            )
+            format!("subject={subject} predicate={predicate} object={object}")
         };
-        match self {
-            Self::MissingMeta(entity) => write!(f, "an entity has no _meta: entity={entity}"),
+        let of_entity = |entity: &EntityKey| format!("entity={entity}");
+        let (what, of) = match self {
             Self::Unreadable { entity, reason } => {
-                write!(f, "an entity cannot be read: {reason} entity={entity}")
+                return write!(f, "an entity cannot be read: {reason} entity={entity}");
             }
-            Self::MissingSubject(of) => edge("an edge leads from nothing", of),
-            Self::MissingObject(of) => edge("an edge leads to nothing", of),
-            Self::WrongHold(of) => {
-                edge("an edge does not hold its object as its relation says", of)
+            Self::Unfinished { what, entity } => {
+                return write!(f, "{what} was not ended: entity={entity}");
             }
+            Self::MissingIntent { what, entity } => {
+                return write!(f, "{what} is not noted: entity={entity}");
+            }
+            Self::ExtraIntent { what, entity } => {
+                return write!(f, "{what} is noted in vain: entity={entity}");
+            }
+            Self::Damaged { table, reason } => (
+                "an item is none of the graph's",
+                format!("table={table} reason={reason}"),
+            ),
+            Self::MissingMeta(entity) => ("an entity has no _meta", of_entity(entity)),
+            Self::WrongKeys { entity } => ("the keys of an entity are wrong", of_entity(entity)),
             Self::WrongCount {
                 entity,
                 expected,
                 actual,
-            } => write!(
-                f,
-                "the number of incoming edges is wrong: entity={entity} expected={expected:?} actual={actual:?}"
+            } => (
+                "the number of incoming edges is wrong",
+                format!("entity={entity} expected={expected:?} actual={actual:?}"),
             ),
-            Self::WrongKeys { entity } => {
-                write!(f, "the keys of an entity are wrong: entity={entity}")
+            Self::MissingSubject(edge) => ("an edge leads from nothing", of_edge(edge)),
+            Self::MissingObject(edge) => ("an edge leads to nothing", of_edge(edge)),
+            Self::WrongHold(edge) => (
+                "an edge does not hold its object as its relation says",
+                of_edge(edge),
+            ),
+            Self::MissingEntry { entity, index, key }
+            | Self::ExtraEntry { entity, index, key }
+            | Self::MissingClaim { entity, index, key }
+            | Self::DoubleClaim { entity, index, key }
+            | Self::ExtraClaim { entity, index, key } => {
+                let what = match self {
+                    Self::MissingEntry { .. } => "an entry is missing or wrong",
+                    Self::ExtraEntry { .. } => "an entry is one too many",
+                    Self::MissingClaim { .. } => "a unique key is not held",
+                    Self::DoubleClaim { .. } => "two have the same unique key",
+                    _ => "a unique key is held in vain",
+                };
+                (what, format!("entity={entity} index={index} key={key}"))
             }
-            Self::MissingEntry { entity, index, key } => {
-                write!(
-                    f,
-                    "an entry is missing or wrong: entity={entity} index={index} key={key}"
-                )
-            }
-            Self::ExtraEntry { entity, index, key } => {
-                write!(
-                    f,
-                    "an entry is one too many: entity={entity} index={index} key={key}"
-                )
-            }
-            Self::MissingClaim { entity, index, key } => {
-                write!(
-                    f,
-                    "a unique key is not held: entity={entity} index={index} key={key}"
-                )
-            }
-            Self::DoubleClaim { entity, index, key } => {
-                write!(
-                    f,
-                    "two have the same unique key: entity={entity} index={index} key={key}"
-                )
-            }
-            Self::ExtraClaim { entity, index, key } => {
-                write!(
-                    f,
-                    "a unique key is held in vain: entity={entity} index={index} key={key}"
-                )
-            }
-            Self::Unfinished { what, entity } => write!(f, "{what} was not ended: entity={entity}"),
-            Self::MissingIntent { what, entity } => {
-                write!(f, "{what} is not noted: entity={entity}")
-            }
-            Self::ExtraIntent { what, entity } => {
-                write!(f, "{what} is noted in vain: entity={entity}")
-            }
-            Self::Damaged { table, reason } => {
-                write!(
-                    f,
-                    "an item is none of the graph's: table={table} reason={reason}"
-                )
-            }
-        }
+        };
+        write!(f, "{what}: {of}")
     }
 }

@@ -1,19 +1,22 @@
 //! Making the three tables agree, difference by difference. Each is mended on the condition that it is as it was seen.
 
 use floe_store::expr::{Condition, Path, Update};
-use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
-use floe_store::{Item, Number, Value};
+use floe_store::op::{DeleteItem, PutItem, TransactWrite};
+use floe_store::{Number, Value};
 
 use super::difference::{Difference, InSteps, Report};
 use crate::error::Result;
+use crate::graph::changes::EdgeChangeKind;
 use crate::graph::handle::Graph;
-use crate::graph::keys::{EntityKey, Place, join};
+use crate::graph::keys::{EntityKey, Place};
 use crate::graph::steps::send;
 use crate::graph::stored::{
-    self, BEHIND_ID, BUSY, EDGES, Edge, HELD_BY, ID, INCOMING, INDEX_ENTRIES, LEAVING_ID, META,
-    SUBJECT_KEY, UNIQUE_KEY, VERSION, meta,
+    self, BEHIND_ID, BUSY, EDGES, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING_ID, META,
+    VERSION, meta,
 };
-use crate::graph::writes::is_version;
+use crate::graph::writes::{
+    self, edge_write, entity_update, exists, intent_delete, intent_put, is_version,
+};
 
 impl Graph<'_> {
     /// Compares the three tables and repairs what can be. Tells what was different.
@@ -47,7 +50,6 @@ impl Graph<'_> {
 
     async fn mend(&self, difference: &Difference) -> Result<()> {
         let schema = self.db.graph_schema();
-        let (entities, edges) = (schema.entities(), schema.relationships());
         let writes: Vec<TransactWrite> = match difference {
             Difference::MissingSubject(edge) | Difference::MissingObject(edge) => {
                 self.without_edge(edge).await?
@@ -57,9 +59,8 @@ impl Graph<'_> {
                     is_holding: !edge.is_holding,
                     ..edge.clone()
                 };
-                let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-                let put = PutItem::new(edges, turned.to_item(&self.scope)?).condition(is_there);
-                vec![put.into()]
+                let kind = EdgeChangeKind::Rewrite;
+                vec![edge_write(schema, &self.scope, &turned, kind)?]
             }
             Difference::WrongCount {
                 entity,
@@ -73,32 +74,22 @@ impl Graph<'_> {
                     .set(meta(&HELD_BY), number(expected.1));
                 let as_seen = Condition::attribute_not_exists(meta(&INCOMING))
                     .or(Condition::eq(meta(&INCOMING), number(actual.0)));
-                let is_there = Condition::attribute_exists(Path::attribute(ID));
-                let update = UpdateItem::new(entities, stored::entity_key(&place), update);
-                vec![update.condition(is_there.and(as_seen)).into()]
+                let as_seen = exists().and(as_seen);
+                vec![entity_update(schema, &place, update, as_seen)]
             }
             Difference::WrongKeys { entity } => self.with_keys(entity).await?,
             Difference::MissingEntry { entity, index, key } => {
                 self.with_entry(entity, index, key).await?
             }
             Difference::ExtraEntry { entity, index, key } => {
-                let entry = Item::new()
-                    .with(SUBJECT_KEY, self.place(entity)?.text())
-                    .with(UNIQUE_KEY, join([index.as_str(), key.as_str()]));
+                let entry = stored::entry_key(&self.place(entity)?, index, key);
                 vec![DeleteItem::new(schema.entries(), entry).into()]
             }
             Difference::MissingClaim { entity, index, key } => {
-                let claim = stored::claim(&self.place(entity)?, index, key);
-                let is_free = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-                vec![
-                    PutItem::new(schema.entries(), claim)
-                        .condition(is_free)
-                        .into(),
-                ]
+                vec![writes::claim(schema, &self.place(entity)?, index, key, None).into()]
             }
             Difference::ExtraClaim { index, key, .. } => {
-                let claim = stored::claim_key(&self.scope, index, key);
-                vec![DeleteItem::new(schema.entries(), claim).into()]
+                vec![writes::release(schema, &self.scope, index, key).into()]
             }
             Difference::MissingIntent { what, entity } => {
                 let place = self.place(entity)?;
@@ -107,23 +98,19 @@ impl Graph<'_> {
                     InSteps::Entries => BEHIND_ID,
                     InSteps::List => return self.free(&place).await,
                 };
-                vec![PutItem::new(entities, stored::intent(of, &place)).into()]
+                vec![intent_put(schema, of, &place)]
             }
             Difference::ExtraIntent {
                 what: InSteps::Deletion,
                 entity,
             } => {
-                let key = stored::intent_key(LEAVING_ID, &self.place(entity)?);
-                vec![DeleteItem::new(entities, key).into()]
+                vec![intent_delete(schema, LEAVING_ID, &self.place(entity)?)]
             }
             Difference::MissingMeta(entity) => {
                 let meta = stored::new_meta(stored::first_version(&self.db), 0, 0);
                 let update = Update::new().set(Path::attribute(META), Value::M(meta));
-                let key = stored::entity_key(&self.place(entity)?);
-                let is_there = Condition::attribute_exists(Path::attribute(ID));
-                let has_none = Condition::attribute_not_exists(Path::attribute(META));
-                let update = UpdateItem::new(entities, key, update);
-                vec![update.condition(is_there.and(has_none)).into()]
+                let has_none = exists().and(Condition::attribute_not_exists(Path::attribute(META)));
+                vec![entity_update(schema, &self.place(entity)?, update, has_none)]
             }
             Difference::DoubleClaim { .. }
             | Difference::Unreadable { .. }
@@ -143,26 +130,21 @@ impl Graph<'_> {
     async fn free(&self, place: &Place) -> Result<()> {
         let update = Update::new().remove(meta(&BUSY));
         let is_busy = Condition::attribute_exists(meta(&BUSY));
-        let table = self.db.graph_schema().entities();
-        let update = UpdateItem::new(table, stored::entity_key(place), update);
-        send(&self.db, vec![update.condition(is_busy).into()])
-            .await
-            .map(drop)
+        let update = entity_update(self.db.graph_schema(), place, update, is_busy);
+        send(&self.db, vec![update]).await.map(drop)
     }
 
     /// Removes an edge; its subject, if there is one, has another list then.
     async fn without_edge(&self, edge: &Edge) -> Result<Vec<TransactWrite>> {
         let schema = self.db.graph_schema();
-        let key = edge.key_item(&self.scope)?;
-        let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
-        let delete = DeleteItem::new(schema.relationships(), key).condition(is_there);
-        let mut writes = vec![delete.into()];
+        let kind = EdgeChangeKind::Remove;
+        let mut writes = vec![edge_write(schema, &self.scope, edge, kind)?];
         let subject = self.place(&edge.subject)?;
         if let Some(stored) = self.reads().entity(&subject).await? {
             let edges = Value::N(Number::from(stored.edges + 1));
             let update = Update::new().set(meta(&EDGES), edges);
-            let update = UpdateItem::new(schema.entities(), stored::entity_key(&subject), update);
-            writes.push(update.condition(is_version(stored.version)).into());
+            let as_seen = is_version(stored.version);
+            writes.push(entity_update(schema, &subject, update, as_seen));
         }
         Ok(writes)
     }
@@ -176,9 +158,9 @@ impl Graph<'_> {
         let update = Update::new()
             .set(Path::attribute(INDEX_ENTRIES), stored::write_entries(&keys))
             .set(meta(&VERSION), Value::N(Number::from(stored.version + 1)));
-        let table = self.db.graph_schema().entities();
-        let update = UpdateItem::new(table, stored::entity_key(&place), update);
-        Ok(vec![update.condition(is_version(stored.version)).into()])
+        let as_seen = is_version(stored.version);
+        let schema = self.db.graph_schema();
+        Ok(vec![entity_update(schema, &place, update, as_seen)])
     }
 
     async fn with_entry(

@@ -10,16 +10,16 @@
 use std::collections::BTreeSet;
 
 use floe_store::expr::{Condition, Path, Update};
-use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
+use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite};
 use floe_store::{Item, Number, Value};
 use tracing::Instrument;
 
 use super::incoming::incoming_of;
-use super::plan::{Walk, restricted};
+use super::plan::{follower, restricted};
 use super::progress::{Deleted, Listener, Progress};
 use crate::db::Db;
 use crate::error::Result;
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::Place;
 use crate::graph::reads::Reads;
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
@@ -27,7 +27,10 @@ use crate::graph::stored::{
     self, BEHIND_ID, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY,
     Stored, VERSION, meta,
 };
-use crate::graph::writes::{contended, is_leaving, is_number, is_version, release};
+use crate::graph::writes::{
+    contended, entity_check, entity_update, intent_delete, intent_put, is_leaving, is_number,
+    is_version, release,
+};
 use crate::telemetry::graph as telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
@@ -148,7 +151,7 @@ impl<'a> Job<'a> {
 
     /// The writes that mark an entity: with them go its entries and claims, if they fit and are known.
     fn marking(&self, place: &Place, old: &Stored) -> Vec<TransactWrite> {
-        let (entities, entries) = (self.schema().entities(), self.schema().entries());
+        let entries = self.schema().entries();
         let version = Value::N(Number::from(old.version + 1));
         let mut update = Update::new()
             .set(meta(&LEAVING), true)
@@ -169,9 +172,8 @@ impl<'a> Job<'a> {
             false => writes.clear(),
         }
         let as_seen = is_version(old.version).and(is_number(&HELD_BY, old.held));
-        let mark = UpdateItem::new(entities.as_str(), stored::entity_key(place), update);
-        writes.push(mark.condition(as_seen).into());
-        writes.push(PutItem::new(entities, stored::intent(LEAVING_ID, place)).into());
+        writes.push(entity_update(self.schema(), place, update, as_seen));
+        writes.push(intent_put(self.schema(), LEAVING_ID, place));
         writes
     }
 
@@ -200,16 +202,22 @@ impl<'a> Job<'a> {
 
     /// An entity, those that are marked, and all that goes with them.
     async fn closure(&self, root: &Place) -> Result<BTreeSet<Place>> {
-        let from = self.queued.iter().chain([root]).cloned();
-        let mut walk = Walk::new(self.schema(), self.scope, from);
-        while let Some(place) = walk.next() {
-            if let Some(stored) = self.reads().entity(&place).await? {
-                let outgoing = self.reads().outgoing(&place, None, None).await?;
-                let incoming = incoming_of(&self.reads(), &place, stored.incoming).await?;
-                walk.enter(place, &outgoing, &incoming)?;
+        let mut queue: Vec<Place> = self.queued.iter().chain([root]).cloned().collect();
+        let mut goes = BTreeSet::new();
+        while let Some(place) = queue.pop() {
+            let stored = self.reads().entity(&place).await?;
+            let (Some(stored), true) = (stored, goes.insert(place.clone())) else {
+                continue;
+            };
+            let mut edges = self.reads().outgoing(&place, None, None).await?;
+            edges.extend(incoming_of(&self.reads(), &place, stored.incoming).await?);
+            for edge in &edges {
+                if let Some(key) = follower(self.schema(), edge, &place.key) {
+                    queue.push(Place::new(self.scope, key.clone())?);
+                }
             }
         }
-        Ok(walk.goes)
+        Ok(goes)
     }
 
     /// Removes all that belongs to a marked entity, and the entity.
@@ -229,9 +237,10 @@ impl<'a> Job<'a> {
             let entities = self.schema().entities();
             let entity =
                 DeleteItem::new(entities.as_str(), stored::entity_key(place)).condition(is_empty);
-            let mut writes = vec![entity.into(), self.without_intent(LEAVING_ID, place)];
+            let intent = |of| intent_delete(self.schema(), of, place);
+            let mut writes = vec![entity.into(), intent(LEAVING_ID)];
             if stored.is_behind {
-                writes.push(self.without_intent(BEHIND_ID, place));
+                writes.push(intent(BEHIND_ID));
             }
             if send(self.db, writes).await?.is_applied() {
                 self.deleted.entities += 1;
@@ -241,17 +250,11 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn without_intent(&self, of: &'static str, place: &Place) -> TransactWrite {
-        let key = stored::intent_key(of, place);
-        DeleteItem::new(self.schema().entities(), key).into()
-    }
-
     /// Removes an intent of which nothing is left, on the condition that it is so.
     async fn forget(&self, place: &Place) -> Result<()> {
-        let key = stored::entity_key(place);
         let is_unmarked = Condition::attribute_not_exists(meta(&LEAVING));
-        let check = ConditionCheck::new(self.schema().entities(), key, is_unmarked);
-        let writes = vec![check.into(), self.without_intent(LEAVING_ID, place)];
+        let check = entity_check(self.schema(), place, is_unmarked);
+        let writes = vec![check, intent_delete(self.schema(), LEAVING_ID, place)];
         // Refused, it is to be deleted again, by somebody else.
         send(self.db, writes).await.map(drop)
     }
@@ -271,18 +274,18 @@ impl<'a> Job<'a> {
         self.db.engine().capabilities().transact_items_max
     }
 
-    /// Lets an entity go with another, unless others refer to it.
-    pub(super) async fn follow(
-        &mut self,
-        key: &EntityKey,
-        other: &Place,
-        edge: &Edge,
-    ) -> Result<()> {
-        let place = Place::new(self.scope, key.clone())?;
-        match self.mark(&place, Some((other, edge))).await? {
-            Mark::Done => self.enqueue(place),
-            Mark::Held(_) => self.deleted.kept.push(key.clone()),
-            Mark::Absent => {}
+    /// Lets all go with an entity that do so by one of these edges, unless others refer to them.
+    pub(super) async fn follow_all(&mut self, other: &Place, edges: &[Edge]) -> Result<()> {
+        for edge in edges {
+            let Some(key) = follower(self.schema(), edge, &other.key) else {
+                continue;
+            };
+            let place = Place::new(self.scope, key.clone())?;
+            match self.mark(&place, Some((other, edge))).await? {
+                Mark::Done => self.enqueue(place),
+                Mark::Held(_) => self.deleted.kept.push(key.clone()),
+                Mark::Absent => {}
+            }
         }
         Ok(())
     }

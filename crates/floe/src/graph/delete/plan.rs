@@ -35,9 +35,11 @@ pub(super) struct Deletion {
 /// [`TransactionFailed`](ErrorKind::TransactionFailed) when the index of reversed edges does not show all.
 pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>> {
     let items_max = work.items_max();
-    let mut walk = Walk::new(work.schema(), work.scope, [root]);
-    let mut deletion = Deletion::default();
-    while let Some(place) = walk.next() {
+    let (mut queue, mut deletion) = (vec![root], Deletion::default());
+    while let Some(place) = queue.pop() {
+        if deletion.entities.contains_key(&place.key) {
+            continue;
+        }
         let Some(stored) = work.load(&place).await? else {
             continue;
         };
@@ -46,10 +48,15 @@ pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>
         if stored.is_behind || stored.incoming > items_max as u64 || deletion.items() > items_max {
             return Ok(None);
         }
-        let outgoing = outgoing(work, &place, items_max + 1).await?;
-        let incoming = incoming(work, &place, stored.incoming).await?;
-        walk.enter(place, &outgoing, &incoming)?;
-        deletion.add_edges(outgoing.into_iter().chain(incoming))?;
+        let mut edges = outgoing(work, &place, items_max + 1).await?;
+        edges.extend(incoming(work, &place, stored.incoming).await?);
+        for edge in edges {
+            if let Some(key) = follower(work.schema(), &edge, &place.key) {
+                queue.push(work.place(key)?);
+            }
+            let key = (edge.subject.clone(), edge.predicate_key()?);
+            deletion.edges.insert(key, edge);
+        }
         if deletion.items() > items_max {
             return Ok(None);
         }
@@ -72,14 +79,6 @@ impl Deletion {
     fn add_entity(&mut self, place: &Place, stored: &Stored) {
         self.entities.insert(place.key.clone(), place.clone());
         self.entries += stored.index_keys().count() + stored.claims().count();
-    }
-
-    fn add_edges(&mut self, edges: impl Iterator<Item = Edge>) -> Result<()> {
-        for edge in edges {
-            let key = (edge.subject.clone(), edge.predicate_key()?);
-            self.edges.insert(key, edge);
-        }
-        Ok(())
     }
 
     /// How many items it writes, without the objects that stay.
@@ -131,67 +130,22 @@ pub(super) fn restricted(place: &Place, edge: &Edge) -> Error {
     )
 }
 
-/// Finds what goes with entities, one after the other.
-pub(super) struct Walk<'a> {
-    schema: &'a GraphSchema,
-    scope: &'a str,
-    queue: Vec<Place>,
-    /// What was met and is there.
-    pub(super) goes: BTreeSet<Place>,
-}
-
-impl<'a> Walk<'a> {
-    pub(super) fn new(
-        schema: &'a GraphSchema,
-        scope: &'a str,
-        from: impl IntoIterator<Item = Place>,
-    ) -> Self {
-        Self {
-            schema,
-            scope,
-            queue: from.into_iter().collect(),
-            goes: BTreeSet::new(),
-        }
+/// The other end of an edge, if it goes with this one: an object with what owns it, a subject with its object by cascade.
+pub(super) fn follower<'e>(
+    schema: &GraphSchema,
+    edge: &'e Edge,
+    end: &EntityKey,
+) -> Option<&'e EntityKey> {
+    let Edge {
+        subject,
+        predicate,
+        object,
+        ..
+    } = edge;
+    let (from, to) = (subject.type_name(), object.type_name());
+    if subject == end && schema.owns(from, predicate, to) {
+        return Some(object);
     }
-
-    /// One that was not met before.
-    pub(super) fn next(&mut self) -> Option<Place> {
-        while let Some(place) = self.queue.pop() {
-            if !self.goes.contains(&place) {
-                return Some(place);
-            }
-        }
-        None
-    }
-
-    /// Takes note of one that is there, and of what goes with it.
-    pub(super) fn enter(
-        &mut self,
-        place: Place,
-        outgoing: &[Edge],
-        incoming: &[Edge],
-    ) -> Result<()> {
-        let owned = outgoing.iter().filter(|edge| is_owned(self.schema, edge));
-        let owned = owned.map(|edge| &edge.object);
-        let cascading = incoming
-            .iter()
-            .filter(|edge| is_cascading(self.schema, edge));
-        for key in owned.chain(cascading.map(|edge| &edge.subject)) {
-            self.queue.push(Place::new(self.scope, key.clone())?);
-        }
-        self.goes.insert(place);
-        Ok(())
-    }
-}
-
-/// Whether the object of an edge goes with its subject.
-pub(super) fn is_owned(schema: &GraphSchema, edge: &Edge) -> bool {
-    let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-    schema.owns(from, &edge.predicate, to)
-}
-
-/// Whether the subject of an edge goes with its object.
-pub(super) fn is_cascading(schema: &GraphSchema, edge: &Edge) -> bool {
-    let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-    schema.on_delete(from, &edge.predicate, to) == OnDelete::Cascade
+    let cascades = schema.on_delete(from, predicate, to) == OnDelete::Cascade;
+    (object == end && cascades).then_some(subject)
 }

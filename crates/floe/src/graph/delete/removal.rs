@@ -6,19 +6,19 @@
 use std::collections::BTreeSet;
 
 use floe_store::expr::Update;
-use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite, UpdateItem};
+use floe_store::op::{DeleteItem, TransactWrite};
 
 use super::incoming::{LAG_TRIES, lagging};
 use super::job::Job;
-use super::plan::{is_cascading, is_owned};
 use crate::error::Result;
 use crate::graph::changes::EdgeChangeKind;
 use crate::graph::keys::Place;
 use crate::graph::reads;
 use crate::graph::steps::send;
-use crate::graph::stored::{self, Edge, SUBJECT_KEY, Stored, UNIQUE_KEY};
+use crate::graph::stored::{Edge, SUBJECT_KEY, Stored, UNIQUE_KEY};
 use crate::graph::writes::{
-    contended, count, counts, edge_write, exists, is_holder, is_leaving, release,
+    contended, count, counts, edge_write, entity_check, entity_update, exists, is_holder,
+    is_leaving, release,
 };
 
 /// How often the same edges are removed anew because somebody else has removed some of them.
@@ -33,11 +33,7 @@ impl Job<'_> {
             if edges.is_empty() {
                 return Ok(Some(()));
             }
-            for edge in &edges {
-                if is_owned(self.schema(), edge) {
-                    self.follow(&edge.object, place, edge).await?;
-                }
-            }
+            self.follow_all(place, &edges).await?;
             if self.remove_edges(place, edges).await?.is_none() {
                 return Ok(None);
             }
@@ -58,11 +54,7 @@ impl Job<'_> {
                 return Ok(Some(stored));
             }
             let edges = self.reads().incoming(place, Some(some)).await?;
-            for edge in &edges {
-                if is_cascading(self.schema(), edge) {
-                    self.follow(&edge.subject, place, edge).await?;
-                }
-            }
+            self.follow_all(place, &edges).await?;
             let Some(removed) = self.remove_edges(place, edges).await? else {
                 return Ok(None);
             };
@@ -127,7 +119,6 @@ impl Job<'_> {
         edges: &[Edge],
         gone: &BTreeSet<Place>,
     ) -> Result<Vec<TransactWrite>> {
-        let entities = self.schema().entities();
         let edges = edges.iter().map(|edge| (edge, EdgeChangeKind::Remove));
         let objects = counts(edges.clone());
         let writes = edges.map(|(edge, kind)| edge_write(self.schema(), self.scope, edge, kind));
@@ -144,17 +135,15 @@ impl Job<'_> {
                 true => is_leaving(),
                 false => exists(),
             };
-            let key = stored::entity_key(&object);
-            let update = UpdateItem::new(entities.as_str(), key, count(Update::new(), by));
-            writes.push(update.condition(is_there).into());
+            let update = count(Update::new(), by);
+            writes.push(entity_update(self.schema(), &object, update, is_there));
         }
         Ok(writes)
     }
 
     /// The check that an entity is marked.
     pub(super) fn marked(&self, place: &Place) -> TransactWrite {
-        let key = stored::entity_key(place);
-        ConditionCheck::new(self.schema().entities(), key, is_leaving()).into()
+        entity_check(self.schema(), place, is_leaving())
     }
 
     /// Removes what is left of the entries and claims of a marked entity.

@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 
 use floe_store::Item;
 use floe_store::expr::{Condition, Update};
-use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
+use floe_store::op::{DeleteItem, PutItem, TransactWrite};
 
 use crate::error::Result;
 use crate::graph::keys::Place;
 use crate::graph::reads::{self, Reads};
 use crate::graph::steps::send;
 use crate::graph::stored::{
-    self, BEHIND, BEHIND_ID, INDEX_NAME, LEAVING, SUBJECT_KEY, Stored, UNIQUE_KEY, meta,
+    self, BEHIND, BEHIND_ID, INDEX_NAME, SUBJECT_KEY, Stored, UNIQUE_KEY, meta,
 };
-use crate::graph::writes::is_version;
+use crate::graph::writes::{entity_check, entity_update, intent_delete, is_leaving, is_version};
 
 /// Brings entries up to date of entities where that was begun and not ended.
 pub(crate) async fn resume_entries(reads: &Reads<'_>, scope: &str) -> Result<()> {
@@ -52,11 +52,9 @@ pub(crate) async fn write_behind(reads: &Reads<'_>, place: &Place) -> Result<()>
             }
             continue;
         }
-        let key = stored::entity_key(place);
-        let entities = reads.schema().entities();
-        let as_seen = ConditionCheck::new(entities, key, is_version(stored.version));
+        let as_seen = entity_check(reads.schema(), place, is_version(stored.version));
         let some = changes.into_iter().take(max.saturating_sub(1).max(1));
-        let writes = std::iter::once(as_seen.into()).chain(some);
+        let writes = std::iter::once(as_seen).chain(some);
         // Refused, the entity was changed, and is looked at again.
         send(reads.db, writes.collect()).await?;
     }
@@ -108,24 +106,19 @@ async fn changes(reads: &Reads<'_>, place: &Place, stored: &Stored) -> Result<Ve
 
 /// Removes the mark and the intent. Tells whether the entity was as it was seen.
 async fn free(reads: &Reads<'_>, place: &Place, stored: &Stored) -> Result<bool> {
-    let entities = reads.schema().entities();
+    let schema = reads.schema();
     let update = Update::new().remove(meta(&BEHIND));
-    let update = UpdateItem::new(entities.as_str(), stored::entity_key(place), update)
-        .condition(is_version(stored.version));
-    let intent = DeleteItem::new(entities, stored::intent_key(BEHIND_ID, place));
-    let freed = send(reads.db, vec![update.into(), intent.into()]).await?;
-    Ok(freed.is_applied())
+    let update = entity_update(schema, place, update, is_version(stored.version));
+    let intent = intent_delete(schema, BEHIND_ID, place);
+    Ok(send(reads.db, vec![update, intent]).await?.is_applied())
 }
 
 /// Removes an intent that nothing depends on.
 async fn forget(reads: &Reads<'_>, place: &Place) -> Result<()> {
-    let entities = reads.schema().entities();
-    let is_done = Condition::attribute_not_exists(meta(&BEHIND))
-        .or(Condition::attribute_exists(meta(&LEAVING)));
-    let check = ConditionCheck::new(entities.as_str(), stored::entity_key(place), is_done);
-    let intent = DeleteItem::new(entities, stored::intent_key(BEHIND_ID, place));
+    let schema = reads.schema();
+    let is_done = Condition::attribute_not_exists(meta(&BEHIND)).or(is_leaving());
+    let check = entity_check(schema, place, is_done);
+    let intent = intent_delete(schema, BEHIND_ID, place);
     // Refused, it was begun again.
-    send(reads.db, vec![check.into(), intent.into()])
-        .await
-        .map(drop)
+    send(reads.db, vec![check, intent]).await.map(drop)
 }

@@ -6,7 +6,7 @@
 //! is, so that none is missed that the index does not show yet.
 
 use floe_store::expr::{Condition, Path, Update};
-use floe_store::op::{Page, PutItem, Scan, TransactWrite, UpdateItem};
+use floe_store::op::{Page, Scan, TransactWrite};
 use floe_store::{Item, Number, Value};
 use tracing::Instrument;
 
@@ -22,7 +22,9 @@ use crate::graph::steps::{Step, send};
 use crate::graph::stored::{
     self, BEHIND, BEHIND_ID, INDEX_ENTRIES, SCOPE_TYPE_KEY, Stored, VERSION, index_state_key, meta,
 };
-use crate::graph::writes::{self, claimed, contended, entry_writes, is_version};
+use crate::graph::writes::{
+    self, claimed, contended, entity_update, entry_writes, intent_put, is_version,
+};
 use crate::telemetry::graph as telemetry;
 
 /// How often an entity is indexed anew because somebody else has changed it.
@@ -216,13 +218,12 @@ fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<R
     let mut writes = claim_writes(schema, place, &indexed);
     if is_deferred {
         update = update.set(meta(&BEHIND), true);
-        let intent = stored::intent(BEHIND_ID, place);
-        writes.push(PutItem::new(schema.entities(), intent).into());
+        writes.push(intent_put(schema, BEHIND_ID, place));
     } else {
         writes.extend(entry_writes(schema, place, &indexed));
     }
-    let entity = UpdateItem::new(schema.entities(), stored::entity_key(place), update);
-    writes.push(entity.condition(is_version(old.version)).into());
+    let as_seen = is_version(old.version);
+    writes.push(entity_update(schema, place, update, as_seen));
     check_width(place, writes.len(), items_max)?;
     Ok(Some(Reindexing {
         claimed: indexed.claimed,

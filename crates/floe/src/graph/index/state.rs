@@ -19,7 +19,7 @@ const DONE: Name = Name::new_static("_done");
 
 /// The state of an index in a scope.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) version: u64,
     pub(super) is_ready: bool,
     pub(super) cursor: Option<Item>,
@@ -35,6 +35,18 @@ impl State {
             cursor: item.get(&CURSOR).and_then(Value::as_m).cloned(),
             done: number(&DONE).unwrap_or(0),
         }
+    }
+
+    /// What a query is told of an index that is not complete.
+    pub(crate) fn refused(&self, scope: &str, index: &IndexDef) -> Error {
+        let (name, expected, actual, done) = (&index.name, index.version, self.version, self.done);
+        Error::new(
+            ErrorKind::IndexNotReady,
+            format!(
+                "the index is not complete; rebuild it, or ask for a scan: index={name} scope={scope} \
+                 expected={expected} actual={actual} entities={done}"
+            ),
+        )
     }
 
     fn to_item(&self, scope: &str, index: &IndexDef) -> Item {
@@ -53,28 +65,9 @@ impl State {
 /// Takes note of the indexes of a type before the first entity of it is written.
 pub(crate) async fn begin(reads: &Reads<'_>, scope: &str, type_name: &str) -> Result<()> {
     for index in reads.schema().indexes_of(type_name) {
-        look(reads, scope, index).await?;
+        incomplete(reads, scope, index).await?;
     }
     Ok(())
-}
-
-/// An index that is not complete.
-pub(crate) struct Incomplete {
-    state: State,
-}
-
-impl Incomplete {
-    pub(crate) fn refused(&self, scope: &str, index: &IndexDef) -> Error {
-        let (name, expected, actual) = (&index.name, index.version, self.state.version);
-        Error::new(
-            ErrorKind::IndexNotReady,
-            format!(
-                "the index is not complete; rebuild it, or ask for a scan: index={name} scope={scope} \
-                 expected={expected} actual={actual} entities={}",
-                self.state.done
-            ),
-        )
-    }
 }
 
 /// What an index lacks; `None` if it is complete.
@@ -82,13 +75,7 @@ pub(crate) async fn incomplete(
     reads: &Reads<'_>,
     scope: &str,
     index: &IndexDef,
-) -> Result<Option<Incomplete>> {
-    let state = look(reads, scope, index).await?;
-    Ok(state.map(|state| Incomplete { state }))
-}
-
-/// `None` if the index is complete.
-async fn look(reads: &Reads<'_>, scope: &str, index: &IndexDef) -> Result<Option<State>> {
+) -> Result<Option<State>> {
     let schema = reads.schema();
     if schema.is_ready(scope, index) {
         return Ok(None);

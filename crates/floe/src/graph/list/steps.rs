@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
-use floe_store::op::{DeleteItem, PutItem, TransactWrite, UpdateItem};
+use floe_store::op::{DeleteItem, PutItem, TransactWrite};
 use floe_store::size::item_size;
 use floe_store::{Number, Value};
 
@@ -27,7 +27,7 @@ use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
 use crate::graph::stored::{self, BUSY, EDGES, Edge, INTENT, LISTS_ID, meta};
 use crate::graph::writes::{
-    contended, count, counts, edge_write, exists, is_alive, is_list_version, missing,
+    contended, count, counts, edge_write, entity_update, exists, is_alive, is_list_version, missing,
 };
 
 /// How often a change is begun anew because somebody else was faster.
@@ -212,29 +212,27 @@ impl Graph<'_> {
         let one = Value::from(1);
         let had = SetOperand::if_not_exists(meta(&EDGES), Value::from(0));
         let update = count(Update::new(), own).set_sum(meta(&EDGES), had, one);
-        let update = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
-        writes.push(update.condition(list.is_busy()).into());
+        writes.push(entity_update(schema, subject, update, list.is_busy()));
         for (object, by) in objects {
-            let key = stored::entity_key(&self.place(object)?);
-            let update = UpdateItem::new(schema.entities(), key, count(Update::new(), by));
+            let update = count(Update::new(), by);
             let condition = match by.0 > 0 {
                 true => is_alive(),
                 false => exists(),
             };
-            writes.push(update.condition(condition).into());
+            let object = self.place(object)?;
+            writes.push(entity_update(schema, &object, update, condition));
         }
         Ok(writes)
     }
 
     /// Removes the note and the mark. Tells whether they were there.
     async fn free_list(&self, list: &WideList) -> Result<bool> {
-        let entities = self.db.graph_schema().entities();
+        let schema = self.db.graph_schema();
         let update = Update::new().remove(meta(&BUSY));
-        let key = stored::entity_key(&list.subject);
-        let update = UpdateItem::new(entities.as_str(), key, update).condition(list.is_busy());
+        let update = entity_update(schema, &list.subject, update, list.is_busy());
         let key = stored::list_intent_key(&list.subject, &list.predicate);
-        let note = DeleteItem::new(entities, key);
-        let freed = send(&self.db, vec![update.into(), note.into()]).await?;
+        let note = DeleteItem::new(schema.entities(), key);
+        let freed = send(&self.db, vec![update, note.into()]).await?;
         Ok(freed.is_applied())
     }
 
@@ -265,8 +263,8 @@ impl WideList {
             .set(meta(&EDGES), Value::N(Number::from(edges + 1)));
         let is_free = Condition::attribute_not_exists(meta(&BUSY));
         let as_seen = is_list_version(edges).and(is_alive()).and(is_free);
-        let mark = UpdateItem::new(schema.entities(), stored::entity_key(subject), update);
-        Ok(vec![note.into(), mark.condition(as_seen).into()])
+        let mark = entity_update(schema, subject, update, as_seen);
+        Ok(vec![note.into(), mark])
     }
 
     /// That its subject is there, and busy with it.

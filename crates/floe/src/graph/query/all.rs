@@ -88,26 +88,17 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
         let mut query = Query::new(schema.entities(), key).index(schema.by_type());
         query.forward = !self.is_newest_first;
         query.limit = self.limit.map(|limit| limit.max(1));
-        let cursors = self.graph.db.cursor_key();
-        if let Some(after) = &self.after {
-            query.start_key = Some(cursors.open_for(&asked, after)?);
-        }
-        let page = self.graph.reads().page(&query).await?;
-        let mut rows = Vec::with_capacity(page.items.len());
-        for item in &page.items {
+        let (reads, after) = (self.graph.reads(), self.after.as_deref());
+        let names = [ID, SCOPE_TYPE_KEY, UPDATED];
+        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let mut rows = Vec::with_capacity(items.len());
+        for item in &items {
             let stored = Stored::of_item(item)?;
             if !stored.is_leaving {
                 rows.push(E::from_node(stored.node)?);
             }
         }
-        let next = page.last_key.map(|last| {
-            let names = [ID, SCOPE_TYPE_KEY, UPDATED];
-            cursors.seal_for(&asked, &last.pick(&names))
-        });
-        Ok(Page {
-            rows,
-            next: next.transpose()?,
-        })
+        Ok(Page { rows, next })
     }
 
     /// All of them.

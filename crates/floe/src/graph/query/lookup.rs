@@ -250,23 +250,16 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         let asked = self.asked(index);
         let mut query = self.query(index);
         (query.limit, query.forward) = (limit, !self.is_backward);
-        let key = self.graph.db.cursor_key();
-        if let Some(after) = after {
-            query.start_key = Some(key.open_for(&asked, after)?);
-        }
-        let page = reads.page(&query).await?;
-        let next = page.last_key.map(|last| {
-            let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
-            key.seal_for(&asked, &last.pick(&names))
-        });
-        let rows = page.items.iter().map(IndexEntry::of_item);
+        let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
+        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let rows = items.iter().map(IndexEntry::of_item);
         let rows = rows.filter(|entry| {
             let is_wanted = |entry: &IndexEntry| self.keys.has(&entry.key);
             entry.as_ref().map_or(true, is_wanted)
         });
         Ok(Page {
             rows: rows.collect::<Result<_>>()?,
-            next: next.transpose()?,
+            next,
         })
     }
 

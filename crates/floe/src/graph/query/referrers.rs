@@ -94,19 +94,13 @@ impl Referrers<'_, '_> {
         let asked = Item::new()
             .with("object", object.text())
             .with("predicate", self.predicate.as_deref().unwrap_or_default());
-        let cursors = self.graph.db.cursor_key();
-        let mut query = self.query(&object).limit(limit.max(1));
-        if let Some(after) = after {
-            query.start_key = Some(cursors.open_for(&asked, after)?);
-        }
-        let page = self.graph.reads().page(&query).await?;
-        let next = page.last_key.map(|last| {
-            let names = [OBJECT_KEY, INDEX, SUBJECT_KEY, PREDICATE_KEY];
-            cursors.seal_for(&asked, &last.pick(&names))
-        });
+        let query = self.query(&object).limit(limit.max(1));
+        let names = [OBJECT_KEY, INDEX, SUBJECT_KEY, PREDICATE_KEY];
+        let reads = self.graph.reads();
+        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
         Ok(Page {
-            rows: self.loaded(reads::edges(&page.items)?).await?,
-            next: next.transpose()?,
+            rows: self.loaded(reads::edges(&items)?).await?,
+            next,
         })
     }
 
@@ -120,28 +114,13 @@ impl Referrers<'_, '_> {
     }
 
     async fn loaded<S: FromNode>(&self, edges: Vec<Edge>) -> Result<Vec<Referrer<S>>> {
-        if edges.is_empty() {
-            return Ok(Vec::new());
-        }
-        let subjects = edges.iter().map(|edge| self.graph.place(&edge.subject));
-        let mut places: Vec<Place> = subjects.collect::<Result<_>>()?;
         let object = self.graph.place(&self.object)?;
-        places.push(object.clone());
-        let found = self.graph.load_places(&places).await?;
-        if found.get(&object).is_some_and(|object| object.is_leaving) {
-            return Ok(Vec::new());
-        }
-        let edges = self.graph.confirmed(edges, &found, |edge| &edge.subject);
-        let mut rows = Vec::new();
-        for edge in edges.await? {
-            let stored = found.get(&self.graph.place(&edge.subject)?);
-            if stored.is_some_and(|stored| stored.is_leaving) {
-                continue;
-            }
-            let subject = stored.map(|stored| S::from_node(stored.node.clone()));
-            let subject = subject.transpose()?;
-            rows.push(Referrer { edge, subject });
-        }
-        Ok(rows)
+        let joined = self.graph.joined(edges, &object, |edge| &edge.subject);
+        let (_, edges) = joined.await?;
+        let rows = edges.into_iter().map(|(edge, subject)| {
+            let subject = subject.map(S::from_node).transpose()?;
+            Ok(Referrer { edge, subject })
+        });
+        rows.collect()
     }
 }

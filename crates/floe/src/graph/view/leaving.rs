@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{EntityKey, Place};
+use crate::graph::node::Node;
 use crate::graph::reads::intents_query;
 use crate::graph::stored::{self, Edge, LEAVING_ID, Stored};
 
@@ -37,6 +38,35 @@ impl Graph<'_> {
         let found = reads.entities(&places).await?.into_iter();
         let leaving = found.filter(|(_, stored)| stored.is_leaving);
         Ok(leaving.map(|(place, _)| place.key).collect())
+    }
+
+    /// Joins edges that share one end with what is at the other, `None` where that leads to nothing. Edges of what is being
+    /// deleted are left out. Tells also whether the shared end is there.
+    pub(in crate::graph) async fn joined(
+        &self,
+        edges: Vec<Edge>,
+        shared: &Place,
+        end: impl Fn(&Edge) -> &EntityKey,
+    ) -> Result<(bool, Vec<(Edge, Option<Node>)>)> {
+        if edges.is_empty() {
+            return Ok((false, Vec::new()));
+        }
+        let places = edges.iter().map(|edge| self.place(end(edge)));
+        let mut places: Vec<Place> = places.collect::<Result<_>>()?;
+        places.push(shared.clone());
+        let found = self.load_places(&places).await?;
+        let is_there = match found.get(shared) {
+            Some(shared) if shared.is_leaving => return Ok((false, Vec::new())),
+            shared => shared.is_some(),
+        };
+        let mut joined = Vec::with_capacity(edges.len());
+        for edge in self.confirmed(edges, &found, &end).await? {
+            match found.get(&self.place(end(&edge))?) {
+                Some(stored) if stored.is_leaving => {}
+                stored => joined.push((edge, stored.map(|stored| stored.node.clone()))),
+            }
+        }
+        Ok((is_there, joined))
     }
 
     /// Leaves out edges to what was not found, if they are gone by now: both went between two requests. What is left leads
