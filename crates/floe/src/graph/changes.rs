@@ -291,7 +291,7 @@ impl Changes {
     }
 
     /// Leaves the entries of an entity for later if they do not fit into a commit of so many items that writes the entity
-    /// alone. Tells whether it is so.
+    /// alone. Returns whether it does so.
     ///
     /// # Errors
     ///

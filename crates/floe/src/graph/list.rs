@@ -207,7 +207,7 @@ where
         self.change(ListChange::Move(from, to)).await.map(drop)
     }
 
-    /// Changes the list. Tells how many edges are removed.
+    /// Changes the list. Returns how many edges are removed.
     async fn change(&self, change: ListChange) -> Result<u64> {
         if let Some(refused) = &self.refused {
             return Err(refused.clone());

@@ -32,6 +32,8 @@ pub(super) enum Outcome<T> {
 pub(super) struct Work<'a> {
     pub(super) tx: &'a Tx,
     pub(super) scope: &'a str,
+    /// Whether the transaction holds this change alone. In the caller's it meets others, so only the commit knows its size.
+    pub(super) is_own: bool,
 }
 
 impl Graph<'_> {
@@ -78,6 +80,7 @@ impl Graph<'_> {
         Work {
             tx,
             scope: &self.scope,
+            is_own: self.tx.is_none(),
         }
     }
 }
@@ -94,7 +97,7 @@ impl<'a> Work<'a> {
         self.tx.db().graph_schema()
     }
 
-    /// How many items the commit may have.
+    /// How many items a commit may have.
     pub(super) fn items_max(&self) -> usize {
         self.tx.db().engine().capabilities().transact_items_max
     }

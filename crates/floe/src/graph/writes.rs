@@ -200,10 +200,10 @@ pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {
     )
 }
 
-/// That a step was refused so often that there is no hope.
+/// The error of a step that was refused too often.
 pub(super) fn contended(place: &Place, attempts: u32) -> Error {
     Error::new(
         ErrorKind::TransactionFailed,
-        format!("others were always faster: entity={place} attempts={attempts}"),
+        format!("gave up after too many conflicts: entity={place} attempts={attempts}"),
     )
 }

@@ -96,7 +96,7 @@ async fn entries_fit_to_the_item() {
     }
 }
 
-/// In a transaction of the caller there are no steps, so it is refused when it is asked for.
+/// In a transaction of the caller there are no steps: the commit counts all changes and is refused before it is sent.
 #[tokio::test]
 async fn wide_list_change_is_refused_in_a_transaction() {
     let world = with_hub().await;
@@ -110,7 +110,35 @@ async fn wide_list_change_is_refused_in_a_transaction() {
     assert_eq!(commits(&world), 0);
 }
 
-/// The plan is made from counts that others change meanwhile: the commit names them, so it is planned anew.
+/// What a transaction adds and takes away again is no item of its commit.
+#[tokio::test]
+async fn changes_that_undo_each_other_fit_into_a_transaction() {
+    let world = with_hub().await;
+    let pages = world.pages(60).await;
+    let (first, last) = pages.split_at(40);
+    let committed = world.db.transact(async |tx| {
+        let graph = tx.graph("library");
+        let list = graph.related_by(&HUB, "has");
+        list.append(first.to_vec()).await?;
+        list.replace(last.to_vec()).await?;
+        list.append(first.to_vec()).await?;
+        list.replace(first.to_vec()).await
+    });
+    committed.await.unwrap();
+    assert_eq!(
+        world
+            .graph
+            .related_by(&HUB, "has")
+            .keys()
+            .await
+            .unwrap()
+            .len(),
+        40
+    );
+    world.check().await;
+}
+
+/// The plan is made from counts that change before the commit, which names them, so it is planned anew.
 #[tokio::test]
 async fn deletion_that_outgrows_its_plan_goes_on_in_steps() {
     let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));

@@ -274,7 +274,7 @@ impl<'a> Job<'a> {
         self.db.engine().capabilities().transact_items_max
     }
 
-    /// Lets all go with an entity that do so by one of these edges, unless others refer to them.
+    /// Marks what goes with an entity by one of these edges, unless an edge from elsewhere refuses.
     pub(super) async fn follow_all(&mut self, other: &Place, edges: &[Edge]) -> Result<()> {
         for edge in edges {
             let Some(key) = follower(self.schema(), edge, &other.key) else {

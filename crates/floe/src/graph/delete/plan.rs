@@ -1,6 +1,6 @@
 //! The plan of a deletion: what goes, and whether it fits into one commit.
 //!
-//! An entity tells how many edges lead to it, and which entries and claims it has: so what is too wide is known before its
+//! An entity stores how many edges lead to it, and which entries and claims it has: so what is too wide is known before its
 //! edges are read, and of those that lead from it no more are read than fit. What is planned is what was there when it was
 //! read. The conditions of the commit name it: the version of each entity, of its list of edges, and the number of edges
 //! that lead to it, since the index of reversed edges may not show one yet. Where they do not hold, the deletion is planned
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::graph::changes::Changes;
 use crate::graph::keys::{EntityKey, Place};
 use crate::graph::schema::{GraphSchema, OnDelete};
-use crate::graph::stored::{Edge, Stored};
+use crate::graph::stored::Edge;
 use crate::graph::work::Work;
 
 /// A deletion that fits into one commit.
@@ -28,7 +28,8 @@ pub(super) struct Deletion {
 }
 
 /// Plans the deletion of an entity and of all that goes with it, as the transaction sees them; `None` if that does not fit
-/// into one commit.
+/// into one commit. In a transaction of the caller, which may have added some of it, that is so if entities and edges alone
+/// do not fit; the commit counts the rest.
 ///
 /// # Errors
 ///
@@ -43,8 +44,11 @@ pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>
         let Some(stored) = work.load(&place).await? else {
             continue;
         };
-        deletion.add_entity(&place, &stored);
-        // Which entries it has while they are behind, only these tell.
+        deletion.entities.insert(place.key.clone(), place.clone());
+        if work.is_own {
+            deletion.entries += stored.index_keys().count() + stored.claims().count();
+        }
+        // While its entries are behind, it does not list them all.
         if stored.is_behind || stored.incoming > items_max as u64 || deletion.items() > items_max {
             return Ok(None);
         }
@@ -61,8 +65,8 @@ pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>
             return Ok(None);
         }
     }
-    let items = deletion.items() + deletion.objects();
-    Ok((items <= items_max).then_some(deletion))
+    let fits = !work.is_own || deletion.items() + deletion.objects() <= items_max;
+    Ok(fits.then_some(deletion))
 }
 
 async fn outgoing(work: Work<'_>, place: &Place, max: usize) -> Result<Vec<Edge>> {
@@ -76,11 +80,6 @@ async fn incoming(work: Work<'_>, place: &Place, expected: u64) -> Result<Vec<Ed
 }
 
 impl Deletion {
-    fn add_entity(&mut self, place: &Place, stored: &Stored) {
-        self.entities.insert(place.key.clone(), place.clone());
-        self.entries += stored.index_keys().count() + stored.claims().count();
-    }
-
     /// How many items it writes, without the objects that stay.
     fn items(&self) -> usize {
         self.entities.len() + self.edges.len() + self.entries

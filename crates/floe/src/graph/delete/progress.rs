@@ -31,5 +31,5 @@ pub struct Progress {
     pub entities_left: u64,
 }
 
-/// Told how far a job is.
+/// Receives the progress of a job.
 pub(super) type Listener<'a> = &'a (dyn Fn(&Progress) + Send + Sync);

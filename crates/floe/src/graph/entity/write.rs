@@ -36,21 +36,10 @@ pub(super) struct Written {
     entries_follow: bool,
 }
 
-/// A change on its way.
-struct Write<'w, 'o> {
-    change: &'w Change<'o>,
-    /// Whether the entries may follow in steps.
-    defers_entries: bool,
-}
-
 impl Graph<'_> {
     /// Writes an entity. Outside of transactions, entries that do not fit into the commit follow in steps.
     pub(super) async fn write(&self, change: &Change<'_>) -> Result<Node> {
-        let write = Write {
-            change,
-            defers_entries: self.tx.is_none(),
-        };
-        let written = self.run(&write).await?;
+        let written = self.run(change).await?;
         if written.entries_follow {
             let place = self.place(&written.node.key)?;
             index::write_behind(&self.reads(), &place).await?;
@@ -59,31 +48,25 @@ impl Graph<'_> {
     }
 }
 
-impl Operation for Write<'_, '_> {
+impl Operation for Change<'_> {
     type Done = Written;
 
     fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Written>> {
-        Box::pin(self.write(work))
-    }
-}
-
-impl Write<'_, '_> {
-    async fn write(&self, work: Work<'_>) -> Result<Written> {
-        let (place, node) = self.change.apply(work).await?;
-        let entries_follow = self.defers_entries
-            && work.changes(|changes| {
-                changes.defer_entries(work.schema(), &place, work.items_max())
-            })??;
-        Ok(Written {
-            node,
-            entries_follow,
+        Box::pin(async move {
+            let (place, node) = self.note(work).await?;
+            let (schema, items_max) = (work.schema(), work.items_max());
+            let defer = || work.changes(|changes| changes.defer_entries(schema, &place, items_max));
+            Ok(Written {
+                node,
+                entries_follow: work.is_own && defer()??,
+            })
         })
     }
 }
 
 impl Change<'_> {
     /// Takes note of the entity as it is to be.
-    async fn apply(&self, work: Work<'_>) -> Result<(Place, Node)> {
+    async fn note(&self, work: Work<'_>) -> Result<(Place, Node)> {
         let node = match self {
             Self::Modify(key, modify) => return modified(work, key, *modify).await,
             Self::Create(node) | Self::Update(node) | Self::Upsert(node) | Self::Set(node) => node,

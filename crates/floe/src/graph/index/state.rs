@@ -1,4 +1,4 @@
-//! The state of an index: each index has one in each scope, which tells the version of the function that made it, and
+//! The state of an index: each index has one in each scope, with the version of the function that made it, and
 //! whether it is complete. An index of a type of which there is nothing yet is complete from the start.
 
 use floe_store::expr::{Condition, KeyCondition, Path};
@@ -37,7 +37,7 @@ impl State {
         }
     }
 
-    /// What a query is told of an index that is not complete.
+    /// The error of a query of an index that is not complete.
     pub(crate) fn refused(&self, scope: &str, index: &IndexDef) -> Error {
         let (name, expected, actual, done) = (&index.name, index.version, self.version, self.done);
         Error::new(

@@ -11,7 +11,7 @@ use crate::graph::stored::Edge;
 use crate::graph::work::{Operation, Outcome, Work};
 use crate::graph::writes::missing;
 
-/// A change of a list. In a commit it tells how many edges are removed.
+/// A change of a list. As an operation it returns how many edges are removed.
 pub(super) struct Change {
     pub(super) subject: EntityKey,
     pub(super) predicate: String,
@@ -30,8 +30,8 @@ impl Change {
     async fn change(&self, work: Work<'_>) -> Result<Outcome<u64>> {
         check_part("predicate", &self.predicate)?;
         let subject = work.place(&self.subject)?;
-        let items_max = work.items_max();
-        if self.change.items_min() > items_max {
+        let fits = |items| !work.is_own || items <= work.items_max();
+        if !fits(self.change.items_min()) {
             return Ok(Outcome::Wide);
         }
         if work.require(&subject).await?.busy.is_some() {
@@ -39,7 +39,7 @@ impl Change {
         }
         let old = self.edges(work, &subject).await?;
         let plan = plan(work.schema(), &subject, &self.predicate, &old, &self.change)?;
-        if plan.difference.items(&subject.key) > items_max {
+        if !fits(plan.difference.items(&subject.key)) {
             return Ok(Outcome::Wide);
         }
         let removed = plan.difference.removed();

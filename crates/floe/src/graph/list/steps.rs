@@ -46,7 +46,7 @@ struct WideList {
 }
 
 impl Graph<'_> {
-    /// Changes a list in steps. Tells how many edges are removed.
+    /// Changes a list in steps. Returns how many edges are removed.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Graph<'_> {
         Ok(())
     }
 
-    /// Notes what a list is to be. Tells how many of its edges go.
+    /// Notes what a list is to be. Returns how many of its edges go.
     async fn begin_list(&self, change: &Change) -> Result<(WideList, u64)> {
         let reads = self.reads();
         let subject = self.place(&change.subject)?;
@@ -249,7 +249,7 @@ impl Graph<'_> {
 
 impl WideList {
     /// The writes that note what the list is to be, and mark its subject: on the condition that its edges are as they were
-    /// when this was planned, which their version tells, and that no other change of them is under way.
+    /// when this was planned, by their version, and that no other change of them is under way.
     fn beginning(&self, schema: &GraphSchema, edges: u64) -> Result<Vec<TransactWrite>> {
         let Self {
             subject, predicate, ..

@@ -41,7 +41,7 @@ impl Graph<'_> {
     }
 
     /// Joins edges that share one end with what is at the other, `None` where that leads to nothing. Edges of what is being
-    /// deleted are left out. Tells also whether the shared end is there.
+    /// deleted are left out. Also returns whether the shared end is there.
     pub(in crate::graph) async fn joined(
         &self,
         edges: Vec<Edge>,
