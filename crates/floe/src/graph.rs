@@ -68,7 +68,7 @@
 //! # One change, one commit
 //!
 //! A call that changes something is one transaction: the entity, its entries in the indexes, the edges and what they join.
-//! [`Tx::graph`] makes the same calls part of a larger one, beside models and streams. What was read there is checked
+//! [`Tx::graph`](crate::Tx::graph) makes the same calls part of a larger one, beside models and streams. What was read there is checked
 //! when it commits, and calls see what those before them have changed; queries of indexes, of referrers, of pages and of all
 //! of a type tell what is committed.
 //!
