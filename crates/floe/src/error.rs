@@ -119,6 +119,18 @@ impl Error {
         self
     }
 
+    /// Several errors of one kind as one, with the messages and items of all; `None` if there are none.
+    pub(crate) fn join(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut errors = errors.into_iter();
+        let mut joined = errors.next()?;
+        for error in errors {
+            joined.0.message.push_str("; ");
+            joined.0.message.push_str(&error.0.message);
+            joined.0.items.extend(error.0.items);
+        }
+        Some(joined)
+    }
+
     /// The last cause of a transaction that was tried so often.
     pub(crate) fn after_attempts(
         self,

@@ -192,6 +192,40 @@ async fn a_stream_alone_is_one_plain_write() {
     );
 }
 
+/// One order of so many bytes.
+fn large_order(id: usize, bytes: usize) -> Order {
+    Order {
+        id: id.to_string(),
+        product: "x".repeat(bytes),
+        amount: 1,
+    }
+}
+
+#[tokio::test]
+async fn limits_of_a_transaction_count_models_streams_and_messages_together() {
+    let (db, engine) = world(Capabilities::all()).await;
+    let sized = async |orders: usize, bytes: usize, message: usize| {
+        let sent = db.transact(async |tx| {
+            tx.stream::<Stock>("tea").await?.append([Moved::In(1)])?;
+            for id in 0..orders {
+                tx.create(large_order(id, bytes))?;
+            }
+            tx.outbox("ordered", &"y".repeat(message))
+        });
+        let refused = sent.await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::TooLarge, "{refused}");
+        let writes = engine.take().into_iter();
+        let writes = writes.filter(|it| !it.starts_with("GetItem"));
+        assert_eq!(writes.count(), 0, "nothing was sent");
+        refused.to_string()
+    };
+    let items = sized(99, 1, 1).await;
+    assert!(items.contains("items=101 max=100"), "{items}");
+    // Each part alone is below 4 MB.
+    let bytes = sized(11, 350_000, 390_000).await;
+    assert!(bytes.contains("the transaction is too large"), "{bytes}");
+}
+
 /// A timer whose pauses pass at once on the clock of the test.
 struct FastTimer(TestEnv);
 

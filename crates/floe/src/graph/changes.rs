@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::Timestamp;
-
 use super::compile::GraphPart;
 use super::key::{EntityKey, Place};
 use super::node::Node;
 use super::stored::{Edge, Stored};
-use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tx::part::Part;
+use crate::tx::session::{self, PartContext, Session};
 
 /// What was read and changed in the graph.
 #[derive(Debug, Default)]
@@ -304,11 +303,26 @@ impl Changes {
             (all + by, held + holds)
         })
     }
+}
 
-    /// The part of the commit, if anything was touched.
-    pub(crate) fn part(&self, db: &Db, now: Timestamp) -> Option<GraphPart> {
-        let is_empty = self.nodes.is_empty() && self.edges.is_empty();
-        (!is_empty).then(|| GraphPart::new(self, db, now))
+impl session::Changes for Changes {
+    fn into_parts(self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        Ok(if self.nodes.is_empty() && self.edges.is_empty() {
+            Vec::new()
+        } else {
+            vec![Box::new(GraphPart::new(&self, context.db, context.now))]
+        })
+    }
+}
+
+impl Session {
+    /// Looks at what was read and changed in the graph, or adds to it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn graph<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
+        self.with(change)
     }
 }
 

@@ -11,7 +11,7 @@ use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
-use floe_store::{Item, Name, Number, Text, Timestamp, Value};
+use floe_store::{Item, Name, Number, Timestamp, Value};
 
 use super::changes::{Changes, EdgeChangeKind, NodeState, Write, exists};
 use super::entries::index_entries;
@@ -25,7 +25,7 @@ use super::stored::{
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::commit::Failure;
-use crate::tx::part::Part;
+use crate::tx::part::{Part, PartWrite, Refusal};
 
 /// The share of the graph in a commit.
 #[derive(Debug)]
@@ -93,23 +93,23 @@ impl Part for GraphPart {
         tables.map(|table| (table, "graph")).into()
     }
 
-    fn ensured_by(&self) -> &'static str {
-        "ensure_graph"
+    fn remedy(&self) -> &'static str {
+        "call ensure_graph"
     }
 
-    fn writes(&self, _: &Text) -> Result<Vec<TransactWrite>> {
+    fn writes(&self) -> Result<Vec<PartWrite>> {
         let planned = self.planned.as_ref().map_err(Clone::clone)?;
         Ok(planned
             .iter()
-            .map(|planned| planned.write.clone())
+            .map(|planned| planned.write.clone().into())
             .collect())
     }
 
-    fn refused(&self, at: usize, item: Option<&Item>) -> Failure {
+    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
         let planned = self.planned.as_ref().ok();
         match planned.and_then(|planned| planned.get(at)) {
-            Some(planned) => planned.meaning.failure(item),
-            None => Failure::Retry(Error::new(ErrorKind::TransactionFailed, "a lost race")),
+            Some(planned) => planned.meaning.failure(item).into(),
+            None => Refusal::Lost(Error::new(ErrorKind::TransactionFailed, "a lost race")),
         }
     }
 }

@@ -139,7 +139,7 @@ async fn all_messages_of_a_commit_are_one_item_beside_the_others_in_their_order(
     assert_eq!(
         world.recording.take(),
         [format!(
-            r#"TransactWriteItems [PutItem Player {{"_id": "ada", "_tx": "{id}", "level": 1}} IF attribute_not_exists(_id); PutItem floe_outbox {{"_id": "{id}", "_tx": "{id}", "created": {created}, "messages": {messages}}} IF attribute_not_exists(_id)]"#
+            r#"TransactWriteItems [PutItem floe_outbox {{"_id": "{id}", "_tx": "{id}", "created": {created}, "messages": {messages}}} IF attribute_not_exists(_id); PutItem Player {{"_id": "ada", "_tx": "{id}", "level": 1}} IF attribute_not_exists(_id)]"#
         )]
     );
     assert_eq!(topics(&world.records().await[0]), ["b", "a", "b"]);

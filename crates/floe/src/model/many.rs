@@ -6,13 +6,13 @@ use floe_store::Item;
 use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
 use floe_store::op::{TransactGet, TransactGetItems};
 
-use super::Tx;
-use super::session::{Known, Reservation};
+use super::changes::{Items, Known, Reservation};
+use super::key::EncodedKey;
+use super::schema::Schema;
+use super::{Key, Model};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::key::EncodedKey;
-use crate::model::schema::Schema;
-use crate::model::{Key, Model};
 use crate::request::{ItemRequest, batch_get};
+use crate::tx::Tx;
 
 /// Several keys: a tuple of keys of different models, or an array or vector of keys of one.
 pub trait Keys {
@@ -150,19 +150,20 @@ async fn read_all(
     items: &[(&'static Schema, EncodedKey)],
     consistent: bool,
 ) -> Result<Vec<Known>> {
+    let session = Items::of(tx);
     let mut answers = Vec::with_capacity(items.len());
     let mut requests = Vec::with_capacity(items.len());
     let mut seen = HashMap::new();
     for (at, (schema, key)) in items.iter().enumerate() {
         // Waiting for the end of a read that this call itself has not sent yet would take for ever.
-        if tx.session().caches_rows() {
+        if session.caches_rows() {
             let first = *seen.entry((schema.table, key)).or_insert(at);
             if first < at {
                 answers.push(Answer::Same(first));
                 continue;
             }
         }
-        answers.push(match tx.session().reserve(schema, key).await? {
+        answers.push(match session.reserve(schema, key).await? {
             Ok(reservation) => {
                 requests.push(ItemRequest {
                     table: schema.table,

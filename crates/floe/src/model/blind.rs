@@ -1,11 +1,11 @@
 //! Writes without a read: what is expected and what is to be, from two patches.
 
-use super::session::Blind;
+use super::attribute::Invalid;
+use super::changes::Blind;
+use super::patch::PatchField;
+use super::schema::Role;
+use super::{Key, Model, Patch, key};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::attribute::Invalid;
-use crate::model::patch::PatchField;
-use crate::model::schema::Role;
-use crate::model::{Key, Model, Patch, key};
 
 /// A change of an item that must be there. The old value of each field that it changes must be given:
 /// what a value is made of must not have changed.

@@ -37,8 +37,19 @@ fn size(change: Change, value: i64) -> Report {
     }
 }
 
-async fn find(session: &Session, id: i64, stored: Option<Item>) -> Result<Known> {
-    match session.reserve(Thing::SCHEMA, &key(id)).await? {
+fn items(session: &Session, caches_rows: bool) -> Items<'_> {
+    Items {
+        session,
+        caches_rows,
+    }
+}
+
+fn finish(session: &Session) -> Result<Vec<Entry>> {
+    session.take::<ModelChanges>().finish()
+}
+
+async fn find(items: Items<'_>, id: i64, stored: Option<Item>) -> Result<Known> {
+    match items.reserve(Thing::SCHEMA, &key(id)).await? {
         Ok(reservation) => Ok(reservation.settle(stored)),
         Err(known) => Ok(known),
     }
@@ -46,11 +57,12 @@ async fn find(session: &Session, id: i64, stored: Option<Item>) -> Result<Known>
 
 #[tokio::test]
 async fn items_are_found_again_however_many_there_are() {
-    let session = Session::new(false);
+    let session = Session::default();
+    let items = items(&session, false);
     for id in 0..40 {
-        find(&session, id, None).await.unwrap();
+        find(items, id, None).await.unwrap();
         for known in 0..=id {
-            let error = find(&session, known, None).await.unwrap_err();
+            let error = find(items, known, None).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::FetchedTwice);
         }
     }
@@ -58,14 +70,15 @@ async fn items_are_found_again_however_many_there_are() {
 
 #[tokio::test]
 async fn a_read_that_is_given_up_can_be_made_again() {
-    let session = Session::new(false);
+    let session = Session::default();
+    let items = items(&session, false);
     for id in 0..40 {
-        drop(session.reserve(Thing::SCHEMA, &key(id)).await.unwrap());
-        find(&session, id, None).await.unwrap();
-        let error = find(&session, id, None).await.unwrap_err();
+        drop(items.reserve(Thing::SCHEMA, &key(id)).await.unwrap());
+        find(items, id, None).await.unwrap();
+        let error = find(items, id, None).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FetchedTwice);
     }
-    let entries = session.finish().unwrap();
+    let entries = finish(&session).unwrap();
     let missing = entries
         .iter()
         .filter(|entry| matches!(entry.origin, Origin::Missing));
@@ -74,23 +87,24 @@ async fn a_read_that_is_given_up_can_be_made_again() {
 
 #[tokio::test]
 async fn what_is_got_again_has_all_changes() {
-    let session = Session::new(true);
-    let known = find(&session, 1, Some(item(1, 5))).await.unwrap();
-    let seen = session.hand_out(known.slot);
-    session.hand_in(
+    let session = Session::default();
+    let items = items(&session, true);
+    let known = find(items, 1, Some(item(1, 5))).await.unwrap();
+    let seen = items.hand_out(known.slot);
+    items.hand_in(
         known.slot,
         seen,
         size(Change::Incremented(Number::from(2)), 7),
     );
-    let known = find(&session, 1, None).await.unwrap();
+    let known = find(items, 1, None).await.unwrap();
     assert_eq!(known.item, Some(item(1, 7)));
-    let seen = session.hand_out(known.slot);
-    session.hand_in(
+    let seen = items.hand_out(known.slot);
+    items.hand_in(
         known.slot,
         seen,
         size(Change::Incremented(Number::from(3)), 10),
     );
-    let entries = session.finish().unwrap();
+    let entries = finish(&session).unwrap();
     let [entry] = entries.as_slice() else {
         panic!("{entries:?}");
     };
@@ -103,28 +117,31 @@ async fn what_is_got_again_has_all_changes() {
 
 #[tokio::test]
 async fn two_rows_held_at_once_cannot_both_change_the_item() {
-    let session = Session::new(true);
-    let slot = find(&session, 1, Some(item(1, 5))).await.unwrap().slot;
-    let (first, second) = (session.hand_out(slot), session.hand_out(slot));
-    session.hand_in(slot, first, size(Change::Written, 6));
-    session.hand_in(slot, second, size(Change::Written, 6));
-    assert_eq!(session.finish().unwrap_err().kind(), ErrorKind::InvalidUse);
+    let session = Session::default();
+    let items = items(&session, true);
+    let slot = find(items, 1, Some(item(1, 5))).await.unwrap().slot;
+    let (first, second) = (items.hand_out(slot), items.hand_out(slot));
+    items.hand_in(slot, first, size(Change::Written, 6));
+    items.hand_in(slot, second, size(Change::Written, 6));
+    assert_eq!(finish(&session).unwrap_err().kind(), ErrorKind::InvalidUse);
 }
 
 #[tokio::test]
 async fn one_of_two_rows_held_at_once_can_change_the_item() {
-    let session = Session::new(true);
-    let slot = find(&session, 1, Some(item(1, 5))).await.unwrap().slot;
-    let (first, second) = (session.hand_out(slot), session.hand_out(slot));
-    session.hand_in(slot, first, size(Change::Written, 6));
-    session.hand_in(slot, second, Report::default());
-    assert_eq!(session.finish().unwrap().len(), 1);
+    let session = Session::default();
+    let items = items(&session, true);
+    let slot = find(items, 1, Some(item(1, 5))).await.unwrap().slot;
+    let (first, second) = (items.hand_out(slot), items.hand_out(slot));
+    items.hand_in(slot, first, size(Change::Written, 6));
+    items.hand_in(slot, second, Report::default());
+    assert_eq!(finish(&session).unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn who_asks_for_an_item_that_is_being_read_waits() {
-    let session = Session::new(true);
-    let reading = session
+    let session = Session::default();
+    let items = items(&session, true);
+    let reading = items
         .reserve(Thing::SCHEMA, &key(1))
         .await
         .unwrap()
@@ -134,17 +151,18 @@ async fn who_asks_for_an_item_that_is_being_read_waits() {
         tokio::task::yield_now().await;
         reading.settle(Some(item(1, 5)))
     };
-    let (known, _) = tokio::join!(find(&session, 1, None), read);
+    let (known, _) = tokio::join!(find(items, 1, None), read);
     assert_eq!(known.unwrap().item, Some(item(1, 5)));
 }
 
 #[tokio::test]
 async fn nothing_can_be_touched_once_the_run_has_ended() {
-    let session = Session::new(false);
-    assert!(session.finish().unwrap().is_empty());
-    let error = find(&session, 1, None).await.unwrap_err();
+    let session = Session::default();
+    let items = items(&session, false);
+    assert!(finish(&session).unwrap().is_empty());
+    let error = find(items, 1, None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
-    let error = session
+    let error = items
         .enter_new(Thing::SCHEMA, &key(1), item(1, 1))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);

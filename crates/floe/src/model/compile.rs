@@ -8,12 +8,12 @@ use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::size::{attribute_size, item_size};
 use floe_store::{Item, Name, Number, Timestamp, Value};
 
-use super::session::{Blind, Entry, Origin};
-use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::model::field::Change;
-use crate::model::key::EncodedKey;
-use crate::model::row::FieldReport;
-use crate::model::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
+use super::changes::{Blind, Entry, Origin};
+use super::field::Change;
+use super::key::EncodedKey;
+use super::row::FieldReport;
+use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
+use crate::error::{Error, ErrorItem, Result};
 
 /// The attribute of the stamp.
 const STAMP: Name = Name::new_static(STAMP_ATTRIBUTE);
@@ -356,18 +356,4 @@ fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Va
         attributes: blind.expected.clone(),
     };
     (Action::Update(update), expects, None, item_size(&blind.set))
-}
-
-/// Refuses a plan that writes in a read-only transaction.
-pub(crate) fn refuse_writes(plans: &[Plan]) -> Result<()> {
-    match plans.iter().find(|plan| plan.is_write()) {
-        Some(plan) => Err(Error::new(
-            ErrorKind::ReadOnly,
-            format!(
-                "a read-only transaction cannot write: model={} key={}",
-                plan.schema.model, plan.key
-            ),
-        )),
-        None => Ok(()),
-    }
 }

@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use floe_store::expr::{Condition, Path};
 use floe_store::op::{ConditionCheck, TransactWrite};
-use floe_store::{BoxFuture, Item, Text};
+use floe_store::{Item, Text};
 
-use super::Tx;
-use super::commit::Failure;
-use super::part::Part;
-use super::session::Session;
-use crate::db::Db;
+use super::schema::{STREAM, TIP_INDEX, key};
+use super::sync::{Change, Guard, Position, Sync, Synced, condition};
+use super::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::schema::{STREAM, TIP_INDEX, key};
-use crate::events::sync::{Change, Guard, Position, Sync, Synced, condition};
-use crate::events::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
-use crate::request::Budget;
 use crate::telemetry::streams as telemetry;
+use crate::tx::Tx;
+use crate::tx::commit::Failure;
+use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};
+use crate::tx::session::{Changes, PartContext, Session};
 
 impl Tx {
     /// Loads a stream of the table `events`. That nobody else appends to it meanwhile is checked when the transaction
@@ -49,7 +47,7 @@ impl Tx {
     {
         let stream = store.stream::<D>(id).load(Load::RequireLeader);
         let name = stream.name()?.clone();
-        let slot = self.session().enter_stream(StreamEntry {
+        let entry = StreamEntry {
             table: store.options().table.clone(),
             name,
             limits: store.options().tip,
@@ -57,13 +55,17 @@ impl Tx {
             position: None,
             change: None,
             is_loaded: false,
-        })?;
-        let _forgets = Forgets(self.session(), slot);
+            etag: None,
+        };
+        let session = self.session();
+        let slot = session.with(|streams: &mut StreamChanges| streams.enter(entry))??;
+        let _forgets = Forgets(session, slot);
         let loaded = stream
             .load_state()
             .await
             .map_err(|error| self.note(error))?;
-        self.session().settle_stream(slot, loaded.position.clone());
+        let position = loaded.position.clone();
+        session.settle(|streams: &mut StreamChanges| streams.loaded(slot, position));
         Ok(StreamRow {
             tx: self,
             slot,
@@ -80,7 +82,8 @@ struct Forgets<'s>(&'s Session, usize);
 
 impl Drop for Forgets<'_> {
     fn drop(&mut self) {
-        self.0.forget_stream(self.1);
+        let Self(session, slot) = self;
+        session.settle(|streams: &mut StreamChanges| streams.forget(*slot));
     }
 }
 
@@ -134,21 +137,78 @@ where
         let change = self
             .stream
             .change(self.events.clone(), &self.state, self.version)?;
-        self.tx.session().change_stream(self.slot, change)
+        let session = self.tx.session();
+        session.with(|streams: &mut StreamChanges| streams.change(self.slot, change))
+    }
+}
+
+/// The streams that a run of a body has loaded, in their order; none where loading has failed.
+#[derive(Default)]
+struct StreamChanges(Vec<Option<StreamEntry>>);
+
+impl StreamChanges {
+    /// Records a stream that is being loaded.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been loaded before.
+    fn enter(&mut self, entry: StreamEntry) -> Result<usize> {
+        let is_known = |known: &StreamEntry| known.name == entry.name && known.table == entry.table;
+        if self.0.iter().flatten().any(is_known) {
+            let name = &entry.name;
+            return Err(Error::new(
+                ErrorKind::FetchedTwice,
+                format!("the transaction has loaded this stream before: stream={name}"),
+            ));
+        }
+        self.0.push(Some(entry));
+        Ok(self.0.len() - 1)
+    }
+
+    /// Records where a stream stands.
+    fn loaded(&mut self, slot: usize, position: Option<Position>) {
+        if let Some(Some(stream)) = self.0.get_mut(slot) {
+            stream.position = position;
+            stream.is_loaded = true;
+        }
+    }
+
+    /// Forgets a stream that was not loaded after all, so that it can be loaded again.
+    fn forget(&mut self, slot: usize) {
+        if let Some(stream) = self.0.get_mut(slot) {
+            stream.take_if(|stream| !stream.is_loaded);
+        }
+    }
+
+    /// Records what is appended to a stream, in place of what was recorded before.
+    fn change(&mut self, slot: usize, change: Change) {
+        if let Some(Some(stream)) = self.0.get_mut(slot) {
+            stream.change = Some(change);
+        }
+    }
+}
+
+impl Changes for StreamChanges {
+    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        let loaded = self.0.into_iter().flatten();
+        let loaded = loaded.filter(|stream| stream.is_loaded);
+        Ok(loaded.map(|stream| Box::new(stream) as _).collect())
     }
 }
 
 /// A stream that a body has loaded.
 #[derive(Debug)]
-pub(crate) struct StreamEntry {
-    pub(crate) table: String,
-    pub(crate) name: StreamName,
-    pub(crate) limits: TipLimits,
-    pub(crate) guard: Guard,
-    pub(crate) position: Option<Position>,
-    pub(crate) change: Option<Change>,
+struct StreamEntry {
+    table: String,
+    name: StreamName,
+    limits: TipLimits,
+    guard: Guard,
+    position: Option<Position>,
+    change: Option<Change>,
     /// Whether it is known where the stream stood.
-    pub(crate) is_loaded: bool,
+    is_loaded: bool,
+    /// The id of the commit, once there is one.
+    etag: Option<Text>,
 }
 
 impl StreamEntry {
@@ -157,8 +217,8 @@ impl StreamEntry {
     /// # Errors
     ///
     /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item.
-    fn sync(&self, etag: &Text) -> Result<Option<Sync<'_>>> {
-        let Some(change) = &self.change else {
+    fn sync(&self) -> Result<Option<Sync<'_>>> {
+        let (Some(change), Some(etag)) = (&self.change, &self.etag) else {
             return Ok(None);
         };
         let position = self.position.as_ref();
@@ -173,9 +233,8 @@ impl StreamEntry {
         .map(Some)
     }
 
-    /// Somebody else has appended to the stream.
-    fn lost_race(&self) -> Failure {
-        Failure::Retry(Error::new(
+    fn lost_race(&self) -> Refusal {
+        Refusal::Lost(Error::new(
             ErrorKind::TransactionFailed,
             format!("somebody else appended to the stream: stream={}", self.name),
         ))
@@ -201,28 +260,33 @@ impl Part for StreamEntry {
         vec![(self.table.clone(), "events")]
     }
 
-    fn ensured_by(&self) -> &'static str {
-        "ensure_table of the event stores"
+    fn remedy(&self) -> &'static str {
+        "call ensure_table of the event stores"
+    }
+
+    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
+        self.etag = Some(commit.id.clone());
+        Ok(())
     }
 
     /// Its append, or a check that it is as it was loaded.
-    fn writes(&self, etag: &Text) -> Result<Vec<TransactWrite>> {
-        if let Some(sync) = self.sync(etag)? {
-            return Ok(sync.writes());
+    fn writes(&self) -> Result<Vec<PartWrite>> {
+        if let Some(sync) = self.sync()? {
+            return Ok(sync.weighed_writes());
         }
         let condition = match &self.position {
             Some(position) => condition(position, self.guard),
             None => Condition::attribute_not_exists(Path::attribute(STREAM)),
         };
         let check = ConditionCheck::new(self.table.as_str(), key(&self.name, TIP_INDEX), condition);
-        Ok(vec![check.into()])
+        Ok(vec![TransactWrite::from(check).into()])
     }
 
-    fn refused(&self, _: usize, _: Option<&Item>) -> Failure {
+    fn refused(&self, _: usize, _: Option<&Item>) -> Refusal {
         self.lost_race()
     }
 
-    fn tell_lost(&self, _attempt: u32) {
+    fn record_lost(&self, _attempt: u32) {
         telemetry::conflict(&self.table, &self.name);
     }
 
@@ -232,22 +296,23 @@ impl Part for StreamEntry {
         }
     }
 
-    /// One plain write, whose outcome the stream itself tells.
-    fn send_alone<'a>(
-        &'a self,
-        db: &'a Db,
-        etag: &Text,
-        budget: Budget,
-    ) -> Result<Option<BoxFuture<'a, Result<(), Failure>>>> {
-        let Some(sync) = self.sync(etag)? else {
-            return Ok(None);
-        };
-        Ok(Some(Box::pin(async move {
-            match sync.send(db, &self.name, budget).await {
+    /// One plain write, whose outcome the stream itself shows.
+    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
+        if self.change.is_none() || alone.options.exactly_once {
+            return None;
+        }
+        let stream: &Self = self;
+        Some(Box::pin(async move {
+            let final_ = |error| AloneFailure::from(Failure::Final(error));
+            let Some(sync) = stream.sync().map_err(final_)? else {
+                return Ok(());
+            };
+            match sync.send(alone.db, &stream.name, alone.budget).await {
                 Ok(Synced::Written(_)) => Ok(()),
-                Ok(Synced::Conflict(_)) => Err(self.lost_race()),
-                Err(error) => Err(Failure::of(error)),
+                // Its own telemetry has recorded the conflict.
+                Ok(Synced::Conflict(_)) => Err(AloneFailure::Refused(stream.lost_race())),
+                Err(error) => Err(Failure::of(error).into()),
             }
-        })))
+        }))
     }
 }
