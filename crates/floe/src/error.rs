@@ -3,8 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::model::attribute::Invalid;
-use crate::model::key::EncodedKey;
+use crate::key::EncodedKey;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -206,3 +205,49 @@ impl From<floe_store::Error> for Error {
         Self::new(ErrorKind::Store, error.to_string()).with_source(error)
     }
 }
+
+/// Why a value cannot be stored or read, and where inside the field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    path: String,
+    reason: String,
+}
+
+impl Invalid {
+    /// A value that is wrong as a whole.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The same, seen from the container under this step: `.name` or `[3]`.
+    #[must_use]
+    pub fn within(mut self, step: &str) -> Self {
+        self.path.insert_str(0, step);
+        self
+    }
+
+    /// Where inside the field: empty for the field itself.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is wrong.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, path) = (&self.reason, &self.path);
+        match path.as_str() {
+            "" => f.write_str(reason),
+            path => write!(f, "{reason}: at={path}"),
+        }
+    }
+}
+
+impl StdError for Invalid {}

@@ -104,6 +104,7 @@ pub mod stream;
 #[doc(hidden)]
 pub mod support;
 pub(crate) mod sync;
+mod telemetry;
 pub(crate) mod time;
 pub mod transaction;
 pub mod typed;

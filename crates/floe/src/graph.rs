@@ -130,6 +130,7 @@ mod steps;
 mod stored;
 #[doc(hidden)]
 pub mod support;
+mod telemetry;
 mod wide_entries;
 mod wide_list;
 mod work;

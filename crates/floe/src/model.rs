@@ -11,7 +11,6 @@ pub mod constraint;
 pub mod document;
 pub mod expiry;
 pub mod field;
-pub(crate) mod hex;
 pub mod json_schema;
 pub mod key;
 pub mod many;

@@ -11,7 +11,7 @@ use super::schema::{STREAM, TIP_INDEX, key};
 use super::sync::{Change, Guard, Position, Sync, Synced, condition};
 use super::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
 use crate::error::{Error, ErrorKind, Result};
-use crate::telemetry::streams as telemetry;
+use crate::events::telemetry;
 use crate::tx::Tx;
 use crate::tx::commit::Failure;
 use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};

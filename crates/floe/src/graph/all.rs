@@ -78,7 +78,7 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
         query.limit = self.limit.map(|limit| limit.max(1));
         let cursors = self.graph.db.cursor_key();
         if let Some(after) = &self.after {
-            query.start_key = Some(cursors.open_for(&asked, after)?);
+            query.start_key = Some(cursors.open(&asked, after)?);
         }
         let page = self.graph.reads().page(&query).await?;
         let mut rows = Vec::with_capacity(page.items.len());
@@ -90,7 +90,7 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
         }
         let next = page.last_key.map(|last| {
             let names = [ID, SCOPE_TYPE_KEY, UPDATED];
-            cursors.seal_for(&asked, &last.pick(&names))
+            cursors.seal(&asked, &last.pick(&names))
         });
         Ok(Page {
             rows,

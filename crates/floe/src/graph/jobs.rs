@@ -27,7 +27,7 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::telemetry::graph as telemetry;
+use crate::graph::telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;

@@ -231,12 +231,12 @@ where
             .with("subject", subject.text())
             .with("predicate", self.predicate.as_deref().unwrap_or_default());
         if let Some(after) = after {
-            query.start_key = Some(db.cursor_key().open_for(&asked, after)?);
+            query.start_key = Some(db.cursor_key().open(&asked, after)?);
         }
         let page = self.graph.reads().page(&query).await?;
         let next = page.last_key.map(|key| {
             let key = key.pick(&[SUBJECT_KEY, PREDICATE_KEY]);
-            db.cursor_key().seal_for(&asked, &key)
+            db.cursor_key().seal(&asked, &key)
         });
         let rows = self.loaded(&subject, read::edges(&page.items)?).await?;
         let next = next.transpose()?;

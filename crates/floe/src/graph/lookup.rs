@@ -236,12 +236,12 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         (query.limit, query.forward) = (limit, !self.is_backward);
         let key = self.graph.db.cursor_key();
         if let Some(after) = after {
-            query.start_key = Some(key.open_for(&asked, after)?);
+            query.start_key = Some(key.open(&asked, after)?);
         }
         let page = reads.page(&query).await?;
         let next = page.last_key.map(|last| {
             let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
-            key.seal_for(&asked, &last.pick(&names))
+            key.seal(&asked, &last.pick(&names))
         });
         let rows = page.items.iter().map(IndexEntry::of_item);
         let rows = rows.filter(|entry| {

@@ -28,7 +28,7 @@ use super::stored::{
 };
 use super::wide_entries;
 use crate::error::{Error, ErrorKind, Result};
-use crate::telemetry::graph as telemetry;
+use crate::graph::telemetry;
 
 const STATE_VERSION: Name = Name::new_static("_version");
 const IS_READY: Name = Name::new_static("_is_ready");

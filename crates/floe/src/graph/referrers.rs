@@ -96,12 +96,12 @@ impl<'g, 'tx> Referrers<'g, 'tx> {
         let cursors = self.graph.db.cursor_key();
         let mut query = self.query(&object).limit(limit.max(1));
         if let Some(after) = after {
-            query.start_key = Some(cursors.open_for(&asked, after)?);
+            query.start_key = Some(cursors.open(&asked, after)?);
         }
         let page = self.graph.reads().page(&query).await?;
         let next = page.last_key.map(|last| {
             let names = [OBJECT_KEY, INDEX, SUBJECT_KEY, PREDICATE_KEY];
-            cursors.seal_for(&asked, &last.pick(&names))
+            cursors.seal(&asked, &last.pick(&names))
         });
         Ok(Page {
             rows: self.loaded(read::edges(&page.items)?).await?,

@@ -6,7 +6,6 @@ use super::blind;
 use super::changes::{Items, Known, Origin};
 use super::key::{EncodedKey, IntoKey};
 use super::many::{self, Keys};
-use super::query::{self, Predicate};
 use super::row::{Row, RowCore};
 use super::schema::Schema;
 use super::{Key, Model, Patch};
@@ -33,22 +32,6 @@ impl Tx {
     /// As for [`get`](Self::get), and [`TooLarge`](crate::ErrorKind::TooLarge) for more than 100.
     pub async fn get_many<K: Keys>(&self, keys: K) -> Result<K::Rows<'_>> {
         many::get_many(self, keys, true).await
-    }
-
-    /// Finds the items under a key, or under a key of an [index](query::Select::index): `eq` on every field
-    /// of the partition key and, if wanted, conditions on the leading fields of the sort key. What is found
-    /// is tracked as if it was got; see [`query`].
-    pub fn query<M: Model>(
-        &self,
-        key: impl FnOnce(&M::Fields) -> Predicate<M>,
-    ) -> query::Query<&Self, M> {
-        query::Query::by_key(self, key)
-    }
-
-    /// Reads all items of a model, tracked as if they were got. For more than a few,
-    /// [`Db::scan`](crate::Db::scan) is the better choice: it tracks nothing.
-    pub fn scan<M: Model>(&self) -> query::Scan<&Self, M> {
-        query::Scan::whole(self)
     }
 
     /// Reads that may be a little behind, at half the price.

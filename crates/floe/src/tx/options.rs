@@ -18,6 +18,31 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
 use crate::telemetry::transaction::{self as telemetry, Transaction};
 
+impl Db {
+    /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or
+    /// not at all. The body runs again when another writer changed what it read.
+    ///
+    /// # Errors
+    ///
+    /// What the body returns; and what the commit cannot do, reported by the [kind](crate::ErrorKind).
+    pub async fn transact<R, E, F>(&self, body: F) -> Result<R, E>
+    where
+        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
+            + for<'t> TxBody<&'t Tx, Result<R, E>>
+            + Send
+            + Sync,
+        R: Send,
+        E: From<Error> + Send,
+    {
+        self.tx().run(body).await
+    }
+
+    /// A transaction with options of its own.
+    pub fn tx(&self) -> TxOptions<'_> {
+        TxOptions::new(self)
+    }
+}
+
 /// A transaction that has not begun, with its options.
 #[derive(Clone, Debug)]
 pub struct TxOptions<'db> {

@@ -1,12 +1,11 @@
-//! What is told of streams of events: of loads, decisions, appends and prunes. A stream is told by its category: its id is
-//! a key.
+//! Telemetry of streams: loads, decisions, appends and prunes. A stream is named by its category, since its id is a key.
 
 use tracing::Span;
 use tracing::field::Empty;
 
-use super::metrics;
+use super::StreamName;
 use crate::error::{Error, Result};
-use crate::events::StreamName;
+use crate::telemetry::{debug_span, metrics};
 
 macro_rules! stream_span {
     ($name:literal, $table:expr, $stream:expr $(, $($fields:tt)*)?) => {

@@ -1,7 +1,9 @@
-//! What is told of what the graph does in steps: deletions and rebuilds. Its other calls are transactions.
+//! Telemetry of what the graph does in steps: deletions and rebuilds. Its other calls are transactions.
 
 use tracing::Span;
 use tracing::field::Empty;
+
+use crate::telemetry::debug_span;
 
 /// Around a deletion, or around what was left of some.
 pub(crate) fn delete() -> Span {

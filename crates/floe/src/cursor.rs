@@ -7,19 +7,17 @@
 
 use std::fmt;
 
-use floe_store::expr::KeyOp;
-use floe_store::{Item, Value};
+use floe_store::Item;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::reader::Plan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::hex;
+use crate::hex;
 
 /// How much of the signature is kept.
 const SIGNATURE_BYTES: usize = 16;
 
-/// Where a page ended: see [`Select::page`](super::Select::page).
+/// Where a page ended: see [`Select::page`](crate::model::query::Select::page).
 ///
 /// It is text, made to be handed to a client and to come back with its next request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,22 +57,8 @@ impl CursorKey {
         Self(key.to_vec())
     }
 
-    /// The cursor of a query that stopped behind this key.
-    pub(super) fn seal(&self, plan: &Plan, key: &Item) -> Result<Cursor> {
-        self.seal_for(&plan.asked(), key)
-    }
-
-    /// The key in a cursor that this database has made for this query.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
-    pub(super) fn open(&self, plan: &Plan, cursor: &str) -> Result<Item> {
-        self.open_for(&plan.asked(), cursor)
-    }
-
-    /// The cursor of whatever was asked, which stopped behind this key.
-    pub(crate) fn seal_for(&self, asked: &Item, key: &Item) -> Result<Cursor> {
+    /// The cursor of what is asked, which stopped behind this key.
+    pub(crate) fn seal(&self, asked: &Item, key: &Item) -> Result<Cursor> {
         let mut bytes = Vec::new();
         key.pack_into(&mut bytes);
         let signature = self.signature(asked, &bytes)?.finalize().into_bytes();
@@ -87,7 +71,7 @@ impl CursorKey {
     /// # Errors
     ///
     /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
-    pub(crate) fn open_for(&self, asked: &Item, cursor: &str) -> Result<Item> {
+    pub(crate) fn open(&self, asked: &Item, cursor: &str) -> Result<Item> {
         let bytes = hex::decode(cursor).ok_or_else(foreign)?;
         let split = bytes.len().checked_sub(SIGNATURE_BYTES);
         let (key, signature) = split
@@ -117,40 +101,4 @@ fn foreign() -> Error {
         ErrorKind::InvalidCursor,
         "the cursor is not one that this database has made for this query; begin again without one",
     )
-}
-
-impl Plan {
-    /// What was asked, as far as it decides what a key in a cursor means.
-    fn asked(&self) -> Item {
-        let mut asked = Item::new()
-            .with("table", self.schema.table)
-            .with("forward", self.forward);
-        if let Some(index) = self.index {
-            asked.insert("index", index.name);
-        }
-        if let Some(range) = &self.range {
-            let terms = range.condition.terms.iter();
-            let terms = terms.map(|(name, op)| Value::L(term(name, op).collect()));
-            asked.insert("key", Value::L(terms.collect()));
-        }
-        if let Some(segment) = self.segment {
-            asked.insert("segment", segment.index as u64);
-            asked.insert("segments", segment.total as u64);
-        }
-        asked
-    }
-}
-
-fn term<'a>(name: &'a str, op: &'a KeyOp) -> impl Iterator<Item = Value> + 'a {
-    let operator = match op {
-        KeyOp::Eq(_) => "=",
-        KeyOp::Lt(_) => "<",
-        KeyOp::Le(_) => "<=",
-        KeyOp::Gt(_) => ">",
-        KeyOp::Ge(_) => ">=",
-        KeyOp::Between(..) => "between",
-        KeyOp::BeginsWith(_) => "prefix",
-    };
-    let words = [Value::from(name), Value::from(operator)];
-    words.into_iter().chain(op.values().cloned())
 }
