@@ -33,14 +33,14 @@ fn pages(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The names after `cargo run --bin` in the README and the book.
+/// The names after `cargo run -p floe-examples --bin` in the README and the book.
 fn named() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let pages = ["README.md", "docs"].map(|name| pages(&root.join(name)));
     let mut names = BTreeSet::new();
     for page in pages.concat() {
         let text = fs::read_to_string(&page).unwrap();
-        for rest in text.split("cargo run --bin ").skip(1) {
+        for rest in text.split("cargo run -p floe-examples --bin ").skip(1) {
             let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
             names.extend(
                 rest.split(|letter| !is_name(letter))

@@ -40,7 +40,7 @@ pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
     if name == "wire" {
         // On its own, so that it is the program that users build: built together with the benchmark it
         // would get the features that the benchmark needs.
-        let built = release("build", "floe-server").status()?;
+        let built = release("build", "floe-cli").status()?;
         if !built.success() {
             return Ok(ExitCode::FAILURE);
         }

@@ -161,7 +161,7 @@ pub(super) fn program() -> Fallible<PathBuf> {
         return Ok(program);
     }
     Err(format!(
-        "build it with `cargo build --release --package floe-server`: missing={}",
+        "build it with `cargo build --release --package floe-cli`: missing={}",
         program.display()
     )
     .into())

@@ -31,7 +31,7 @@ const READY_MAX: Duration = Duration::from_secs(30);
 /// Runs the program `floe` if this binary was started under its name.
 pub(crate) fn run_as_floe() -> Option<std::process::ExitCode> {
     let name = std::env::args_os().next()?;
-    (name.as_os_str() == OsStr::new(NAME)).then(floe_server::cli::main)
+    (name.as_os_str() == OsStr::new(NAME)).then(floe_cli::main)
 }
 
 /// Which program to run.

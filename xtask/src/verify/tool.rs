@@ -62,7 +62,7 @@ pub(super) fn build_floe() -> Result<PathBuf, Failure> {
     let status = Command::new(cargo)
         .args(["build", "--quiet", "--release", "--bin", "floe"])
         // Named together, both get the same features of what they depend on, and nothing is built twice.
-        .args(["--package", "floe-server", "--package", "xtask"])
+        .args(["--package", "floe-cli", "--package", "xtask"])
         .status()?;
     if !status.success() {
         return Err(Failure::broken("the program floe does not build"));
