@@ -203,7 +203,7 @@ fn nothing_is_left_undone_or_skipped() {
         "thread::sleep",
         "dbg!(",
     ];
-    for path in ["crates", "xtask", "examples", "benches", "fuzz"]
+    for path in ["crates", "verify", "xtask", "examples", "benches", "fuzz"]
         .iter()
         .flat_map(|folder| files(folder, "rs"))
     {
@@ -224,7 +224,7 @@ fn nothing_is_left_undone_or_skipped() {
 
 #[test]
 fn every_crate_takes_the_lint_table() {
-    for path in ["crates", "xtask", "examples", "benches"]
+    for path in ["crates", "verify", "xtask", "examples", "benches"]
         .iter()
         .flat_map(|folder| files(folder, "toml"))
         .filter(|path| path.ends_with("Cargo.toml"))
@@ -240,7 +240,7 @@ fn every_crate_takes_the_lint_table() {
 
 #[test]
 fn every_module_says_what_it_is_for() {
-    for path in ["crates", "xtask", "examples", "benches"]
+    for path in ["crates", "verify", "xtask", "examples", "benches"]
         .iter()
         .flat_map(|folder| files(folder, "rs"))
     {
