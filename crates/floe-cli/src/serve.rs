@@ -252,7 +252,7 @@ async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: S
         server.local_addr()
     ));
     tokio::select! {
-        () = server.serve_until(signals.stop()) => {}
+        () = server.serve(Box::pin(signals.stop())) => {}
         () = health::watch(engine, note) => {}
     }
 }
