@@ -1,7 +1,7 @@
 //! The tests of the library from outside, in one program, so that it is linked once.
 //!
 //! In programs of their own are: `telemetry`, because whoever listens in a process is heard by all of it; `telemetry_off`,
-//! because nobody may listen in its process; `compile_fail`, which runs the compiler.
+//! because nobody may listen in its process. What must not compile is in `floe-derive`.
 
 #![expect(
     clippy::expect_used,
