@@ -210,14 +210,52 @@ fn only_deletes_are_accepted_below_the_reserve() {
         Health::WritesRefused { reason } => assert!(reason.contains("free_bytes="), "{reason}"),
         health => panic!("{health:?}"),
     }
-    block_on(engine.delete_table("Tab".to_owned())).unwrap();
-    while engine.run_background_once().unwrap() {}
     drop(engine);
     // So little is left that even a delete might not fit.
     let engine = with_reserve(u64::MAX);
-    assert!(delete(&engine, 2).is_err());
+    let error = delete(&engine, 2).unwrap_err();
+    assert!(error.to_string().contains("no writes"), "{error:?}");
+    assert!(
+        matches!(engine.health(), Health::WritesRefused { reason } if reason.contains("no writes")),
+    );
+    drop(engine);
+    let engine = with_reserve(free.saturating_mul(2));
+    block_on(engine.delete_table("Tab".to_owned())).unwrap();
+    while engine.run_background_once().unwrap() {}
     drop(engine);
     block_on(with_reserve(0).create_table(table("Other"))).unwrap();
+}
+
+/// A store stops at its reserve, so free space is below it when the cause is gone. Deletes must free more.
+#[test]
+fn store_goes_on_with_deletes_below_the_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    for id in 0..3 {
+        put(&engine, id).unwrap();
+    }
+    drop(engine);
+    let free = disk_space(dir.path()).unwrap().free;
+    let options = Options::new().background(false);
+    let options = options.disk_reserve_bytes(free.saturating_mul(2));
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    fail_next_commit(
+        &engine,
+        CommitError::RefusedFull("no space left".to_owned()),
+    );
+    delete(&engine, 0).unwrap_err();
+    forget_last_try(&engine);
+    delete(&engine, 1).unwrap();
+    assert!(has(&engine, 0) && !has(&engine, 1));
+    assert!(
+        matches!(engine.health(), Health::WritesRefused { reason } if reason.contains("only deletes")),
+    );
+    let error = put(&engine, 9).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("only deletes")),
+        "{error:?}"
+    );
+    assert!(engine.running.shared.gate.lock().was_low);
 }
 
 #[test]
