@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::LocalEngine;
-use crate::dir::{Directory, Staging, sync_directory};
+use crate::dir::{Directory, Staging};
 use crate::engine::Shared;
 use crate::kv::{Bytes, Direction, Kv, KvOptions, Space};
 use crate::moment::Moment;
+use crate::private::sync_directory;
 
 /// How many entries lie between two reports of progress.
 const PROGRESS_ENTRIES: u64 = 10_000;
@@ -103,7 +104,15 @@ pub(crate) fn stage_copy(target: &Path, store: Option<&Path>) -> Result<Staging>
     if let Some(store) = store {
         refuse_inside(target, store)?;
     }
-    Staging::create(&unfinished_path(target)?)
+    let staging = Staging::create(&unfinished_path(target)?)?;
+    // Another process may have given a copy this name while it had the directory.
+    match refuse_used(target) {
+        Ok(()) => Ok(staging),
+        Err(error) => {
+            let _ = staging.remove();
+            Err(error)
+        }
+    }
 }
 
 /// Gives a complete copy its name.

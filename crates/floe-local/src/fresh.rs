@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::{Error, Result};
 
-use crate::dir::{create_new_private, create_private, private_file};
 use crate::engine::kv_options;
 use crate::journal::read_data;
 use crate::kv::{Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
 use crate::options::Options;
+use crate::private::{create_dir, create_dir_all, create_file};
 
 /// Where files are in memory. Elsewhere the store is made in place.
 const MEMORY: &str = "/dev/shm";
@@ -36,7 +36,7 @@ pub(crate) fn make(data: &Path, options: &Options) -> Result<()> {
             copy(&scratch.store(), data)
         }
         _ => {
-            create_private(data).map_err(|e| failed(data, &e))?;
+            create_dir_all(data).map_err(|e| failed(data, &e))?;
             make_empty(data, options)
         }
     }
@@ -78,7 +78,7 @@ impl Scratch {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("floe-{}-{count}", std::process::id()));
         // One that is there already is not ours.
-        create_new_private(&path).ok().map(|()| Self(path))
+        create_dir(&path).ok().map(|()| Self(path))
     }
 
     fn store(&self) -> PathBuf {
@@ -95,7 +95,7 @@ impl Drop for Scratch {
 
 /// Copies a directory with all that is in it, and lists what has to be synced.
 fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
-    create_private(target)?;
+    create_dir_all(target)?;
     let mut paths = vec![target.to_owned()];
     for entry in fs::read_dir(source)? {
         let entry = entry?;
@@ -112,7 +112,7 @@ fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Copies a file with its length, and without reading what was never written.
 pub(crate) fn copy_file(source: &Path, target: &Path) -> io::Result<()> {
-    let mut copy = private_file().create_new(true).open(target)?;
+    let mut copy = create_file(target)?;
     copy.write_all(&read_data(source)?)?;
     copy.set_len(fs::metadata(source)?.len())
 }

@@ -105,6 +105,7 @@ mod layout;
 mod mirror;
 mod moment;
 mod options;
+mod private;
 mod query;
 mod queue;
 mod seal;

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::{Error, Result};
 
-use crate::dir::{create_new_private, create_private};
 use crate::files::TABLES_FOLDER;
 use crate::fresh::copy_file;
+use crate::private::{create_dir, create_dir_all};
 
 /// A mirror, in the folder for temporary files. It is removed in the end.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Mirror {
             ))
         };
         // One that is there already is not ours.
-        create_new_private(&path).map_err(failed)?;
+        create_dir(&path).map_err(failed)?;
         let mirror = Self { path: path.clone() };
         copy_folder(data, &mirror.data()).map_err(failed)?;
         Ok(mirror)
@@ -59,7 +59,7 @@ impl Drop for Mirror {
 }
 
 fn copy_folder(source: &Path, target: &Path) -> io::Result<()> {
-    create_private(target)?;
+    create_dir_all(target)?;
     let is_sorted = source.file_name().is_some_and(|name| name == TABLES_FOLDER);
     for entry in fs::read_dir(source)? {
         let entry = entry?;

@@ -1,5 +1,6 @@
 //! What is opened, what is made, and what is refused and left alone.
 
+use super::staging::MARKER_FILE;
 use super::*;
 
 /// Makes a file by which a made store is recognised.
@@ -185,6 +186,63 @@ fn making_a_store_goes_on_after_a_crash_between_any_two_steps() {
         let store = open(dir.path()).unwrap();
         assert!(store.data().join("made").exists(), "step={step}");
         assert!(Directory::is_store(dir.path()).unwrap(), "step={step}");
+    }
+}
+
+#[test]
+fn rest_of_a_finished_store_is_cleared_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).unwrap());
+    let staging = Staging::create(&dir.path().join(STAGING_DIR)).unwrap();
+    staging.complete().unwrap();
+    drop(staging);
+    drop(open(dir.path()).unwrap());
+    assert!(!dir.path().join(STAGING_DIR).exists());
+    let foreign = dir.path().join(STAGING_DIR).join("thesis");
+    fs::create_dir(dir.path().join(STAGING_DIR)).unwrap();
+    fs::write(&foreign, "mine").unwrap();
+    drop(open(dir.path()).unwrap());
+    assert!(foreign.exists());
+}
+
+/// The process that makes a store holds the lock of its marker, which an inspection must not take from it.
+#[test]
+fn inspection_of_a_store_on_its_way_takes_nothing_from_its_maker() {
+    let dir = tempfile::tempdir().unwrap();
+    let inspected = || {
+        let before = tree(dir.path());
+        let content = inspect(dir.path()).unwrap();
+        assert_eq!(tree(dir.path()), before);
+        content
+    };
+    let made = Directory::open(dir.path(), |data| {
+        assert_eq!(inspected(), Content::Nothing);
+        let message = open(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("in use"), "{message}");
+        make(data)?;
+        assert_eq!(inspected(), Content::Nothing);
+        Ok(())
+    });
+    drop(made.unwrap());
+    assert_eq!(inspected(), Content::Store);
+    assert!(!dir.path().join(STAGING_DIR).exists());
+}
+
+#[test]
+fn one_of_many_that_make_a_store_at_once_succeeds() {
+    for round in 0..100 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let opened: Vec<Result<Directory>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&path))).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let refused: Vec<_> = opened.iter().filter_map(|it| it.as_ref().err()).collect();
+        assert_eq!(refused.len(), 3, "round={round} {refused:?}");
+        for error in refused {
+            assert!(error.to_string().contains("in use"), "{error}");
+        }
+        assert!(path.join("data/made").exists() && !path.join(STAGING_DIR).exists());
     }
 }
 
