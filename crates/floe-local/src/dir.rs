@@ -13,6 +13,7 @@
 //! it, and moved to its place when it is complete; only a directory with the marker is ever removed. A directory that
 //! holds anything else, and `data/` without `FORMAT`, is refused and left as it is.
 
+mod place;
 mod staging;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ use floe_store::{Error, Result};
 use crate::layout::FORMAT_VERSION;
 use crate::private::{self, FileId, sync_directory, write_whole};
 use crate::seal;
+use place::Place;
 use staging::Look;
 pub(crate) use staging::Staging;
 
@@ -47,6 +49,8 @@ pub(crate) struct Directory {
     path: PathBuf,
     /// None on a read-only file system.
     lock: Option<Lock>,
+    /// Where its data is; none until it is known to be a store, and on a read-only file system.
+    place: Option<Place>,
     is_read_only: bool,
 }
 
@@ -95,7 +99,7 @@ impl Directory {
         private::create_dir_all(&path).map_err(|e| failed("could not be made", &path, &e))?;
         // Before the lock, which makes a file.
         inspect(&path)?;
-        let directory = Self::lock(path)?;
+        let mut directory = Self::lock(path)?;
         // Another process may have made a store meanwhile.
         match inspect(&directory.path)? {
             Content::Store if directory.is_read_only => {}
@@ -108,6 +112,11 @@ impl Directory {
             Content::Store => directory.clear_markers(),
             Content::Nothing => directory.initialise(make)?,
             Content::Moved => directory.finish()?,
+        }
+        if !directory.is_read_only {
+            let data = directory.data();
+            let place = Place::of(&data).map_err(|e| failed("could not be read", &data, &e))?;
+            directory.place = Some(place);
         }
         Ok(directory)
     }
@@ -191,7 +200,17 @@ impl Directory {
     }
 
     /// Seals the journals of a store that was closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when its files were removed or replaced while it was open, or the seal cannot be written.
     pub(crate) fn seal(&self) -> Result<()> {
+        if !self.is_in_place(|| None) {
+            return Err(Error::Storage(format!(
+                "the store is not sealed, because its files were removed or replaced while it was open: directory={}",
+                self.path.display()
+            )));
+        }
         let seal = seal::make(&self.data())?;
         // A journal that was removed must not be back after a loss of power.
         sync_directory(&self.data())
@@ -200,13 +219,15 @@ impl Directory {
             .map_err(|e| failed("could not be sealed", &self.path, &e))
     }
 
-    /// Whether the directory is still where it was opened, with its files.
-    pub(crate) fn is_in_place(&self) -> bool {
+    /// Whether the directory is still where it was opened, with its files. `journal_count` returns how many journals the
+    /// key-value store has; none if it is closed.
+    pub(crate) fn is_in_place(&self, journal_count: impl Fn() -> Option<usize>) -> bool {
         let Some(lock) = &self.lock else {
             return true;
         };
         let found = FileId::at(&self.path.join(LOCK_FILE));
-        found.is_ok_and(|found| found == lock.id) && self.data().is_dir()
+        let is_at = |place: &Place| place.is_at(&self.data(), journal_count);
+        found.is_ok_and(|found| found == lock.id) && self.place.as_ref().is_none_or(is_at)
     }
 
     /// The same as on a read-only file system.
@@ -232,6 +253,7 @@ impl Directory {
                 Ok(Self {
                     path,
                     lock: Some(lock),
+                    place: None,
                     is_read_only: false,
                 })
             }
@@ -239,6 +261,7 @@ impl Directory {
                 // Other processes can only read, too.
                 path,
                 lock: None,
+                place: None,
                 is_read_only: true,
             }),
             Err(e) => Err(failed("could not be locked", &path, &e)),

@@ -48,7 +48,7 @@ enum Trouble {
     ReadOnly,
     /// Free space is below the reserve.
     Low { free: u64, reserve: u64 },
-    /// The directory is no longer where it was opened.
+    /// The directory, or a file in it, is no longer where it was opened.
     Gone,
     /// A commit failed for want of space, and opening the store again leaves no doubt about it.
     Failed(String),
@@ -72,7 +72,8 @@ impl Trouble {
             ),
             Self::Low { .. } => return None,
             Self::Gone => Error::Unavailable(
-                "the directory of the store was removed or replaced while it was in use".to_owned(),
+                "the directory of the store, or a file in it, was removed or replaced while it was in use"
+                    .to_owned(),
             ),
             Self::Failed(cause) => Error::Unavailable(format!(
                 "the store cannot write at present, and goes on when it can: {cause}"
@@ -98,7 +99,7 @@ impl Trouble {
                 };
                 format!("{what} until space is freed{at} free_bytes={free} reserve_bytes={reserve}")
             }
-            Self::Gone => format!("the directory was removed or replaced{at}"),
+            Self::Gone => format!("the directory, or a file in it, was removed or replaced{at}"),
             Self::Failed(cause) => {
                 format!("{cause}; writes are accepted again when there is space{at}")
             }
@@ -236,9 +237,14 @@ impl Shared {
         error
     }
 
+    /// Whether the files of the store are still where it was opened.
+    pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
+        directory.is_in_place(|| self.kv.journal_count())
+    }
+
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
     pub(crate) fn check_in_place(&self) -> Result<()> {
-        let is_gone = |directory: &Directory| !directory.is_in_place();
+        let is_gone = |directory: &Directory| !self.is_in_place(directory);
         let is_gone = self.directory.as_ref().is_some_and(is_gone);
         let mut gate = self.gate.lock();
         if !is_gone {
@@ -247,10 +253,11 @@ impl Shared {
         }
         // What was committed is only known when the directory is opened again.
         gate.trouble = Some(Trouble::Failed(
-            "the directory was removed or replaced during a commit".to_owned(),
+            "the directory, or a file in it, was removed or replaced during a commit".to_owned(),
         ));
         Err(Error::OutcomeUnknown(
-            "the directory of the store was removed or replaced during the commit".to_owned(),
+            "the directory of the store, or a file in it, was removed or replaced during the commit"
+                .to_owned(),
         ))
     }
 
@@ -273,7 +280,7 @@ impl Shared {
         }
         gate.checked = Some(Stopwatch::start());
         gate.unchecked_bytes = 0;
-        gate.trouble = if directory.is_in_place() {
+        gate.trouble = if self.is_in_place(directory) {
             self.low_space(directory)
         } else {
             Some(Trouble::Gone)
@@ -306,7 +313,7 @@ impl Shared {
         }
         let low = |directory: &Directory| self.low_space(directory);
         if let Some(directory) = &self.directory
-            && (!directory.is_in_place()
+            && (!self.is_in_place(directory)
                 || low(directory).is_some_and(|low| low.refuse(false).is_some()))
         {
             return;

@@ -263,6 +263,14 @@ impl Kv {
         }
     }
 
+    /// How many journals the store on disk has; none while it is closed.
+    pub(crate) fn journal_count(&self) -> Option<usize> {
+        match &self.backing {
+            Backing::Disk(disk) => disk.journal_count(),
+            Backing::Memory => None,
+        }
+    }
+
     /// Opens the store on disk again after a failed commit, without what the failed commit may have left in the
     /// journal. Readers wait meanwhile. If some hold snapshots for long, or opening fails, it returns an error and can
     /// be called again.

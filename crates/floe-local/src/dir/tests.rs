@@ -6,6 +6,8 @@ use super::*;
 /// Makes a file by which a made store is recognised.
 fn make(data: &Path) -> Result<()> {
     fs::create_dir(data).unwrap();
+    fs::create_dir(data.join("keyspaces")).unwrap();
+    fs::write(data.join("0.jnl"), "").unwrap();
     fs::write(data.join("made"), "by the test").unwrap();
     Ok(())
 }
@@ -316,15 +318,56 @@ mod unix {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("store"), dir.path().join("other"));
         let store = open(&path).unwrap();
-        assert!(store.is_in_place());
+        let is_in_place = || store.is_in_place(|| Some(1));
+        assert!(is_in_place());
         fs::rename(&path, &other).unwrap();
-        assert!(!store.is_in_place());
-        let _second = open(&path).unwrap();
-        assert!(!store.is_in_place());
+        assert!(!is_in_place());
+        let second = open(&path).unwrap();
+        assert!(!is_in_place());
+        drop(second);
+        fs::rename(path.join(DATA_DIR), other.join("aside")).unwrap();
         fs::remove_dir_all(&path).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(store.is_in_place());
-        fs::remove_dir_all(path.join(DATA_DIR)).unwrap();
-        assert!(!store.is_in_place());
+        assert!(is_in_place());
+        // Another store's data, and then the right one again.
+        let data = path.join(DATA_DIR);
+        fs::rename(&data, &other).unwrap();
+        fs::rename(path.join("aside"), &data).unwrap();
+        assert!(!is_in_place());
+        store.seal().unwrap_err();
+        fs::remove_dir_all(&data).unwrap();
+        assert!(!is_in_place());
+        fs::rename(&other, &data).unwrap();
+        assert!(is_in_place());
+        store.seal().unwrap();
+    }
+
+    #[test]
+    fn removed_and_replaced_files_are_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path()).unwrap();
+        let data = store.data();
+        let (journal, aside) = (data.join("0.jnl"), dir.path().join("aside"));
+        assert!(store.is_in_place(|| Some(1)));
+        for name in ["0.jnl", "keyspaces"] {
+            fs::rename(data.join(name), &aside).unwrap();
+            assert!(!store.is_in_place(|| Some(1)), "{name}");
+            store.seal().unwrap_err();
+            fs::rename(&aside, data.join(name)).unwrap();
+            assert!(store.is_in_place(|| Some(1)), "{name}");
+        }
+        fs::rename(&journal, &aside).unwrap();
+        fs::write(&journal, "").unwrap();
+        assert!(!store.is_in_place(|| Some(1)));
+        fs::rename(&aside, &journal).unwrap();
+        // The store below closes a journal, makes another, and removes the first.
+        fs::write(data.join("1.jnl"), "").unwrap();
+        assert!(store.is_in_place(|| Some(2)));
+        fs::remove_file(&journal).unwrap();
+        assert!(!store.is_in_place(|| Some(2)));
+        assert!(store.is_in_place(|| Some(1)));
+        fs::rename(data.join("1.jnl"), &journal).unwrap();
+        assert!(!store.is_in_place(|| Some(1)));
+        assert!(!dir.path().join(SEAL_FILE).exists());
     }
 }

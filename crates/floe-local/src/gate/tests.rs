@@ -280,6 +280,70 @@ fn write_to_a_removed_directory_is_not_acknowledged() {
     );
 }
 
+/// Each of these leaves the lock and the directory where they are.
+#[test]
+fn write_to_removed_or_replaced_files_is_neither_acknowledged_nor_sealed() {
+    let replace_data: fn(&Path, &Path) = |data, aside| {
+        std::fs::rename(data, aside).unwrap();
+        copy(aside, data);
+    };
+    let remove_journal: fn(&Path, &Path) =
+        |data, aside| std::fs::rename(data.join("0.jnl"), aside).unwrap();
+    let remove_keyspaces: fn(&Path, &Path) =
+        |data, aside| std::fs::rename(data.join("keyspaces"), aside).unwrap();
+    for damage in [replace_data, remove_journal, remove_keyspaces] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let engine = open(&path);
+        put(&engine, 1).unwrap();
+        damage(&path.join("data"), &dir.path().join("aside"));
+        for _ in 0..3 {
+            let error = put(&engine, 2).unwrap_err();
+            assert!(
+                matches!(error, Error::OutcomeUnknown(_) | Error::Unavailable(_)),
+                "{error:?}"
+            );
+        }
+        assert!(matches!(engine.health(), Health::WritesRefused { .. }));
+        drop(engine);
+        assert!(!path.join("SEAL").exists());
+    }
+}
+
+/// Journals that the store below makes and removes by itself are no reason to refuse writes.
+#[test]
+fn journals_that_come_and_go_are_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().background(false);
+    let options = options.write_buffer_bytes(8 << 20);
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    block_on(engine.create_table(table("Tab"))).unwrap();
+    let journals = || crate::journal::journals(&dir.path().join("data")).unwrap();
+    let text = "x".repeat(300_000);
+    let mut id = 0;
+    while journals()[0].0 == 0 {
+        let put = PutItem::new("Tab", key(id).with("text", text.clone()));
+        block_on(engine.write_item(put.into())).unwrap();
+        assert_eq!(engine.health(), Health::Ready);
+        id += 1;
+        assert!(id < 2_000);
+    }
+    assert!(has(&engine, 0) && has(&engine, id - 1));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, target).unwrap();
+        }
+    }
+}
+
 #[test]
 fn moved_directory_is_written_to_again_when_it_is_back() {
     let dir = tempfile::tempdir().unwrap();

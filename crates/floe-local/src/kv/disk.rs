@@ -200,6 +200,10 @@ impl Disk {
         })
     }
 
+    pub(super) fn journal_count(&self) -> Option<usize> {
+        Some(self.opened()?.db.journal_count())
+    }
+
     /// Whether another snapshot would not be the same.
     pub(super) fn has_changed_since(&self, seen: &DiskSnapshot) -> bool {
         seen.snapshot.seqno() != seen.opened.db.visible_seqno()
