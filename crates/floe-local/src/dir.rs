@@ -159,7 +159,7 @@ impl Directory {
 
     /// Whether the last writes may have reached the disk in any order.
     pub(crate) fn is_relaxed(&self) -> bool {
-        self.path.join(RELAXED_FILE).exists()
+        fs::symlink_metadata(self.path.join(RELAXED_FILE)).is_ok()
     }
 
     /// Says whether writes are synced one by one from now on.
@@ -264,7 +264,7 @@ impl Directory {
                 place: None,
                 is_read_only: true,
             }),
-            Err(e) => Err(failed("could not be locked", &path, &e)),
+            Err(e) => Err(failed("could not be opened", &path.join(LOCK_FILE), &e)),
         }
     }
 
@@ -443,7 +443,12 @@ fn open_lock(path: &Path) -> io::Result<File> {
     }
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        if file.metadata()?.nlink() > 1 {
+            return Err(io::Error::other(
+                "LOCK is a hard link, and its other name may be of something else; remove LOCK",
+            ));
+        }
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }

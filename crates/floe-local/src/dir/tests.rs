@@ -313,6 +313,50 @@ mod unix {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 
+    /// A link of one of our names may lead to anything.
+    #[test]
+    fn nothing_is_written_through_links() {
+        for is_hard in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, victim) = (dir.path().join("store"), dir.path().join("victim"));
+            let link = |name: &str| {
+                let link = path.join(name);
+                if is_hard {
+                    fs::hard_link(&victim, link).unwrap();
+                } else {
+                    symlink(&victim, link).unwrap();
+                }
+            };
+            fs::write(&victim, "precious").unwrap();
+            let store = open(&path).unwrap();
+            link(SEAL_FILE_NEW);
+            link(RELAXED_FILE);
+            store.seal().unwrap();
+            store.set_relaxed(true).unwrap();
+            assert!(store.is_relaxed());
+            store.set_relaxed(false).unwrap();
+            assert!(!store.is_relaxed());
+            assert!(
+                fs::symlink_metadata(path.join(SEAL_FILE))
+                    .unwrap()
+                    .is_file()
+            );
+            store.check_seal().unwrap();
+            drop(store);
+            fs::remove_file(path.join(LOCK_FILE)).unwrap();
+            link(LOCK_FILE);
+            let message = open(&path).unwrap_err().to_string();
+            assert!(message.contains(LOCK_FILE), "{message}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (path, nowhere) = (dir.path().join("store"), dir.path().join("nowhere"));
+        let store = open(&path).unwrap();
+        symlink(&nowhere, path.join(RELAXED_FILE)).unwrap();
+        store.set_relaxed(true).unwrap();
+        assert!(store.is_relaxed() && !nowhere.exists());
+    }
+
     #[test]
     fn removed_and_replaced_directories_are_noticed() {
         let dir = tempfile::tempdir().unwrap();
