@@ -108,6 +108,7 @@ mod options;
 mod private;
 mod query;
 mod queue;
+mod scratch;
 mod seal;
 mod streams;
 mod tables;

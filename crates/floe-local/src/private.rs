@@ -46,6 +46,32 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether two paths belong to one user; no link is followed.
+#[cfg(unix)]
+pub(crate) fn have_same_owner(one: &Path, other: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    Ok(fs::symlink_metadata(one)?.uid() == fs::symlink_metadata(other)?.uid())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn have_same_owner(_: &Path, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Whether another file system begins in a directory.
+#[cfg(unix)]
+pub(crate) fn is_mount_point(directory: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    Ok(fs::metadata(directory)?.dev() != fs::metadata(directory.join(".."))?.dev())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_mount_point(_: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
 /// Makes a directory that other users cannot enter, if it is not there.
 pub(crate) fn create_dir_all(path: &Path) -> io::Result<()> {
     dirs().recursive(true).create(path)

@@ -434,3 +434,15 @@ fn one_of_many_copies_to_one_name_succeeds_and_is_whole() {
         assert!(!dir.path().join(format!("copy-{round}.tmp")).exists());
     }
 }
+
+/// A copy gets its name by being renamed, which would fail when everything is copied.
+#[cfg(target_os = "linux")]
+#[test]
+fn copy_to_a_mount_point_is_refused_before_anything_is_copied() {
+    let engine = LocalEngine::memory().unwrap();
+    let message = engine.backup("/proc").unwrap_err().to_string();
+    assert!(
+        message.contains("mount point") && message.contains("inside"),
+        "{message}"
+    );
+}

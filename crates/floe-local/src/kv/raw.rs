@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use lsm_tree::{Cache, Checksum, InternalValue, Table};
 
+use super::failure::describe_files;
 use super::{Bytes, Space, TablePrefix};
 use crate::files::{self, KEYSPACES_FOLDER};
 use crate::journal;
@@ -137,7 +138,7 @@ fn open_file(path: &Path) -> Result<Table, String> {
         let checksum = Checksum::from_raw(0);
         Table::recover(path.to_owned(), checksum, 0, 0, cache, None, false, false)
     });
-    opened?.map_err(|error| format!("{error:?}"))
+    opened?.map_err(|error| describe_files(&error))
 }
 
 /// Runs code of the store below, which panics on some kinds of damage.
@@ -186,7 +187,7 @@ impl Source {
             let next = match guarded(|| self.entries.next()) {
                 Ok(None) => return,
                 Ok(Some(Ok(entry))) => Ok(entry),
-                Ok(Some(Err(error))) => Err(format!("{error:?}")),
+                Ok(Some(Err(error))) => Err(describe_files(&error)),
                 Err(what) => {
                     self.failures_left = 0;
                     Err(what)
