@@ -23,8 +23,8 @@ Examples:
   # for DynamoDB's import from S3
   floe export orders --data ./shop --items-only | gzip > orders.json.gz
 
-A file is called as --to says only when it is complete; until then its name ends with .part, and a later export takes the \
-place of one that was stopped. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
+A file is called as --to says only when it is complete; until then its name ends with .part. An export that was killed \
+leaves that file behind; remove it before the next one. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
 many there were. Of a directory they are the items of one moment; behind a server they are read page by page, while others \
 may write.";
 

@@ -23,9 +23,9 @@ pub(super) async fn watch(engine: &dyn Engine, mut log: impl FnMut(&str)) {
     }
 }
 
-/// The line for a change. The reason of a refusal may change without a further line.
+/// The line for a change. Of the reason of a refusal, the facts may change without a further line.
 fn line(before: &Health, now: &Health) -> Option<String> {
-    if std::mem::discriminant(before) == std::mem::discriminant(now) {
+    if kind(before) == kind(now) {
         return None;
     }
     match now {
@@ -37,6 +37,18 @@ fn line(before: &Health, now: &Health) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What a change of is logged: the state, and the words of a reason without its facts.
+fn kind(health: &Health) -> (std::mem::Discriminant<Health>, Vec<&str>) {
+    let words = match health {
+        Health::WritesRefused { reason } => reason
+            .split_whitespace()
+            .filter(|word| !word.contains('='))
+            .collect(),
+        _ => Vec::new(),
+    };
+    (std::mem::discriminant(health), words)
 }
 
 #[cfg(test)]
@@ -99,14 +111,18 @@ mod tests {
             &[
                 Ready,
                 Ready,
-                refused("free=1"),
-                refused("free=2"),
+                refused("low: free=1"),
+                refused("low: free=2"),
+                refused("full: free=0"),
+                refused("low: free=3"),
                 Ready,
                 Ready,
                 refused("again"),
             ],
             &[
-                "writes are refused: free=1",
+                "writes are refused: low: free=1",
+                "writes are refused: full: free=0",
+                "writes are refused: low: free=3",
                 "writes are accepted again",
                 "writes are refused: again",
             ],

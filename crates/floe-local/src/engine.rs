@@ -112,6 +112,7 @@ impl Drop for Shared {
         if let Some(directory) = &self.directory
             && !directory.is_read_only()
             && self.is_sealable()
+            && self.is_in_place(directory)
             && self.kv.close()
         {
             // Without a seal the store is opened as after a crash, which loses nothing.

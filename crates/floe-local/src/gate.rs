@@ -4,9 +4,9 @@
 //! | state | writes | ends |
 //! |---|---|---|
 //! | [`ReadOnly`](Trouble::ReadOnly) | refused | never |
-//! | [`Low`](Trouble::Low) | deletes only | when there is space again |
+//! | [`Low`](Trouble::Low) | deletes only; none below a quarter of the reserve | when there is space again |
 //! | [`Gone`](Trouble::Gone) | refused | when the directory is back |
-//! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried by itself |
+//! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried while deletes would fit |
 //! | [`Broken`](Trouble::Broken) | refused | never: a sync may have failed, so the page cache may not be what is on the disk |
 //!
 //! The committer asks before each group, so nothing here is in the way of readers.
@@ -48,7 +48,7 @@ enum Trouble {
     ReadOnly,
     /// Free space is below the reserve.
     Low { free: u64, reserve: u64 },
-    /// The directory is no longer where it was opened.
+    /// The directory, or a file in it, is no longer where it was opened.
     Gone,
     /// A commit failed for want of space, and opening the store again leaves no doubt about it.
     Failed(String),
@@ -63,15 +63,17 @@ impl Trouble {
             Self::ReadOnly => {
                 Error::Unavailable("the file system of the store is read-only".to_owned())
             }
-            Self::Low { free, reserve } if grows || *free < reserve / DELETES_SHARE => {
-                Error::Unavailable(
-                    "the disk of the store is almost full: only deletes are accepted until space is freed"
-                        .to_owned(),
-                )
-            }
+            Self::Low { free, reserve } if *free < reserve / DELETES_SHARE => Error::Unavailable(
+                "the disk of the store is full: no writes are accepted until space is freed".to_owned(),
+            ),
+            Self::Low { .. } if grows => Error::Unavailable(
+                "the disk of the store is almost full: only deletes are accepted until space is freed"
+                    .to_owned(),
+            ),
             Self::Low { .. } => return None,
             Self::Gone => Error::Unavailable(
-                "the directory of the store was removed or replaced while it was in use".to_owned(),
+                "the directory of the store, or a file in it, was removed or replaced while it was in use"
+                    .to_owned(),
             ),
             Self::Failed(cause) => Error::Unavailable(format!(
                 "the store cannot write at present, and goes on when it can: {cause}"
@@ -89,11 +91,15 @@ impl Trouble {
         });
         match self {
             Self::ReadOnly => format!("the file system is read-only{at}"),
-            Self::Low { free, reserve } => format!(
-                "the disk is almost full, only deletes are accepted until space is freed{at} free_bytes={free} \
-                 reserve_bytes={reserve}"
-            ),
-            Self::Gone => format!("the directory was removed or replaced{at}"),
+            Self::Low { free, reserve } => {
+                let what = if *free < reserve / DELETES_SHARE {
+                    "the disk is full, no writes are accepted"
+                } else {
+                    "the disk is almost full, only deletes are accepted"
+                };
+                format!("{what} until space is freed{at} free_bytes={free} reserve_bytes={reserve}")
+            }
+            Self::Gone => format!("the directory, or a file in it, was removed or replaced{at}"),
             Self::Failed(cause) => {
                 format!("{cause}; writes are accepted again when there is space{at}")
             }
@@ -231,9 +237,14 @@ impl Shared {
         error
     }
 
+    /// Whether the files of the store are still where it was opened.
+    pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
+        directory.is_in_place(|| self.kv.journal_count())
+    }
+
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
     pub(crate) fn check_in_place(&self) -> Result<()> {
-        let is_gone = |directory: &Directory| !directory.is_in_place();
+        let is_gone = |directory: &Directory| !self.is_in_place(directory);
         let is_gone = self.directory.as_ref().is_some_and(is_gone);
         let mut gate = self.gate.lock();
         if !is_gone {
@@ -242,10 +253,11 @@ impl Shared {
         }
         // What was committed is only known when the directory is opened again.
         gate.trouble = Some(Trouble::Failed(
-            "the directory was removed or replaced during a commit".to_owned(),
+            "the directory, or a file in it, was removed or replaced during a commit".to_owned(),
         ));
         Err(Error::OutcomeUnknown(
-            "the directory of the store was removed or replaced during the commit".to_owned(),
+            "the directory of the store, or a file in it, was removed or replaced during the commit"
+                .to_owned(),
         ))
     }
 
@@ -268,7 +280,7 @@ impl Shared {
         }
         gate.checked = Some(Stopwatch::start());
         gate.unchecked_bytes = 0;
-        gate.trouble = if directory.is_in_place() {
+        gate.trouble = if self.is_in_place(directory) {
             self.low_space(directory)
         } else {
             Some(Trouble::Gone)
@@ -286,7 +298,8 @@ impl Shared {
         })
     }
 
-    /// Opens the store again after a failed commit, when there is space.
+    /// Opens the store again after a failed commit, when there is space for deletes. A store that stopped at its reserve
+    /// stays below it, and deletes are how space is freed.
     pub(crate) fn reopen_if_due(&self, state: &mut CommitState) {
         {
             let mut gate = self.gate.lock();
@@ -298,16 +311,19 @@ impl Shared {
             }
             gate.reopened = Some(Stopwatch::start());
         }
+        let low = |directory: &Directory| self.low_space(directory);
         if let Some(directory) = &self.directory
-            && (!directory.is_in_place() || self.low_space(directory).is_some())
+            && (!self.is_in_place(directory)
+                || low(directory).is_some_and(|low| low.refuse(false).is_some()))
         {
             return;
         }
         // It is tried again later. What failed first stays the cause.
         if let Ok(reopened) = self.reopen() {
             *state = reopened;
+            let low = self.directory.as_ref().and_then(low);
             let mut gate = self.gate.lock();
-            (gate.trouble, gate.was_low) = (None, false);
+            (gate.was_low, gate.trouble) = (low.is_some(), low);
         }
     }
 }

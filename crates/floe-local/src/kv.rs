@@ -40,6 +40,7 @@
 mod batch;
 mod bytes;
 mod disk;
+mod failure;
 mod memory;
 mod range;
 pub(crate) mod raw;
@@ -86,6 +87,18 @@ pub(crate) enum CommitError {
     Full(String),
     /// Writing or syncing failed: it may be there after the store is opened by another process.
     Unknown(String),
+}
+
+impl CommitError {
+    /// What has happened, in words.
+    pub(crate) fn cause(&self) -> &str {
+        match self {
+            Self::Refused(cause)
+            | Self::RefusedFull(cause)
+            | Self::Full(cause)
+            | Self::Unknown(cause) => cause,
+        }
+    }
 }
 
 /// What bounds the memory of a store on disk.
@@ -260,6 +273,14 @@ impl Kv {
             && disk.has_changed_since(&seen)
         {
             self.publish(disk.snapshot());
+        }
+    }
+
+    /// How many journals the store on disk has; none while it is closed.
+    pub(crate) fn journal_count(&self) -> Option<usize> {
+        match &self.backing {
+            Backing::Disk(disk) => disk.journal_count(),
+            Backing::Memory => None,
         }
     }
 

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
-use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsm_tree::{Cache, Checksum, InternalValue, Table};
 
+use super::failure::describe_files;
 use super::{Bytes, Space, TablePrefix};
 use crate::files::{self, KEYSPACES_FOLDER};
 use crate::journal;
@@ -109,9 +109,7 @@ impl Raw {
 /// The sorted files that belong to a keyspace: those that its list names, or all that are there if it is damaged.
 fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
     let mut files = files::sorted_files(folder);
-    let listed = files::checked_list(folder).map_err(|error| error.to_string());
-    let listed = listed.and_then(|list| read_list(&list).map_err(|error| error.to_string()));
-    match listed {
+    match files::listed(folder) {
         Ok(listed) => {
             for id in listed
                 .iter()
@@ -134,40 +132,13 @@ fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The numbers of the files that a list names.
-fn read_list(path: &Path) -> io::Result<Vec<u64>> {
-    let reader = sfa::Reader::new(path).map_err(io::Error::other)?;
-    let section = reader.toc().section(b"tables");
-    let section = section.ok_or_else(|| io::Error::other("it names no files"))?;
-    let mut bytes = section.buf_reader(path)?;
-    let mut ids = Vec::new();
-    let [levels] = array(&mut bytes)?;
-    for _ in 0..levels {
-        let [runs] = array(&mut bytes)?;
-        for _ in 0..runs {
-            for _ in 0..u32::from_le_bytes(array(&mut bytes)?) {
-                ids.push(u64::from_le_bytes(array(&mut bytes)?));
-                // Kind of checksum, checksum and sequence number.
-                array::<25>(&mut bytes)?;
-            }
-        }
-    }
-    Ok(ids)
-}
-
-fn array<const LEN: usize>(bytes: &mut impl Read) -> io::Result<[u8; LEN]> {
-    let mut array = [0; LEN];
-    bytes.read_exact(&mut array)?;
-    Ok(array)
-}
-
 fn open_file(path: &Path) -> Result<Table, String> {
     let cache = Arc::new(Cache::with_capacity_bytes(CACHE_BYTES));
     let opened = guarded(|| {
         let checksum = Checksum::from_raw(0);
         Table::recover(path.to_owned(), checksum, 0, 0, cache, None, false, false)
     });
-    opened?.map_err(|error| format!("{error:?}"))
+    opened?.map_err(|error| describe_files(&error))
 }
 
 /// Runs code of the store below, which panics on some kinds of damage.
@@ -216,7 +187,7 @@ impl Source {
             let next = match guarded(|| self.entries.next()) {
                 Ok(None) => return,
                 Ok(Some(Ok(entry))) => Ok(entry),
-                Ok(Some(Err(error))) => Err(format!("{error:?}")),
+                Ok(Some(Err(error))) => Err(describe_files(&error)),
                 Err(what) => {
                     self.failures_left = 0;
                     Err(what)

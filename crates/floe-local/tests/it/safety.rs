@@ -400,3 +400,47 @@ async fn deleted_table_is_removed_after_a_restart_too() {
     // The item, its index entry, and little else.
     assert!(report.checked.entries < 4000, "{report:#?}");
 }
+
+/// Copies to one name share the directory in which they are made.
+#[test]
+fn one_of_many_copies_to_one_name_succeeds_and_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let sources: Vec<_> = (1..=3_u32)
+        .map(|count| {
+            let path = dir.path().join(format!("source-{count}"));
+            runtime.block_on(closed_store(&path, count));
+            LocalEngine::open(&path).unwrap()
+        })
+        .collect();
+    for round in 0..10 {
+        let target = dir.path().join(format!("copy-{round}"));
+        let copied: Vec<bool> = std::thread::scope(|scope| {
+            let copies = sources.iter().map(|source| {
+                let target = &target;
+                scope.spawn(move || source.backup(target).is_ok())
+            });
+            let threads: Vec<_> = copies.collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        assert_eq!(copied.iter().filter(|it| **it).count(), 1, "round={round}");
+        let source = copied.iter().position(|it| *it).unwrap();
+        let engine = LocalEngine::open(&target).unwrap();
+        let found = runtime.block_on(items(&engine, "Things"));
+        assert_eq!(found.len(), source + 1, "round={round}");
+        assert!(engine.doctor(false).unwrap().is_clean());
+        assert!(!dir.path().join(format!("copy-{round}.tmp")).exists());
+    }
+}
+
+/// A copy gets its name by being renamed, which would fail when everything is copied.
+#[cfg(target_os = "linux")]
+#[test]
+fn copy_to_a_mount_point_is_refused_before_anything_is_copied() {
+    let engine = LocalEngine::memory().unwrap();
+    let message = engine.backup("/proc").unwrap_err().to_string();
+    assert!(
+        message.contains("mount point") && message.contains("inside"),
+        "{message}"
+    );
+}

@@ -26,7 +26,7 @@ pub(super) enum Expect {
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) expect: Expect,
-    /// The name of the stray file, of [`Expect::Kept`].
+    /// The name of the stray file or directory, of [`Expect::Kept`].
     stray: &'static str,
     /// Makes it at [`Site::dir`].
     pub(super) make: fn(&Site<'_>) -> io::Result<()>,
@@ -308,6 +308,34 @@ pub(super) const KINDS: &[Kind] = &[
             Some(tables) => fs::write(tables.join(".nfs000123"), "held open"),
             None => Ok(()),
         }
+    }),
+    store_with("store_keyspace_twice", "01", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/01/thesis.txt", "chapter one")
+    }),
+    store_with("store_keyspace_with_sign", "+2", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/+2/thesis.txt", "chapter one")
+    }),
+    store_with("store_blobs", "3/blobs/5", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/3/blobs/5", "precious")
+    }),
+    store_with("store_file_like_a_list", "1/v2024", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/1/v2024", "the year")
+    }),
+    store_with("store_list_with_zero", "2/v06", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/2/v06", "June")
+    }),
+    store_with("store_file_like_a_table", "1/tables/20240101", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/1/tables/20240101", "a day")
+    }),
+    store_with("store_table_with_zero", "4/tables/03", |site| {
+        site.store("", "")?;
+        site.file("data/keyspaces/4/tables/03", "March")
     }),
     control("empty", |site| site.folder("")),
     control("lost_found_only", |site| {

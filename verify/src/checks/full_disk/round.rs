@@ -165,6 +165,9 @@ impl Faults {
             self.unfilled += 1;
             self.note(&round, "writes are not refused though the disk is full");
         }
+        round.free_a_part()?;
+        self.delete_below_reserve(&round, &mut caller, &removed)
+            .await;
         round.free()?;
         self.recover(&round, served, &mut caller).await;
         Ok(())
@@ -191,6 +194,27 @@ impl Faults {
             self.health += 1;
             let what = format!("/healthz does not answer 503: status={status:?}");
             self.note(round, &what);
+        }
+    }
+
+    /// Waits until deletes are accepted while free space is still below the reserve.
+    async fn delete_below_reserve(
+        &mut self,
+        round: &Round<'_>,
+        caller: &mut Caller,
+        removed: &str,
+    ) {
+        let deadline = Instant::now() + RECOVER_MAX;
+        while caller.delete(removed, round.ledger).await != Answer::Acked {
+            if Instant::now() > deadline || round.free_a_part().is_err() {
+                self.deletes += 1;
+                self.note(
+                    round,
+                    "a delete is refused though a part of the reserve is free",
+                );
+                return;
+            }
+            sleep(STEP).await;
         }
     }
 
@@ -300,6 +324,17 @@ impl Round<'_> {
             Fill::Everything => 0,
         };
         grow(&self.filler, space.free.saturating_sub(left))
+    }
+
+    /// Frees so much of what the other program took that deletes fit, and nothing more.
+    fn free_a_part(&self) -> io::Result<()> {
+        let space = self.disk.space()?;
+        let missing = (space.total / RESERVE_PART / 2).saturating_sub(space.free);
+        match File::options().write(true).open(&self.filler) {
+            Ok(filler) => filler.set_len(filler.metadata()?.len().saturating_sub(missing)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn free(&self) -> io::Result<()> {
