@@ -32,7 +32,7 @@ use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(crate) use ahead::Ahead;
-pub(crate) use contents::contents;
+pub(crate) use contents::{Contents, Doubt};
 
 /// What may be lost when the tail is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,17 +212,21 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
 fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     let mut at = 0;
     while let Some(batch) = bytes.get(at..).and_then(whole_batch) {
-        let follows = |last: &u64| {
-            let step = batch.sequence.checked_sub(*last);
-            step.is_some_and(|step| (1..SEQUENCE_STEP_MAX).contains(&step))
-        };
-        if !last_sequence.as_ref().is_none_or(follows) {
+        if !follows(*last_sequence, batch.sequence) {
             break;
         }
         *last_sequence = Some(batch.sequence);
         at += batch.length;
     }
     at
+}
+
+/// Whether a batch of this number can come behind one of the last number.
+fn follows(last: Option<u64>, sequence: u64) -> bool {
+    last.is_none_or(|last| {
+        let step = sequence.checked_sub(last);
+        step.is_some_and(|step| (1..SEQUENCE_STEP_MAX).contains(&step))
+    })
 }
 
 /// Whether a whole batch begins anywhere in these bytes, behind one at their beginning that is whole but for its sequence
@@ -251,18 +255,25 @@ const MAGIC: [u8; 4] = *b"FJL\x03";
 /// More numbers than this are never skipped between two batches.
 const SEQUENCE_STEP_MAX: u64 = 1 << 32;
 
-/// A batch whose checksum is right.
-struct WholeBatch<'a> {
+/// A batch that can be walked item by item to its end.
+struct Batch<'a> {
     /// How many bytes it takes.
     length: usize,
     sequence: u64,
     /// How many items there are in the body.
     items: u32,
     body: &'a [u8],
+    /// Whether its checksum is right.
+    is_whole: bool,
 }
 
 /// The batch at the beginning, if it is whole and its checksum is right.
-fn whole_batch(bytes: &[u8]) -> Option<WholeBatch<'_>> {
+fn whole_batch(bytes: &[u8]) -> Option<Batch<'_>> {
+    walk_batch(bytes).filter(|batch| batch.is_whole)
+}
+
+/// The batch at the beginning, if it can be walked to its end.
+fn walk_batch(bytes: &[u8]) -> Option<Batch<'_>> {
     let mut rest = Cursor(bytes);
     (rest.byte()? == START).then_some(())?;
     let items = rest.u32()?;
@@ -274,12 +285,13 @@ fn whole_batch(bytes: &[u8]) -> Option<WholeBatch<'_>> {
     let body = body.get(..body.len() - rest.0.len())?;
     (rest.byte()? == END).then_some(())?;
     let checksum = rest.u64()?;
-    let whole = rest.take(MAGIC.len())? == MAGIC && checksum == xxh3_64(body);
-    whole.then(|| WholeBatch {
+    (rest.take(MAGIC.len())? == MAGIC).then_some(())?;
+    Some(Batch {
         length: bytes.len() - rest.0.len(),
         sequence,
         items,
         body,
+        is_whole: checksum == xxh3_64(body),
     })
 }
 

@@ -216,9 +216,14 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let before = fs::read(&file).unwrap();
     let report = salvage(&path, &target);
     assert_eq!(fs::read(&file).unwrap(), before);
-    assert_eq!(report.lost_total, 1, "{report:#?}");
+    // The seal, and the place.
+    assert_eq!(report.lost_total, 2, "{report:#?}");
     assert!(
-        report.lost[0].contains("journal") && report.lost[0].contains("offset="),
+        report.lost[0].contains("its checksum differs"),
+        "{report:#?}"
+    );
+    assert!(
+        report.lost[1].contains("journal") && report.lost[1].contains("offset="),
         "{report:#?}"
     );
     let engine = LocalEngine::open(&target).unwrap();
@@ -240,6 +245,57 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let report = engine.doctor(false).unwrap();
     let is_log = |finding: &doctor::Finding| finding.kind == doctor::FindingKind::ChangeLog;
     assert!(report.findings.iter().all(is_log), "{report:#?}");
+}
+
+/// Where the batches of a journal begin.
+fn batches(journal: &[u8]) -> Vec<usize> {
+    let ends = journal.windows(5).enumerate();
+    let ends = ends.filter(|(_, window)| window == b"FJL\x03\x01");
+    std::iter::once(0)
+        .chain(ends.map(|(at, _)| at + 4))
+        .collect()
+}
+
+#[tokio::test]
+async fn older_version_in_a_sorted_file_does_not_stand_in_for_a_lost_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, path) = (dir.path().join("source"), dir.path().join("store"));
+    closed_store(&source, 20).await;
+    // A copy has everything in sorted files.
+    LocalEngine::open(&source).unwrap().backup(&path).unwrap();
+    let engine = LocalEngine::open(&path).unwrap();
+    for n in [3, 7, 9] {
+        let put = PutItem::new("Things", item(n).with("text", "newer"));
+        engine.write_item(put.into()).await.unwrap();
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let file = journal(&path);
+    let bytes = written(&file);
+    let starts = batches(&bytes);
+    let of_item = |n: usize| starts[starts.len() - 3 + n] + 5;
+    for (n, at) in [(3, of_item(0)), (7, of_item(1)), (9, of_item(2))] {
+        for bit in 0..64 {
+            let mut bytes = bytes.clone();
+            bytes[at + bit / 8] ^= 1 << (bit % 8);
+            fs::write(&file, &bytes).unwrap();
+            LocalEngine::open(&path).unwrap_err();
+            let target = dir.path().join(format!("salvaged-{n}-{bit}"));
+            let report = salvage(&path, &target);
+            assert!(!report.is_complete(), "{n} {bit}");
+            let engine = LocalEngine::open(&target).unwrap();
+            let found = items(&engine, "Things").await;
+            for is_old in [3, 7, 9].map(|n| found.contains(&item(n))) {
+                assert!(!is_old, "n={n} bit={bit} {report:#?}");
+            }
+            assert!(found.len() >= 19, "n={n} bit={bit} {report:#?}");
+            if found.len() == 19 {
+                assert!(report.uncertain > 0, "n={n} bit={bit} {report:#?}");
+            }
+            drop(engine);
+            fs::remove_dir_all(&target).unwrap();
+        }
+    }
 }
 
 #[tokio::test]

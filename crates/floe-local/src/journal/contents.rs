@@ -1,10 +1,14 @@
-//! What can be read of a journal, whatever else in it is damaged.
+//! What can be read of the journals, whatever else in them is damaged.
+//!
+//! A journal is cut into pieces: batches that can be walked to their end, and what lies between them. A batch counts if its
+//! checksum is right and its number follows; no checksum covers the number. The keys of all others are in doubt: what is
+//! found of them elsewhere may be older than what was lost.
 
 use std::path::Path;
 
 use floe_store::Result;
 
-use super::{CLEAR, Cursor, ITEM, next_batch, read, whole_batch};
+use super::{Batch, CLEAR, Cursor, ITEM, follows, next_batch, read, walk_batch};
 
 /// A key that a journal sets or removes.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,48 +21,163 @@ pub(crate) struct JournalEntry {
     pub(crate) value: Option<Vec<u8>>,
 }
 
-/// A stretch of a journal that belongs to no whole batch.
+/// A stretch of a journal that belongs to no batch that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LostBytes {
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
 }
 
-/// Visits the entries of all whole batches of a journal in their order, and returns what lies between them.
-///
-/// # Errors
-///
-/// [`Error::Storage`](floe_store::Error::Storage) if the file cannot be read.
-pub(crate) fn contents(path: &Path, mut visit: impl FnMut(JournalEntry)) -> Result<Vec<LostBytes>> {
-    let bytes = read(path)?;
-    let used = bytes.iter().rposition(|byte| *byte != 0);
-    let bytes = bytes
-        .get(..used.map_or(0, |last| last + 1))
-        .unwrap_or_default();
-    let mut lost = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let Some(batch) = bytes.get(at..).and_then(whole_batch) else {
-            let next = next_batch(bytes, at).unwrap_or(bytes.len());
-            lost.push(LostBytes {
-                offset: at,
-                bytes: next - at,
-            });
-            at = next;
-            continue;
-        };
-        let mut body = Cursor(batch.body);
-        for _ in 0..batch.items {
-            match entry(&mut body, batch.sequence) {
-                Some(Some(entry)) => visit(entry),
-                Some(None) => {}
-                // Its lengths were checked with the batch.
-                None => break,
+/// A key that a lost batch sets or removes: its versions with these numbers may be older.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// The number of the keyspace.
+    pub(crate) keyspace: u64,
+    pub(crate) key: Vec<u8>,
+    pub(crate) numbers: std::ops::Range<u64>,
+}
+
+/// What the journals of a store hold, read one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The number of the last batch that counts.
+    last: Option<u64>,
+    doubts: Vec<Doubt>,
+    /// How many of them lie before a batch that counts, which ends their numbers.
+    settled: usize,
+    /// Where the doubts begin that come from the last piece, if that does not count.
+    tail: usize,
+}
+
+impl Contents {
+    /// Visits the entries of all batches of a journal that count, in their order, and returns what lies between them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`](floe_store::Error::Storage) if the file cannot be read.
+    pub(crate) fn read(
+        &mut self,
+        path: &Path,
+        mut visit: impl FnMut(JournalEntry),
+    ) -> Result<Vec<LostBytes>> {
+        let bytes = read(path)?;
+        let used = bytes.iter().rposition(|byte| *byte != 0);
+        let bytes = bytes
+            .get(..used.map_or(0, |last| last + 1))
+            .unwrap_or_default();
+        let pieces = pieces(bytes);
+        let mut lost: Vec<LostBytes> = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            let end = piece.offset + piece.length;
+            let content = bytes.get(piece.offset..end).unwrap_or_default();
+            let next = pieces.get(at + 1).and_then(|next| next.number);
+            match piece.number.filter(|number| self.counts(*number, next)) {
+                Some(number) => {
+                    self.count(number, content);
+                    entries(content).for_each(&mut visit);
+                }
+                None => {
+                    self.doubt(content);
+                    match lost.last_mut() {
+                        Some(last) if last.offset + last.bytes == piece.offset => {
+                            last.bytes += piece.length;
+                        }
+                        _ => lost.push(LostBytes {
+                            offset: piece.offset,
+                            bytes: piece.length,
+                        }),
+                    }
+                }
             }
         }
-        at += batch.length;
+        Ok(lost)
     }
-    Ok(lost)
+
+    /// The keys of which something may be lost. Of a store that was not closed, the end of the journal may be torn, and was
+    /// never acknowledged then.
+    pub(crate) fn into_doubts(mut self, is_closed: bool) -> Vec<Doubt> {
+        if !is_closed {
+            self.doubts.truncate(self.tail);
+        }
+        self.doubts
+    }
+
+    /// Whether a whole batch of this number counts. If the next one follows the last and not this one, this number is wrong.
+    /// Of two with the same number one is wrong, and either way the second is the newer.
+    fn counts(&self, number: u64, next: Option<u64>) -> bool {
+        let is_next_before = next.is_some_and(|next| follows(self.last, next) && next < number);
+        let is_in_order = follows(self.last, number) || self.last == Some(number);
+        is_in_order && !is_next_before
+    }
+
+    fn count(&mut self, number: u64, content: &[u8]) {
+        for doubt in self.doubts.iter_mut().skip(self.settled) {
+            doubt.numbers.end = number;
+        }
+        self.settled = self.doubts.len();
+        if self.last.is_none() {
+            // No batch before it says that its number is not too small. Where a sorted file has a version between it
+            // and the next batch, one of the two numbers is wrong.
+            self.push_doubts(content, number.saturating_add(1));
+        }
+        self.last = Some(number);
+        self.tail = self.doubts.len();
+    }
+
+    fn doubt(&mut self, content: &[u8]) {
+        self.tail = self.doubts.len();
+        self.push_doubts(content, 0);
+    }
+
+    fn push_doubts(&mut self, content: &[u8], from: u64) {
+        let doubts = entries(content).map(|entry| Doubt {
+            keyspace: entry.keyspace,
+            key: entry.key,
+            numbers: from..u64::MAX,
+        });
+        self.doubts.extend(doubts);
+    }
+}
+
+/// A part of a journal.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    offset: usize,
+    length: usize,
+    /// The number of a batch whose checksum is right.
+    number: Option<u64>,
+}
+
+/// Cuts a journal into its batches, and what lies between them. A batch that is broken but can be walked to its end is
+/// a piece too, so that nothing in its values is taken for a batch.
+fn pieces(bytes: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let batch = bytes.get(at..).and_then(walk_batch);
+        let number = |batch: &Batch<'_>| batch.is_whole.then_some(batch.sequence);
+        let end = match &batch {
+            Some(batch) => at + batch.length,
+            None => next_batch(bytes, at).unwrap_or(bytes.len()),
+        };
+        pieces.push(Piece {
+            offset: at,
+            length: end - at,
+            number: batch.as_ref().and_then(number),
+        });
+        at = end;
+    }
+    pieces
+}
+
+/// The entries of the batch at the beginning, as far as it can be walked.
+fn entries(bytes: &[u8]) -> impl Iterator<Item = JournalEntry> {
+    let mut rest = Cursor(bytes);
+    // The byte of its start.
+    let head = rest.byte().and_then(|_| Some((rest.u32()?, rest.u64()?)));
+    let (items, sequence) = head.unwrap_or_default();
+    let all = (0..items).map_while(move |_| entry(&mut rest, sequence));
+    all.flatten()
 }
 
 /// The next entry; `Some(None)` for one that sets no key.
@@ -101,18 +220,18 @@ const UNCOMPRESSED: u8 = 0;
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::kv::{Batch, Kv, KvOptions, Space, Sync};
 
-    #[test]
-    fn entries_before_and_behind_damage_are_read() {
-        let folder = tempfile::tempdir().unwrap();
+    /// A journal of twenty batches: each sets a key of the catalog and removes a change record.
+    fn journal(folder: &Path) -> PathBuf {
         let options = KvOptions {
             cache_bytes: 1 << 20,
             write_buffer_bytes: 1 << 24,
         };
-        let kv = Kv::create(folder.path(), &options).unwrap();
+        let kv = Kv::create(folder, &options).unwrap();
         for n in 0..20_u8 {
             let mut batch = Batch::default();
             batch.put(Space::Meta, [n], format!("value-{n}").into_bytes());
@@ -120,13 +239,25 @@ mod tests {
             kv.commit(batch, Sync::Data).unwrap();
         }
         drop(kv);
-        let path = super::super::journals(folder.path())
-            .unwrap()
-            .pop()
-            .unwrap()
-            .1;
+        super::super::newest_journal(folder).unwrap().unwrap()
+    }
+
+    fn contents(path: &Path) -> (Vec<JournalEntry>, Vec<LostBytes>, Vec<Doubt>) {
         let mut found = Vec::new();
-        assert_eq!(contents(&path, |entry| found.push(entry)).unwrap(), []);
+        let mut contents = Contents::default();
+        let lost = contents.read(path, |entry| found.push(entry)).unwrap();
+        let mut doubts = contents.into_doubts(true);
+        // Those of the first batch concern no version of a sound store.
+        doubts.retain(|doubt| doubt.numbers.start == 0);
+        (found, lost, doubts)
+    }
+
+    #[test]
+    fn entries_before_and_behind_damage_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = journal(folder.path());
+        let (mut found, lost, doubts) = contents(&path);
+        assert_eq!((lost, doubts), (vec![], vec![]));
         assert_eq!(found.len(), 40);
         assert_eq!(found[6].value.as_deref(), Some(&b"value-3"[..]));
         assert_eq!((found[6].keyspace, &found[6].key[..]), (1, &[3][..]));
@@ -136,11 +267,88 @@ mod tests {
         let at = bytes.windows(7).position(|w| w == b"value-7").unwrap();
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        let mut left = Vec::new();
-        let lost = contents(&path, |entry| left.push(entry)).unwrap();
+        let (left, lost, doubts) = contents(&path);
         assert_eq!(lost.len(), 1);
         assert!((lost[0].offset..lost[0].offset + lost[0].bytes).contains(&at));
+        let next = found[16].sequence;
         found.retain(|entry| entry.key != [7]);
         assert_eq!(left, found);
+        let doubt = |keyspace| Doubt {
+            keyspace,
+            key: vec![7],
+            numbers: 0..next,
+        };
+        assert_eq!(doubts, [doubt(1), doubt(2)]);
+    }
+
+    #[test]
+    fn batch_with_a_flipped_number_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = journal(folder.path());
+        let sound = fs::read(&path).unwrap();
+        let (all, ..) = contents(&path);
+        let used = sound.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let sound = &sound[..used];
+        let pieces = pieces(sound);
+        assert_eq!(pieces.len(), 20);
+        for (n, piece) in pieces.iter().enumerate() {
+            for bit in 0..64 {
+                let mut bytes = sound.to_vec();
+                bytes[piece.offset + 5 + bit / 8] ^= 1 << (bit % 8);
+                fs::write(&path, &bytes).unwrap();
+                let (found, lost, doubts) = contents(&path);
+                let is_last = n == pieces.len() - 1;
+                let flipped = pieces[n].number.unwrap() ^ (1 << bit);
+                let is_in_order = (n == 0 || pieces[n - 1].number.unwrap() <= flipped)
+                    && (is_last || flipped <= pieces[n + 1].number.unwrap());
+                let last = n.checked_sub(1).map(|last| pieces[last].number.unwrap());
+                let lies_near = last.is_none_or(|last| flipped.saturating_sub(last) < 1 << 32);
+                let is_here = |entry: &JournalEntry| entry.key == [u8::try_from(n).unwrap()];
+                if is_in_order && lies_near {
+                    // What it wrote is right, and is the newest for all that is known.
+                    assert_eq!(found.iter().filter(|entry| is_here(entry)).count(), 2);
+                    assert_eq!(lost, []);
+                    continue;
+                }
+                let others = all.iter().filter(|entry| !is_here(entry));
+                assert!(found.iter().eq(others), "batch {n} bit {bit}");
+                assert_eq!(lost.len(), 1, "batch {n} bit {bit}");
+                assert_eq!(doubts.len(), 2, "batch {n} bit {bit}");
+                let next = pieces.get(n + 1).map(|next| next.number.unwrap());
+                let next = next.unwrap_or(u64::MAX);
+                assert!(doubts.iter().all(|doubt| doubt.numbers == (0..next)));
+            }
+        }
+    }
+
+    #[test]
+    fn number_of_the_first_batch_is_compared_with_sorted_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = journal(folder.path());
+        let mut contents = Contents::default();
+        let mut found = Vec::new();
+        contents.read(&path, |entry| found.push(entry)).unwrap();
+        let doubts = contents.into_doubts(true);
+        let numbers = found[0].sequence + 1..found[2].sequence;
+        assert!(doubts.iter().all(|doubt| doubt.numbers == numbers));
+        assert_eq!(doubts.len(), 2);
+    }
+
+    #[test]
+    fn end_that_a_crash_tore_puts_nothing_in_doubt() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = journal(folder.path());
+        let mut bytes = fs::read(&path).unwrap();
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        bytes[used - 20..].fill(0);
+        fs::write(&path, &bytes).unwrap();
+        for is_closed in [true, false] {
+            let mut contents = Contents::default();
+            let lost = contents.read(&path, |_| {}).unwrap();
+            assert_eq!(lost.len(), 1);
+            let doubts = contents.into_doubts(is_closed);
+            let lost = doubts.iter().filter(|doubt| doubt.numbers.start == 0);
+            assert_eq!(lost.count() > 0, is_closed);
+        }
     }
 }
