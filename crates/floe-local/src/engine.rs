@@ -172,11 +172,11 @@ impl Running {
     pub(crate) fn start(kv: Kv, options: Options, place: impl FnOnce(&mut Shared)) -> Result<Self> {
         let snapshot = kv.snapshot();
         let loaded = Loaded::read(&snapshot)?;
-        let mut token_clock = tokens::load_clock(&snapshot)?;
-        let now = token_clock.at(options.env.now());
+        let mut token_clock = tokens::load_clock(&snapshot, &options.env)?;
+        let horizon = token_clock.read(&options.env).horizon;
         let mut shared = Shared {
             kv,
-            recent_tokens: Mutex::new(tokens::load(&snapshot, now)?),
+            recent_tokens: Mutex::new(tokens::load(&snapshot, horizon)?),
             write_tokens: Mutex::default(),
             token_clock: Mutex::new(token_clock),
             catalog: loaded.catalog,
