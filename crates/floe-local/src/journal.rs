@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::files::KEYSPACES;
 pub(crate) use ahead::Ahead;
 pub(crate) use contents::{Contents, Doubt};
 
@@ -54,6 +55,7 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
     for (_, path) in journals(folder)? {
         let bytes = read(&path)?;
         let whole = whole_batches(&bytes, &mut last_sequence);
+        let last = last_sequence;
         let rest = bytes.get(whole..).unwrap_or_default();
         match &torn {
             Some(torn) if whole > 0 && tail == Tail::LastBatch => return Err(torn.damaged()),
@@ -65,13 +67,14 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
             _ => {}
         }
         let used = rest.iter().rposition(|byte| *byte != 0);
-        let Some(last) = used else { continue };
+        let Some(last_used) = used else { continue };
         let found = Torn {
             path,
             whole: whole as u64,
-            bytes: last as u64 + 1,
+            bytes: last_used as u64 + 1,
         };
-        if tail == Tail::LastBatch && holds_whole_batch(rest) {
+        let rest = rest.get(..=last_used).unwrap_or_default();
+        if tail == Tail::LastBatch && has_later_batch(rest, last) {
             return Err(found.damaged());
         }
         torn.get_or_insert(found);
@@ -229,11 +232,94 @@ fn follows(last: Option<u64>, sequence: u64) -> bool {
     })
 }
 
-/// Whether a whole batch begins anywhere in these bytes, behind one at their beginning that is whole but for its sequence
-/// number.
-fn holds_whole_batch(bytes: &[u8]) -> bool {
-    let first = whole_batch(bytes).map_or(0, |batch| batch.length);
-    next_batch(bytes, first).is_some()
+/// Whether a batch may come so many bytes behind one of the last number: a lost stretch holds so many batches at most, and
+/// the store below takes a few numbers for itself.
+fn follows_directly(last: Option<u64>, sequence: u64, bytes: usize) -> bool {
+    let batches = (bytes / BATCH_BYTES_MIN) as u64;
+    last.is_none_or(|last| {
+        let step = sequence.checked_sub(last);
+        step.is_some_and(|step| (1..=batches + 1 + SEQUENCES_TAKEN_MAX).contains(&step))
+    })
+}
+
+/// Whether a whole batch comes behind the broken one at the beginning of these bytes, whose last is not zero. What lies
+/// inside of the items of the broken one is no batch but a value, whatever it looks like.
+fn has_later_batch(bytes: &[u8], last: Option<u64>) -> bool {
+    let broken = walk_batch(bytes).map(|batch| batch.length);
+    let mut at = broken.unwrap_or_else(|| walk_items(bytes).whole);
+    while let Some(found) = next_batch(bytes, at) {
+        let batch = bytes.get(found..).and_then(whole_batch);
+        if batch.is_some_and(|batch| follows_directly(last, batch.sequence, found)) {
+            return true;
+        }
+        at = found + 1;
+    }
+    false
+}
+
+/// How far the items of a broken batch reach.
+struct Walked {
+    /// The end of the last one that is there as a whole, with something behind it that can come behind an item.
+    whole: usize,
+    /// Where the next one ends, by its lengths.
+    claimed: usize,
+}
+
+/// Walks the items of the batch at the beginning of these bytes, as far as that goes.
+fn walk_items(bytes: &[u8]) -> Walked {
+    let mut walked = Walked {
+        whole: 0,
+        claimed: 0,
+    };
+    let mut head = Cursor(bytes);
+    let items = match (head.byte(), head.u32(), head.u64()) {
+        (Some(START), Some(items), Some(_)) => items,
+        _ => return walked,
+    };
+    let mut at = bytes.len() - head.0.len();
+    for left in (0..items).rev() {
+        let Some(end) = item_end(bytes, at) else {
+            return walked;
+        };
+        walked.claimed = end;
+        let is_confirmed = match bytes.get(end) {
+            // Nothing is behind it.
+            None => end == bytes.len(),
+            Some(&END) => left == 0,
+            Some(byte) => left > 0 && is_item(*byte, bytes, end),
+        };
+        if !is_confirmed {
+            return walked;
+        }
+        walked.whole = end;
+        at = end;
+    }
+    walked
+}
+
+/// Whether an item begins at this place, or as much of one as there is.
+fn is_item(byte: u8, bytes: &[u8], at: usize) -> bool {
+    let is_cut = bytes.len() - at < ITEM_HEAD_BYTES && matches!(byte, ITEM | CLEAR);
+    is_cut || item_end(bytes, at).is_some()
+}
+
+/// Where the item at this place ends by its lengths, if it looks like one.
+fn item_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut rest = Cursor(bytes.get(at..)?);
+    let is_keyspace = |number: u64| number <= u64::from(*KEYSPACES.end());
+    match rest.byte()? {
+        ITEM => {
+            let (kind, compression) = (rest.byte()?, rest.byte()?);
+            let is_known = kind <= KIND_MAX && compression <= 1 && is_keyspace(rest.u64()?);
+            let key = usize::from(rest.u16()?);
+            rest.u32()?;
+            let stored = usize::try_from(rest.u32()?).ok()?;
+            let head = bytes.len() - rest.0.len();
+            is_known.then(|| head.saturating_add(key).saturating_add(stored))
+        }
+        CLEAR => is_keyspace(rest.u64()?).then(|| bytes.len() - rest.0.len()),
+        _ => None,
+    }
 }
 
 /// Where the next whole batch begins.
@@ -250,10 +336,21 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
+/// Values, and three kinds of removals.
+const KIND_MAX: u8 = 4;
 const MAGIC: [u8; 4] = *b"FJL\x03";
 
 /// More numbers than this are never skipped between two batches.
 const SEQUENCE_STEP_MAX: u64 = 1 << 32;
+
+/// What is before the key of an item.
+const ITEM_HEAD_BYTES: usize = 21;
+
+/// A batch without items.
+const BATCH_BYTES_MIN: usize = 26;
+
+/// How many numbers the store below takes for itself between two batches, at most.
+const SEQUENCES_TAKEN_MAX: u64 = 1 << 16;
 
 /// A batch that can be walked item by item to its end.
 struct Batch<'a> {
@@ -357,7 +454,7 @@ mod tests {
         for (n, value) in values.iter().enumerate() {
             let key = format!("key-{n}");
             body.extend([ITEM, 0, 0]);
-            body.extend(7_u64.to_le_bytes());
+            body.extend(4_u64.to_le_bytes());
             body.extend(u16::try_from(key.len()).unwrap().to_le_bytes());
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();
             body.extend(length);
@@ -451,6 +548,48 @@ mod tests {
                 // The sequence number is the one part that no checksum covers: here it is 2, and then 0.
                 let uncovered = (5..13).contains(&at) && at != 5;
                 assert!(left == first || uncovered, "a hole at {at}");
+            }
+        }
+    }
+
+    /// A value that looks like a batch of this number.
+    fn forged(sequence: u64) -> Vec<u8> {
+        let lie = batch(sequence, &[b"forged"]);
+        [&b"text "[..], &lie, b" and ", &lie, b" more text"].concat()
+    }
+
+    #[test]
+    fn torn_batch_with_a_value_that_looks_like_a_batch_is_cut() {
+        let first = batch(1, &[b"first"]);
+        for number in [0, 1, 1 << 40, u64::MAX] {
+            let last = batch(2, &[b"a", &forged(number), b"the end"]);
+            for at in 0..last.len() {
+                let cut = [&first[..], &last[..at]].concat();
+                assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+            }
+        }
+        // One that follows directly is a value, too, as soon as its item is there.
+        let (before, behind) = (batch(2, &[b"a", &forged(3)]), b"the end");
+        let last = batch(2, &[b"a", &forged(3), behind]);
+        for at in before.len() - 13..last.len() {
+            let cut = [&first[..], &last[..at]].concat();
+            assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+        }
+    }
+
+    #[test]
+    fn damaged_length_does_not_hide_later_batches() {
+        let batches: Vec<_> = (1..40).map(|n| batch(n, &[b"some value", b"b"])).collect();
+        let journal = batches.concat();
+        let at = batches[..9].concat().len();
+        // The number of items, and the lengths of the first one.
+        for byte in [1, 2, 3, 4, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33] {
+            for bit in 0..8 {
+                let mut damaged = journal.clone();
+                damaged[at + byte] ^= 1 << bit;
+                let left = trim(&damaged, Tail::LastBatch);
+                // The length before compression is not looked at, but covered by the checksum.
+                assert!(left.is_err(), "byte {byte} bit {bit}");
             }
         }
     }

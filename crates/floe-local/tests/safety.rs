@@ -299,6 +299,57 @@ async fn older_version_in_a_sorted_file_does_not_stand_in_for_a_lost_batch() {
 }
 
 #[tokio::test]
+async fn value_that_looks_like_a_batch_hides_no_torn_tail_and_is_not_salvaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    closed_store(&path, 5).await;
+    let file = journal(&path);
+    let bytes = written(&file);
+    let starts = batches(&bytes);
+    // The last batch, with an item that says something else, and the checksum of that.
+    let last = &bytes[starts[starts.len() - 1]..];
+    let mut lie = last.to_vec();
+    let end = lie.len() - 13;
+    while let Some(at) = lie.windows(12).position(|w| w == b"<item 00004>") {
+        lie[at..at + 12].copy_from_slice(b"<forged item");
+    }
+    let checksum = xxhash_rust::xxh3::xxh3_64(&lie[13..end]);
+    lie[end + 1..end + 9].copy_from_slice(&checksum.to_le_bytes());
+    lie[5..13].copy_from_slice(&(1_u64 << 31).to_le_bytes());
+    let engine = LocalEngine::open(&path).unwrap();
+    let evil = item(9).with("bytes", floe_store::Value::B(lie));
+    let put = PutItem::new("Things", evil.clone());
+    engine.write_item(put.into()).await.unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let bytes = written(&file);
+    let start = *batches(&bytes)
+        .iter()
+        .rfind(|at| bytes[**at..].len() > 1000)
+        .unwrap();
+    let is_forged = |item: &Item| format!("{item:?}").contains("forged item");
+    for at in (start..bytes.len()).step_by(31) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 8;
+        fs::write(&file, &damaged).unwrap();
+        let target = dir.path().join(format!("salvaged-{at}"));
+        let report = salvage(&path, &target);
+        assert!(!report.is_complete());
+        let engine = LocalEngine::open(&target).unwrap();
+        let found = items(&engine, "Things").await;
+        let mut found = found.iter().filter(|item| **item != evil);
+        assert!(!found.any(is_forged), "{at}: {report:#?}");
+    }
+    fs::remove_file(path.join("SEAL")).unwrap();
+    let mut torn = bytes.clone();
+    torn.truncate(bytes.len() - 20);
+    fs::write(&file, &torn).unwrap();
+    let engine = LocalEngine::open(&path).unwrap();
+    assert!(engine.recovery().dropped_bytes > 1000);
+    assert_eq!(items(&engine, "Things").await.len(), 5);
+}
+
+#[tokio::test]
 async fn damage_anywhere_leaves_the_rest_readable() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));

@@ -60,7 +60,7 @@ impl Raw {
                 "there is no journal, so the last writes are missing: directory={data}"
             ));
         }
-        let mut contents = Contents::default();
+        let mut contents = Contents::new(is_closed);
         for (_, path) in journals {
             let read = contents.read(&path, |entry| {
                 let keyspace = journaled.entry(entry.keyspace).or_default();
@@ -83,7 +83,7 @@ impl Raw {
         Self {
             data: data.to_owned(),
             journaled,
-            doubts: by_key(contents.into_doubts(is_closed)),
+            doubts: by_key(contents.into_doubts()),
         }
     }
 
