@@ -8,7 +8,7 @@ use floe_store::{Error, Result};
 
 use crate::catalog::{Catalog, Table};
 use crate::commit::{CommitState, Seat, run_committer};
-use crate::dir::Directory;
+use crate::dir::{Directory, SEAL_FILE};
 use crate::files::check_files;
 use crate::fresh;
 use crate::gate::Gate;
@@ -253,6 +253,7 @@ impl Opened {
     pub(crate) fn open(directory: Directory, options: &Options) -> Result<Self> {
         check_files(&directory.data())?;
         directory.check_seal()?;
+        let is_sealed = directory.path().join(SEAL_FILE).exists();
         let mirror = if directory.is_read_only() {
             Some(Mirror::of(&directory.data())?)
         } else {
@@ -265,7 +266,7 @@ impl Opened {
         } else {
             Tail::LastBatch
         };
-        let dropped_bytes = trim_torn_tail(&data, tail)?;
+        let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
         let kv = Kv::open(&data, &kv_options(options))?;
         // What could be read is on the disk before the next write says how it will be written.
         kv.persist()?;

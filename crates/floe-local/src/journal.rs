@@ -23,6 +23,7 @@
 
 mod ahead;
 mod contents;
+mod mark;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -44,24 +45,29 @@ pub(crate) enum Tail {
     Unsynced,
 }
 
-/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were.
+/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were. Changes
+/// nothing if it fails on what it finds. `is_sealed` says that the journals are as they were when the store was closed.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if acknowledged data is damaged, or on a failing disk.
-pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
+/// [`Error::Storage`] if acknowledged data is damaged or gone, or on a failing disk.
+pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail, is_sealed: bool) -> Result<u64> {
+    let journals = journals(folder)?;
     let mut torn: Option<Torn> = None;
+    let mut behind = Vec::new();
     let mut last_sequence = None;
-    for (_, path) in journals(folder)? {
-        let bytes = read(&path)?;
+    let mut has_batch = false;
+    for (_, path) in &journals {
+        let bytes = read(path)?;
         let whole = whole_batches(&bytes, &mut last_sequence);
+        has_batch |= whole > 0;
         let last = last_sequence;
         let rest = bytes.get(whole..).unwrap_or_default();
         match &torn {
             Some(torn) if whole > 0 && tail == Tail::LastBatch => return Err(torn.damaged()),
             Some(_) if whole > 0 => {
                 // Nothing was synced in between, so the end begins with the first broken batch.
-                cut(&path, 0).map_err(|e| failed("cut", &path, &e))?;
+                behind.push(path);
                 continue;
             }
             _ => {}
@@ -69,7 +75,7 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
         let used = rest.iter().rposition(|byte| *byte != 0);
         let Some(last_used) = used else { continue };
         let found = Torn {
-            path,
+            path: path.clone(),
             whole: whole as u64,
             bytes: last_used as u64 + 1,
         };
@@ -79,9 +85,17 @@ pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
         }
         torn.get_or_insert(found);
     }
-    let Some(torn) = torn else { return Ok(0) };
-    cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
-    Ok(torn.bytes)
+    let bytes = torn.as_ref().map_or(0, |torn| torn.bytes);
+    if !has_batch {
+        return mark::mark(folder, &journals, is_sealed).map(|()| bytes);
+    }
+    for path in behind {
+        cut(path, 0).map_err(|e| failed("cut", path, &e))?;
+    }
+    if let Some(torn) = torn {
+        cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
+    }
+    Ok(bytes)
 }
 
 /// A journal whose end is not whole.
@@ -215,10 +229,13 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
 fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     let mut at = 0;
     while let Some(batch) = bytes.get(at..).and_then(whole_batch) {
-        if !follows(*last_sequence, batch.sequence) {
-            break;
+        // A mark, which has no items, has no number either.
+        if batch.length > BATCH_BYTES_MIN {
+            if !follows(*last_sequence, batch.sequence) {
+                break;
+            }
+            *last_sequence = Some(batch.sequence);
         }
-        *last_sequence = Some(batch.sequence);
         at += batch.length;
     }
     at
@@ -353,24 +370,21 @@ const BATCH_BYTES_MIN: usize = 26;
 const SEQUENCES_TAKEN_MAX: u64 = 1 << 16;
 
 /// A batch that can be walked item by item to its end.
-struct Batch<'a> {
+struct Batch {
     /// How many bytes it takes.
     length: usize,
     sequence: u64,
-    /// How many items there are in the body.
-    items: u32,
-    body: &'a [u8],
     /// Whether its checksum is right.
     is_whole: bool,
 }
 
 /// The batch at the beginning, if it is whole and its checksum is right.
-fn whole_batch(bytes: &[u8]) -> Option<Batch<'_>> {
+fn whole_batch(bytes: &[u8]) -> Option<Batch> {
     walk_batch(bytes).filter(|batch| batch.is_whole)
 }
 
 /// The batch at the beginning, if it can be walked to its end.
-fn walk_batch(bytes: &[u8]) -> Option<Batch<'_>> {
+fn walk_batch(bytes: &[u8]) -> Option<Batch> {
     let mut rest = Cursor(bytes);
     (rest.byte()? == START).then_some(())?;
     let items = rest.u32()?;
@@ -386,8 +400,6 @@ fn walk_batch(bytes: &[u8]) -> Option<Batch<'_>> {
     Some(Batch {
         length: bytes.len() - rest.0.len(),
         sequence,
-        items,
-        body,
         is_whole: checksum == xxh3_64(body),
     })
 }
@@ -478,7 +490,7 @@ mod tests {
         let path = folder.path().join("3.jnl");
         fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
         fs::write(&path, [journal, &[0; 4096]].concat()).unwrap();
-        trim_torn_tail(folder.path(), tail)?;
+        trim_torn_tail(folder.path(), tail, false)?;
         let mut left = fs::read(&path).unwrap();
         let used = left.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
         left.truncate(used);
@@ -531,7 +543,7 @@ mod tests {
     fn a_whole_journal_is_left_alone() {
         let journal = [batch(1, &[b"a"]), batch(2, &[b"b", b""])].concat();
         assert_eq!(trim(&journal, Tail::LastBatch).unwrap(), journal);
-        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), mark::batch());
     }
 
     #[test]
@@ -609,17 +621,73 @@ mod tests {
     fn lengths_that_lie_are_not_believed() {
         let mut lie = batch(1, &[b"a"]);
         lie[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
         let mut lie = batch(1, &[b"a"]);
         let stored_len = 13 + 11 + 2 + 4;
         lie[stored_len..stored_len + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
     }
 
     #[test]
-    fn a_folder_without_journals_is_fine() {
+    fn journal_that_is_gone_or_was_emptied_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        trim_torn_tail(folder.path(), Tail::LastBatch).unwrap();
-        trim_torn_tail(&folder.path().join("absent"), Tail::LastBatch).unwrap();
+        let refuse = |expected: &str| {
+            let trimmed = trim_torn_tail(folder.path(), Tail::LastBatch, false);
+            let message = trimmed.unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+            assert!(message.contains("--salvage"), "{message}");
+        };
+        refuse("no journal");
+        for (name, length) in [("0.jnl", 0), ("0.jnl", 4096), ("3.jnl", 0)] {
+            let path = folder.path().join(name);
+            fs::write(&path, vec![0; length]).unwrap();
+            refuse("is empty");
+            assert_eq!(fs::read(&path).unwrap(), vec![0; length]);
+            // Not if it was so when the store was closed.
+            trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), mark::batch());
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn new_journal_without_a_batch_is_marked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("3.jnl");
+        // As it is just after it was begun, also if its first batch was torn.
+        for written in [&b""[..], &batch(9, &[b"torn"])[..30]] {
+            fs::write(&path, [written, &[0; 4096]].concat()).unwrap();
+            for _ in 0..2 {
+                trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
+                assert_eq!(fs::read(&path).unwrap(), mark::batch());
+            }
+        }
+        let both = [mark::batch(), batch(70_000, &[b"a"])].concat();
+        fs::write(&path, &both).unwrap();
+        trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), both);
+    }
+
+    #[test]
+    fn the_real_store_accepts_the_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = crate::kv::KvOptions {
+            cache_bytes: 1 << 20,
+            write_buffer_bytes: 1 << 24,
+        };
+        drop(crate::kv::Kv::create(folder.path(), &options).unwrap());
+        trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
+        for n in 0..3_u8 {
+            let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
+            let mut batch = crate::kv::Batch::default();
+            batch.put(crate::kv::Space::Meta, [n], vec![n]);
+            kv.commit(batch, crate::kv::Sync::Data).unwrap();
+            let read = |n| kv.snapshot().get(crate::kv::Space::Meta, &[n]).unwrap();
+            assert!((0..=n).all(|n| read(n).is_some()));
+            drop(kv);
+            assert_eq!(trim_torn_tail(folder.path(), Tail::LastBatch, false), Ok(0));
+        }
+        let path = newest_journal(folder.path()).unwrap().unwrap();
+        assert!(fs::read(path).unwrap().starts_with(&mark::batch()));
     }
 }

@@ -427,6 +427,99 @@ async fn tail_that_a_crash_cut_is_reported() {
     assert_eq!(items(&engine, "Things").await.len(), 10);
 }
 
+/// The names and contents of all files.
+fn all_files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if !path.ends_with("LOCK") {
+                files.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn journal_that_was_removed_or_emptied_after_a_crash_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, path) = (dir.path().join("source"), dir.path().join("store"));
+    closed_store(&source, 20).await;
+    LocalEngine::open(&source).unwrap().backup(&path).unwrap();
+    // As it is when the process is killed after some writes.
+    let engine = LocalEngine::open(&path).unwrap();
+    put(&engine, "Things", 100).await;
+    let crashed = dir.path().join("crashed");
+    copy_tree(&path, &crashed);
+    drop(engine);
+    let file = journal(&crashed);
+    for is_removed in [true, false] {
+        if is_removed {
+            fs::remove_file(&file).unwrap();
+        } else {
+            fs::write(&file, "").unwrap();
+        }
+        let before = all_files(&crashed);
+        for _ in 0..2 {
+            let message = LocalEngine::open(&crashed).unwrap_err().to_string();
+            let expected = if is_removed { "no journal" } else { "is empty" };
+            assert!(message.contains(expected), "{message}");
+            assert!(message.contains("--salvage"), "{message}");
+            let report = doctor::examine(&crashed, false, |_| {}).unwrap();
+            assert!(!report.is_clean());
+        }
+        assert!(all_files(&crashed) == before, "nothing is changed");
+        let target = dir.path().join(format!("salvaged-{is_removed}"));
+        let report = salvage(&crashed, &target);
+        assert!(!report.is_complete(), "{report:#?}");
+        assert_eq!(report.items, 20);
+    }
+}
+
+#[tokio::test]
+async fn new_stores_and_copies_open_again_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    drop(LocalEngine::open(at("new")).unwrap());
+    LocalEngine::open(at("new"))
+        .unwrap()
+        .backup(at("copy"))
+        .unwrap();
+    LocalEngine::open(at("copy"))
+        .unwrap()
+        .backup(at("restored"))
+        .unwrap();
+    salvage(&at("restored"), &at("salvaged"));
+    for name in ["new", "copy", "restored", "salvaged"] {
+        let mut path = at(name);
+        for n in 0..3 {
+            let engine = LocalEngine::open(&path).unwrap();
+            // Killed without a write.
+            path = at(&format!("{name}-{n}"));
+            copy_tree(&at(name), &path);
+            drop(engine);
+        }
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 #[tokio::test]
 async fn salvage_refuses_what_is_no_store_or_in_use() {
     let dir = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use floe_store::{Error, Result};
 
 use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
-use crate::backup::{publish_copy, stage_copy};
+use crate::backup::{begin_journal, publish_copy, stage_copy};
 use crate::dir::{SEAL_FILE, data_of};
 use crate::engine::{Running, kv_options};
 use crate::files::KEYSPACES_FOLDER;
@@ -173,6 +173,7 @@ impl Salvage<'_> {
         for kept in [Kept::Changes, Kept::Tokens, Kept::Tables] {
             self.copy_entries(&raw, kept, &known, &kv)?;
         }
+        begin_journal(&kv)?;
         kv.persist()?;
         self.repair(kv, options)
     }

@@ -116,6 +116,11 @@ impl Contents {
         Ok(lost)
     }
 
+    /// Whether no batch counts.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
     /// The keys of which something may be lost.
     pub(crate) fn into_doubts(mut self) -> Vec<Doubt> {
         if !self.is_closed {

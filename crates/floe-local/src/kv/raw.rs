@@ -54,7 +54,8 @@ impl Raw {
             lost(format!("the journals cannot be listed: {error}"));
             Vec::new()
         });
-        if journals.is_empty() {
+        let is_gone = journals.is_empty();
+        if is_gone {
             let data = data.display();
             lost(format!(
                 "there is no journal, so the last writes are missing: directory={data}"
@@ -79,6 +80,12 @@ impl Raw {
                     }
                 }
             }
+        }
+        if contents.is_empty() && !is_closed && !is_gone {
+            let data = data.display();
+            lost(format!(
+                "no journal holds a write, so the last ones may be missing: directory={data}"
+            ));
         }
         Self {
             data: data.to_owned(),
