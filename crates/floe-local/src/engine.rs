@@ -132,7 +132,7 @@ pub(crate) struct Opened {
     pub(crate) directory: Directory,
     pub(crate) kv: Kv,
     mirror: Option<Mirror>,
-    recovery: Recovery,
+    pub(crate) recovery: Recovery,
 }
 
 impl Running {

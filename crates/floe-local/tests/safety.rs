@@ -422,6 +422,13 @@ async fn tail_that_a_crash_cut_is_reported() {
     let mut bytes = written(&file);
     bytes.extend([1, 9, 9, 9, 9, 9, 9]);
     fs::write(&file, &bytes).unwrap();
+    for is_repair in [false, true] {
+        let copy = dir.path().join(format!("copy-{is_repair}"));
+        copy_tree(&path, &copy);
+        let report = doctor::examine(&copy, is_repair, |_| {}).unwrap();
+        assert_eq!(report.recovery.dropped_bytes, 7);
+        assert!(report.is_clean(), "{report:#?}");
+    }
     let engine = LocalEngine::open(&path).unwrap();
     assert_eq!(engine.recovery().dropped_bytes, 7);
     assert_eq!(items(&engine, "Things").await.len(), 10);

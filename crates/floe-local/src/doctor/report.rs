@@ -4,6 +4,8 @@ use std::fmt;
 
 use floe_store::Error;
 
+use crate::engine::Recovery;
+
 /// The most findings that a report lists one by one.
 const FINDINGS_MAX: u64 = 1000;
 
@@ -13,6 +15,8 @@ const FINDINGS_MAX: u64 = 1000;
 pub struct Report {
     /// What was examined.
     pub checked: Checked,
+    /// What opening the store found.
+    pub recovery: Recovery,
     /// What is wrong: the first thousand findings.
     pub findings: Vec<Finding>,
     /// How many findings there are in all.
