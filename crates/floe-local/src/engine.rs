@@ -14,6 +14,7 @@ use crate::fresh;
 use crate::gate::Gate;
 use crate::jobs::Jobs;
 use crate::journal::{Tail, trim_torn_tail};
+use crate::kv::lock::FolderLock;
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
 use crate::layout::damaged;
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
@@ -252,6 +253,12 @@ impl Opened {
     /// torn tail off its journal. On a read-only file system, opens a mirror of it.
     pub(crate) fn open(directory: Directory, options: &Options) -> Result<Self> {
         check_files(&directory.data())?;
+        // Nothing is changed before all locks are held.
+        let lock = if directory.is_read_only() {
+            None
+        } else {
+            Some(FolderLock::take(&directory.data())?)
+        };
         directory.check_seal()?;
         let is_sealed = directory.path().join(SEAL_FILE).exists();
         let mirror = if directory.is_read_only() {
@@ -267,6 +274,8 @@ impl Opened {
             Tail::LastBatch
         };
         let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
+        // The store below takes it itself. What another process could do in between, it could have done before.
+        drop(lock);
         let kv = Kv::open(&data, &kv_options(options))?;
         // What could be read is on the disk before the next write says how it will be written.
         kv.persist()?;

@@ -40,6 +40,7 @@
 mod batch;
 mod bytes;
 mod disk;
+pub(crate) mod lock;
 mod memory;
 mod range;
 pub(crate) mod raw;

@@ -555,6 +555,32 @@ async fn salvage_refuses_what_is_no_store_or_in_use() {
     assert!(message.contains("not empty"), "{message}");
 }
 
+#[tokio::test]
+async fn nothing_is_changed_while_another_engine_has_the_store_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
+    let engine = LocalEngine::open(&path).unwrap();
+    engine.create_table(definition("Things")).await.unwrap();
+    put(&engine, "Things", 1).await;
+    // The lock of the directory is gone, that of the store below is not.
+    fs::remove_file(path.join("LOCK")).unwrap();
+    fs::write(path.join("SEAL"), "").unwrap();
+    let before = all_files(&path);
+    let refused = [
+        LocalEngine::open(&path).map(drop).unwrap_err().to_string(),
+        doctor::salvage(&path, &target, |_| {})
+            .unwrap_err()
+            .to_string(),
+    ];
+    for message in refused {
+        assert!(message.contains("in use"), "{message}");
+    }
+    let report = doctor::examine(&path, false, |_| {}).unwrap();
+    assert!(report.findings[0].what.contains("in use"), "{report:#?}");
+    assert!(all_files(&path) == before, "nothing is changed");
+    assert!(!target.exists());
+}
+
 fn file_count(path: &Path) -> usize {
     let entries = fs::read_dir(path)
         .unwrap()

@@ -16,6 +16,7 @@ use crate::backup::{begin_journal, publish_copy, stage_copy};
 use crate::dir::{SEAL_FILE, data_of};
 use crate::engine::{Running, kv_options};
 use crate::files::KEYSPACES_FOLDER;
+use crate::kv::lock::FolderLock;
 use crate::kv::raw::{Found, Kept, Raw};
 use crate::kv::{Bytes, Kv, Space};
 use crate::layout::key::{DEFINITION_KEY, EntryKind};
@@ -86,7 +87,7 @@ pub fn salvage(
             dir.display()
         )));
     }
-    let _in_use = lock_shared(dir)?;
+    let _in_use = (lock_shared(dir)?, FolderLock::share(&data)?);
     let staging = stage_copy(target, Some(dir))?;
     let mut salvage = Salvage {
         report: SalvageReport::default(),
