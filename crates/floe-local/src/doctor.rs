@@ -131,10 +131,14 @@ fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result
     let examined = examiner.examine().map(|()| examiner.report);
     drop(examiner.moment);
     let recovery = opened.recovery;
-    opened.close()?;
+    let unsealed = opened.close().err().map(|error| error.to_string());
     let unopenable = |error| Report::default().with(Finding::unopenable(&error));
     let report = examined.unwrap_or_else(unopenable);
-    Ok(Report { recovery, ..report })
+    Ok(Report {
+        recovery,
+        unsealed,
+        ..report
+    })
 }
 
 /// An examination under way.

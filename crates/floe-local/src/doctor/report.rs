@@ -15,6 +15,8 @@ const FINDINGS_MAX: u64 = 1000;
 pub struct Report {
     /// What was examined.
     pub checked: Checked,
+    /// Why the store could not be sealed when it was closed, if it could not. Nothing is lost; it is opened as after a crash.
+    pub unsealed: Option<String>,
     /// What opening the store found.
     pub recovery: Recovery,
     /// What is wrong: the first thousand findings.

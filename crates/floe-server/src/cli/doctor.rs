@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 
-use super::{Failure, note_recovery};
 use super::out::progress::Progress;
 use super::out::{Output, Table, bytes, grouped, print};
 use super::place::check_store;
+use super::{Failure, note, note_recovery};
 use crate::wire::json::Writer;
 
 const AFTER_HELP: &str = "\
@@ -65,6 +65,11 @@ impl Doctor {
         progress.end();
         let report = examined.map_err(Failure::broken)?;
         note_recovery(report.recovery);
+        if let Some(error) = &report.unsealed {
+            note(&format!(
+                "nothing is lost, but the store is as if its process had died: {error}"
+            ));
+        }
         self.output.tell(|w| write(w, &report), || tell(&report));
         match report.is_repaired() {
             true => Ok(()),

@@ -285,6 +285,16 @@ fn the_doctor_finds_nothing_wrong_and_says_what_it_read() {
     );
 }
 
+#[test]
+fn the_doctor_reports_its_result_if_the_store_cannot_be_sealed() {
+    let store = Store::directory().with_orders();
+    let [_, data] = store.option();
+    std::fs::create_dir_all(Path::new(data).join("SEAL.new/full")).unwrap();
+    let told = store.run(&["doctor"]).succeeded();
+    assert!(told.stdout.ends_with("findings        0\n"), "{told:?}");
+    assert!(told.stderr.contains("could not be sealed"), "{told:?}");
+}
+
 /// The store as a process leaves it that dies in the middle of a commit.
 fn tear(store: &Path) {
     std::fs::remove_file(store.join("SEAL")).unwrap();
