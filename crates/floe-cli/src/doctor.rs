@@ -7,10 +7,10 @@ use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 use floe_server::json::Writer;
 
-use super::Failure;
 use super::out::progress::Progress;
 use super::out::{Output, Table, bytes, grouped, print};
 use super::place::check_store;
+use super::{Failure, note, note_recovery};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -64,6 +64,12 @@ impl Doctor {
         });
         progress.end();
         let report = examined.map_err(Failure::broken)?;
+        note_recovery(report.recovery);
+        if let Some(error) = &report.unsealed {
+            note(&format!(
+                "nothing is lost, but the store is as if its process had died: {error}"
+            ));
+        }
         self.output.tell(|w| write(w, &report), || tell(&report));
         match report.is_repaired() {
             true => Ok(()),
@@ -171,6 +177,9 @@ fn tell(report: &Report) {
     facts.fact("all entries", grouped(checked.entries));
     facts.fact("files", bytes(checked.file_bytes));
     facts.fact("findings", grouped(report.findings_total));
+    if report.recovery.dropped_bytes > 0 {
+        facts.fact("dropped", bytes(report.recovery.dropped_bytes));
+    }
     if !report.is_clean() {
         facts.fact("repaired", grouped(report.repaired_total));
     }
@@ -190,6 +199,8 @@ fn write(w: &mut Writer, report: &Report) {
         w.name("change_records").number(checked.change_records);
         w.name("entries").number(checked.entries);
         w.name("file_bytes").number(checked.file_bytes);
+        w.name("dropped_bytes")
+            .number(report.recovery.dropped_bytes);
         w.name("findings_total").number(report.findings_total);
         w.name("repaired_total").number(report.repaired_total);
         w.name("findings").array(|w| {

@@ -201,6 +201,17 @@ fn say(line: &str) {
     drop(writeln!(stdout, "floe: {line}").and_then(|()| stdout.flush()));
 }
 
+/// Reports what opening a store has dropped, if it has.
+fn note_recovery(recovery: floe_local::Recovery) {
+    let dropped = recovery.dropped_bytes;
+    if dropped > 0 {
+        note(&format!(
+            "the last process did not close the store: dropped the end of its journal, which was never acknowledged: \
+             bytes={dropped}"
+        ));
+    }
+}
+
 /// Prints what is meant for people.
 fn note(line: &str) {
     drop(writeln!(std::io::stderr().lock(), "floe: {line}"));

@@ -13,7 +13,7 @@ use floe_local::LocalEngine;
 use floe_store::table::TableDescription;
 use floe_store::{Engine, Error as StoreError};
 
-use super::{ACCOUNT, Failure};
+use super::{ACCOUNT, Failure, note_recovery};
 
 /// Where the store is.
 #[derive(Debug, Args)]
@@ -295,11 +295,13 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
         IfMissing::Make => refuse_file(path)?,
     }
     let options = floe_local::Options::new().account(ACCOUNT);
-    LocalEngine::open_with(path, options).map_err(|error| {
+    let engine = LocalEngine::open_with(path, options).map_err(|error| {
         Failure::broken(format!(
             "{error}; if `floe serve` has it open, say --endpoint instead of --data"
         ))
-    })
+    })?;
+    note_recovery(engine.recovery());
+    Ok(engine)
 }
 
 /// Refuses a directory that is not there, and one that holds no store.

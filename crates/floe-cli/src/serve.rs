@@ -13,7 +13,7 @@ use floe_store::Engine;
 use super::duration::parse_duration;
 use super::signals::Signals;
 use super::telemetry::Export;
-use super::{ACCOUNT, Failure, health, note, say, secrets};
+use super::{ACCOUNT, Failure, health, note, note_recovery, say, secrets};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -200,13 +200,7 @@ impl Serve {
             None => LocalEngine::memory_with(options),
         };
         let engine = engine.map_err(|error| unopened(&error))?;
-        let dropped = engine.recovery().dropped_bytes;
-        if dropped > 0 {
-            note(&format!(
-                "the last process did not close the store: dropped the end of its journal, which was never acknowledged: \
-                 bytes={dropped}"
-            ));
-        }
+        note_recovery(engine.recovery());
         Ok(engine)
     }
 

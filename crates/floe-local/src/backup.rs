@@ -15,7 +15,9 @@ use floe_store::{Error, Result};
 use crate::LocalEngine;
 use crate::dir::{Directory, Staging};
 use crate::engine::Shared;
-use crate::kv::{Bytes, Direction, Kv, KvOptions, Space};
+use crate::kv::{Batch, Bytes, Direction, Kv, KvOptions, Space, Sync};
+use crate::layout::damaged;
+use crate::layout::record::INSTANCE_KEY;
 use crate::moment::Moment;
 use crate::private::{is_mount_point, sync_directory};
 
@@ -215,11 +217,23 @@ fn copy(
         }
     });
     target.load(counted)?;
+    begin_journal(&target)?;
     target.persist()?;
     progress(&report);
     drop(target);
     staging.complete()?;
     Ok(report)
+}
+
+/// Writes a first batch, which changes nothing, into the journal of a copy: one that is empty would be taken for one that
+/// was emptied.
+pub(crate) fn begin_journal(copy: &Kv) -> Result<()> {
+    let instance = copy.snapshot().get(Space::Meta, INSTANCE_KEY)?;
+    let instance = instance.ok_or_else(|| damaged("store without instance record"))?;
+    let mut batch = Batch::default();
+    batch.put(Space::Meta, INSTANCE_KEY, instance.to_vec());
+    let begun = copy.commit(batch, Sync::Data);
+    begun.map_err(|e| Error::Storage(format!("the journal of a copy could not be begun: {e:?}")))
 }
 
 /// Everything that is stored at one moment, in the order of spaces and keys. Of tables that are being removed, nothing.

@@ -24,7 +24,7 @@ use list::CURRENT_FILE;
 pub(crate) use list::listed;
 
 /// The keyspaces by their numbers: that of the store below, and the four of [`kv`](crate::kv).
-const KEYSPACES: std::ops::RangeInclusive<u64> = 0..=4;
+pub(crate) const KEYSPACES: std::ops::RangeInclusive<u64> = 0..=4;
 
 /// The folder of the keyspaces.
 pub(crate) const KEYSPACES_FOLDER: &str = "keyspaces";

@@ -41,6 +41,7 @@ mod batch;
 mod bytes;
 mod disk;
 mod failure;
+pub(crate) mod lock;
 mod memory;
 mod range;
 pub(crate) mod raw;

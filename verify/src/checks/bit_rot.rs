@@ -40,10 +40,10 @@ pub(super) const CHECK: Check = Check {
     name: "bit-rot",
     proves: "damaged files are refused or reported: no wrong value, no silent loss, no panic, no hang",
     how: "Makes stores with known items in several tables with indexes and a stream: one with everything in its journal,\n\
-          one with sorted files, one whose process was killed. Each trial copies one and damages one file: a flipped bit,\n\
-          a zeroed sector, a truncation, a removal. A process opens the copy, reads everything and lets the doctor look\n\
-          at it. Fine are: refused, reported, or intact, where the damage hit bytes that nothing needs. Wrong are: a value\n\
-          that was never written, and items that are missing or old while nothing reports it. Some that are refused or\n\
+          one with sorted files, one whose process was killed. Each trial copies one and damages one file: a flipped bit\n\
+          (also in the number of a batch, which no checksum covers), a zeroed sector, a truncation, a removal. A process\n\
+          opens the copy, reads everything and lets the doctor look at it. Fine are: refused, reported, or intact, where\n\
+          the damage hit bytes that nothing needs. Wrong are: a value that was never written, and items that are missing or old while nothing reports it. Some that are refused or\n\
           reported are salvaged into another store, which must be clean.",
     flags: Flags::augment_args,
     planted: &[Bug::WrongAnswer, Bug::HiddenDamage],

@@ -286,6 +286,60 @@ fn the_doctor_finds_nothing_wrong_and_says_what_it_read() {
 }
 
 #[test]
+fn the_doctor_reports_its_result_if_the_store_cannot_be_sealed() {
+    let store = Store::directory().with_orders();
+    let [_, data] = store.option();
+    std::fs::create_dir_all(Path::new(data).join("SEAL.new/full")).unwrap();
+    let told = store.run(&["doctor"]).succeeded();
+    assert!(told.stdout.ends_with("findings        0\n"), "{told:?}");
+    assert!(told.stderr.contains("could not be sealed"), "{told:?}");
+}
+
+/// The store as a process leaves it that dies in the middle of a commit.
+fn tear(store: &Path) {
+    std::fs::remove_file(store.join("SEAL")).unwrap();
+    let entries = std::fs::read_dir(store.join("data")).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let journal = paths.find(|path| path.extension().is_some_and(|end| end == "jnl"));
+    let mut bytes = std::fs::read(journal.as_ref().unwrap()).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    bytes.truncate(used);
+    bytes.extend([1, 9, 9, 9, 9, 9, 9]);
+    std::fs::write(journal.unwrap(), bytes).unwrap();
+}
+
+#[test]
+fn what_a_crash_cut_off_is_reported_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy");
+    let export = folder.path().join("lines");
+    for words in [
+        &["doctor"][..],
+        &["doctor", "--json"],
+        &["doctor", "--repair"],
+        &["table", "list"],
+        &["scan", "orders"],
+        &["backup", copy.to_str().unwrap()],
+        &["export", "orders", "--to", export.to_str().unwrap()],
+    ] {
+        let store = Store::directory().with_orders();
+        let [_, data] = store.option();
+        tear(Path::new(data));
+        let ended = store.run(words).succeeded();
+        assert!(
+            ended.stderr.contains("never acknowledged: bytes=7\n"),
+            "{ended:?}"
+        );
+        assert!(
+            words[0] != "doctor" || ended.stdout.contains("dropped"),
+            "{ended:?}"
+        );
+        let again = store.run(&["doctor"]).succeeded();
+        assert!(!again.stderr.contains("never acknowledged"), "{again:?}");
+    }
+}
+
+#[test]
 fn the_doctor_tells_a_damaged_file() {
     let store = Store::directory().with_orders();
     let [_, path] = store.option();

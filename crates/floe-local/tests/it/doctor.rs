@@ -374,6 +374,21 @@ async fn an_engine_under_writes_is_always_clean() {
 }
 
 #[tokio::test]
+async fn store_that_cannot_be_sealed_is_examined() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = closed_store(dir.path(), 10).await;
+    // A full disk keeps the seal from being written; so does this.
+    fs::create_dir_all(path.join("SEAL.new/full")).unwrap();
+    let report = examine(&path);
+    assert!(report.is_clean(), "{report:#?}");
+    assert_eq!(report.checked.items, 10);
+    let unsealed = report.unsealed.unwrap();
+    assert!(unsealed.contains("could not be sealed"), "{unsealed}");
+    fs::remove_dir_all(path.join("SEAL.new")).unwrap();
+    assert_eq!(examine(&path).unsealed, None);
+}
+
+#[tokio::test]
 async fn a_closed_engine_can_be_examined() {
     let owned = memory();
     owned.create(orders()).await;

@@ -214,9 +214,14 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let before = fs::read(&file).unwrap();
     let report = salvage(&path, &target);
     assert_eq!(fs::read(&file).unwrap(), before);
-    assert_eq!(report.lost_total, 1, "{report:#?}");
+    // The seal, and the place.
+    assert_eq!(report.lost_total, 2, "{report:#?}");
     assert!(
-        report.lost[0].contains("journal") && report.lost[0].contains("offset="),
+        report.lost[0].contains("its checksum differs"),
+        "{report:#?}"
+    );
+    assert!(
+        report.lost[1].contains("journal") && report.lost[1].contains("offset="),
         "{report:#?}"
     );
     let engine = LocalEngine::open(&target).unwrap();
@@ -238,6 +243,108 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let report = engine.doctor(false).unwrap();
     let is_log = |finding: &doctor::Finding| finding.kind == doctor::FindingKind::ChangeLog;
     assert!(report.findings.iter().all(is_log), "{report:#?}");
+}
+
+/// Where the batches of a journal begin.
+fn batches(journal: &[u8]) -> Vec<usize> {
+    let ends = journal.windows(5).enumerate();
+    let ends = ends.filter(|(_, window)| window == b"FJL\x03\x01");
+    std::iter::once(0)
+        .chain(ends.map(|(at, _)| at + 4))
+        .collect()
+}
+
+#[tokio::test]
+async fn older_version_in_a_sorted_file_does_not_stand_in_for_a_lost_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, path) = (dir.path().join("source"), dir.path().join("store"));
+    closed_store(&source, 20).await;
+    // A copy has everything in sorted files.
+    LocalEngine::open(&source).unwrap().backup(&path).unwrap();
+    let engine = LocalEngine::open(&path).unwrap();
+    for n in [3, 7, 9] {
+        let put = PutItem::new("Things", item(n).with("text", "newer"));
+        engine.write_item(put.into()).await.unwrap();
+    }
+    engine.close().unwrap();
+    drop(engine);
+    let file = journal(&path);
+    let bytes = written(&file);
+    let starts = batches(&bytes);
+    let of_item = |n: usize| starts[starts.len() - 3 + n] + 5;
+    for (n, at) in [(3, of_item(0)), (7, of_item(1)), (9, of_item(2))] {
+        for bit in 0..64 {
+            let mut bytes = bytes.clone();
+            bytes[at + bit / 8] ^= 1 << (bit % 8);
+            fs::write(&file, &bytes).unwrap();
+            LocalEngine::open(&path).unwrap_err();
+            let target = dir.path().join(format!("salvaged-{n}-{bit}"));
+            let report = salvage(&path, &target);
+            assert!(!report.is_complete(), "{n} {bit}");
+            let engine = LocalEngine::open(&target).unwrap();
+            let found = items(&engine, "Things").await;
+            for is_old in [3, 7, 9].map(|n| found.contains(&item(n))) {
+                assert!(!is_old, "n={n} bit={bit} {report:#?}");
+            }
+            assert!(found.len() >= 19, "n={n} bit={bit} {report:#?}");
+            if found.len() == 19 {
+                assert!(report.uncertain > 0, "n={n} bit={bit} {report:#?}");
+            }
+            drop(engine);
+            fs::remove_dir_all(&target).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn value_that_looks_like_a_batch_hides_no_torn_tail_and_is_not_salvaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    closed_store(&path, 5).await;
+    let file = journal(&path);
+    let bytes = written(&file);
+    let starts = batches(&bytes);
+    // The last batch, with an item that says something else, and the checksum of that.
+    let last = &bytes[starts[starts.len() - 1]..];
+    let mut lie = last.to_vec();
+    let end = lie.len() - 13;
+    while let Some(at) = lie.windows(12).position(|w| w == b"<item 00004>") {
+        lie[at..at + 12].copy_from_slice(b"<forged item");
+    }
+    let checksum = xxhash_rust::xxh3::xxh3_64(&lie[13..end]);
+    lie[end + 1..end + 9].copy_from_slice(&checksum.to_le_bytes());
+    lie[5..13].copy_from_slice(&(1_u64 << 31).to_le_bytes());
+    let engine = LocalEngine::open(&path).unwrap();
+    let evil = item(9).with("bytes", floe_store::Value::B(lie));
+    let put = PutItem::new("Things", evil.clone());
+    engine.write_item(put.into()).await.unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let bytes = written(&file);
+    let start = *batches(&bytes)
+        .iter()
+        .rfind(|at| bytes[**at..].len() > 1000)
+        .unwrap();
+    let is_forged = |item: &Item| format!("{item:?}").contains("forged item");
+    for at in (start..bytes.len()).step_by(31) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 8;
+        fs::write(&file, &damaged).unwrap();
+        let target = dir.path().join(format!("salvaged-{at}"));
+        let report = salvage(&path, &target);
+        assert!(!report.is_complete());
+        let engine = LocalEngine::open(&target).unwrap();
+        let found = items(&engine, "Things").await;
+        let mut found = found.iter().filter(|item| **item != evil);
+        assert!(!found.any(is_forged), "{at}: {report:#?}");
+    }
+    fs::remove_file(path.join("SEAL")).unwrap();
+    let mut torn = bytes.clone();
+    torn.truncate(bytes.len() - 20);
+    fs::write(&file, &torn).unwrap();
+    let engine = LocalEngine::open(&path).unwrap();
+    assert!(engine.recovery().dropped_bytes > 1000);
+    assert_eq!(items(&engine, "Things").await.len(), 5);
 }
 
 #[tokio::test]
@@ -313,9 +420,109 @@ async fn tail_that_a_crash_cut_is_reported() {
     let mut bytes = written(&file);
     bytes.extend([1, 9, 9, 9, 9, 9, 9]);
     fs::write(&file, &bytes).unwrap();
+    for is_repair in [false, true] {
+        let copy = dir.path().join(format!("copy-{is_repair}"));
+        copy_tree(&path, &copy);
+        let report = doctor::examine(&copy, is_repair, |_| {}).unwrap();
+        assert_eq!(report.recovery.dropped_bytes, 7);
+        assert!(report.is_clean(), "{report:#?}");
+    }
     let engine = LocalEngine::open(&path).unwrap();
     assert_eq!(engine.recovery().dropped_bytes, 7);
     assert_eq!(items(&engine, "Things").await.len(), 10);
+}
+
+/// The names and contents of all files.
+fn all_files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut open = vec![path.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if !path.ends_with("LOCK") {
+                files.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn journal_that_was_removed_or_emptied_after_a_crash_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, path) = (dir.path().join("source"), dir.path().join("store"));
+    closed_store(&source, 20).await;
+    LocalEngine::open(&source).unwrap().backup(&path).unwrap();
+    // As it is when the process is killed after some writes.
+    let engine = LocalEngine::open(&path).unwrap();
+    put(&engine, "Things", 100).await;
+    let crashed = dir.path().join("crashed");
+    copy_tree(&path, &crashed);
+    drop(engine);
+    let file = journal(&crashed);
+    for is_removed in [true, false] {
+        if is_removed {
+            fs::remove_file(&file).unwrap();
+        } else {
+            fs::write(&file, "").unwrap();
+        }
+        let before = all_files(&crashed);
+        for _ in 0..2 {
+            let message = LocalEngine::open(&crashed).unwrap_err().to_string();
+            let expected = if is_removed { "no journal" } else { "is empty" };
+            assert!(message.contains(expected), "{message}");
+            assert!(message.contains("--salvage"), "{message}");
+            let report = doctor::examine(&crashed, false, |_| {}).unwrap();
+            assert!(!report.is_clean());
+        }
+        assert!(all_files(&crashed) == before, "nothing is changed");
+        let target = dir.path().join(format!("salvaged-{is_removed}"));
+        let report = salvage(&crashed, &target);
+        assert!(!report.is_complete(), "{report:#?}");
+        assert_eq!(report.items, 20);
+    }
+}
+
+#[tokio::test]
+async fn new_stores_and_copies_open_again_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    drop(LocalEngine::open(at("new")).unwrap());
+    LocalEngine::open(at("new"))
+        .unwrap()
+        .backup(at("copy"))
+        .unwrap();
+    LocalEngine::open(at("copy"))
+        .unwrap()
+        .backup(at("restored"))
+        .unwrap();
+    salvage(&at("restored"), &at("salvaged"));
+    for name in ["new", "copy", "restored", "salvaged"] {
+        let mut path = at(name);
+        for n in 0..3 {
+            let engine = LocalEngine::open(&path).unwrap();
+            // Killed without a write.
+            path = at(&format!("{name}-{n}"));
+            copy_tree(&at(name), &path);
+            drop(engine);
+        }
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
 
 #[tokio::test]
@@ -344,6 +551,32 @@ async fn salvage_refuses_what_is_no_store_or_in_use() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("not empty"), "{message}");
+}
+
+#[tokio::test]
+async fn nothing_is_changed_while_another_engine_has_the_store_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
+    let engine = LocalEngine::open(&path).unwrap();
+    engine.create_table(definition("Things")).await.unwrap();
+    put(&engine, "Things", 1).await;
+    // The lock of the directory is gone, that of the store below is not.
+    fs::remove_file(path.join("LOCK")).unwrap();
+    fs::write(path.join("SEAL"), "").unwrap();
+    let before = all_files(&path);
+    let refused = [
+        LocalEngine::open(&path).map(drop).unwrap_err().to_string(),
+        doctor::salvage(&path, &target, |_| {})
+            .unwrap_err()
+            .to_string(),
+    ];
+    for message in refused {
+        assert!(message.contains("in use"), "{message}");
+    }
+    let report = doctor::examine(&path, false, |_| {}).unwrap();
+    assert!(report.findings[0].what.contains("in use"), "{report:#?}");
+    assert!(all_files(&path) == before, "nothing is changed");
+    assert!(!target.exists());
 }
 
 fn file_count(path: &Path) -> usize {

@@ -222,3 +222,54 @@ async fn token_is_remembered_when_the_clock_goes_back() {
     send(&store).await;
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 2)));
 }
+
+#[tokio::test]
+async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    store.create(counters()).await;
+    let clock = store.clock.clone();
+    let mut sent = 0;
+    for step in [660, 3600, 60 * 60 * 24] {
+        for is_restarted in [false, true] {
+            let step = Duration::from_secs(step);
+            sent += 1;
+            let token = format!("t-{sent}");
+            let send = async |store: &common::Owned| {
+                let sent = store.engine.transact_write_items(transaction(&token)).await;
+                sent.unwrap();
+            };
+            clock.set_back(step);
+            send(&store).await;
+            // Used while the clock is behind, and again when it is right, or even ahead.
+            for ahead in [step, step] {
+                clock.set_ahead(ahead);
+                clock.advance(Duration::from_secs(200));
+                if is_restarted {
+                    drop(store);
+                    store = open_at(dir.path(), clock.clone());
+                }
+                store.settle();
+                send(&store).await;
+            }
+            let found = store.get("Counters", key()).await;
+            assert_eq!(
+                found,
+                Some(key().with("n", sent)),
+                "{step:?} {is_restarted}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn write_token_is_remembered_when_the_clock_is_set_ahead() {
+    let store = memory();
+    store.create(counters()).await;
+    for _ in 0..2 {
+        let write = add(1).token("w-1");
+        store.engine.write_item(write.into()).await.unwrap();
+        store.clock.set_ahead(common::HOUR);
+    }
+    assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,12 @@ use crate::Failure;
 const SECTOR_BYTES: u64 = 512;
 /// The end of a journal, which damage hits as often as all that is before.
 const TAIL_BYTES: u64 = 256;
+
+/// Where a batch of a journal ends and the next one begins.
+const BATCH_START: &[u8; 5] = b"FJL\x03\x01";
+/// Where the number of a batch is, from the byte at its start. No checksum covers it.
+const NUMBER_OFFSET: u64 = 5;
+const NUMBER_BYTES: u64 = 8;
 
 /// Damage of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +139,19 @@ fn share(kind: &str) -> usize {
     }
 }
 
+/// Where the batches of a journal begin.
+fn batch_starts(path: &Path, end: u64) -> io::Result<Vec<u64>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(end).read_to_end(&mut bytes)?;
+    let ends = bytes.windows(BATCH_START.len()).enumerate();
+    let ends = ends.filter(|(_, window)| window == BATCH_START);
+    let first = bytes.first().filter(|byte| **byte == 1).map(|_| 0);
+    Ok(first
+        .into_iter()
+        .chain(ends.map(|(at, _)| at as u64 + BATCH_START.len() as u64 - 1))
+        .collect())
+}
+
 fn choose_how(base: &Base, file: &Path, random: &SeededRandom) -> Result<How, Failure> {
     let path = base.folder().join(file);
     let is_journal = file_kind(file) == "journal";
@@ -150,8 +169,17 @@ fn choose_how(base: &Base, file: &Path, random: &SeededRandom) -> Result<How, Fa
         10 if is_journal => end + random.below(TAIL_BYTES),
         _ => random.below(end),
     };
+    let starts = if is_journal {
+        batch_starts(&path, end)?
+    } else {
+        Vec::new()
+    };
     Ok(match random.below(10) {
         _ if end == 0 => How::Remove,
+        0 | 5 if !starts.is_empty() => How::Flip {
+            byte: pick(&starts, random)? + NUMBER_OFFSET + random.below(NUMBER_BYTES),
+            bit: u8::try_from(random.below(8)).unwrap_or(0),
+        },
         0..=4 => How::Flip {
             byte: place(random),
             bit: u8::try_from(random.below(8)).unwrap_or(0),

@@ -139,7 +139,11 @@ impl FastClock {
 
 impl Clock for FastClock {
     fn now(&self) -> Timestamp {
-        self.start.plus(self.since.elapsed() * CLOCK_FACTOR)
+        self.start.plus(self.uptime())
+    }
+
+    fn uptime(&self) -> Duration {
+        self.since.elapsed() * CLOCK_FACTOR
     }
 }
 
