@@ -6,7 +6,7 @@
 //! | [`ReadOnly`](Trouble::ReadOnly) | refused | never |
 //! | [`Low`](Trouble::Low) | deletes only; none below a quarter of the reserve | when there is space again |
 //! | [`Gone`](Trouble::Gone) | refused | when the directory is back |
-//! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried while deletes would fit |
+//! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried by itself |
 //! | [`Broken`](Trouble::Broken) | refused | never: a sync may have failed, so the page cache may not be what is on the disk |
 //!
 //! The committer asks before each group, so nothing here is in the way of readers.
@@ -40,6 +40,10 @@ const CHECK_BYTES: u64 = 1 << 20;
 
 /// How often opening again is tried.
 const REOPEN_EVERY: Duration = Duration::from_millis(500);
+
+/// How often opening again is tried while not even deletes would fit. It gives back what the store below holds of removed
+/// and unfinished files, which may be all that can be freed.
+const REOPEN_FULL_EVERY: Duration = Duration::from_secs(10);
 
 /// Why writes are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,30 +302,36 @@ impl Shared {
         })
     }
 
-    /// Opens the store again after a failed commit, when there is space for deletes. A store that stopped at its reserve
-    /// stays below it, and deletes are how space is freed.
+    /// Opens the store again after a failed commit. A store that stopped at its reserve stays below it, and deletes are how
+    /// space is freed, so it is enough that deletes fit; while they do not, it is tried less often.
     pub(crate) fn reopen_if_due(&self, state: &mut CommitState) {
-        {
-            let mut gate = self.gate.lock();
-            let is_due = gate
-                .reopened
-                .is_none_or(|tried| tried.elapsed() >= REOPEN_EVERY);
-            if !is_due || !matches!(gate.trouble, Some(Trouble::Failed(_))) {
-                return;
-            }
-            gate.reopened = Some(Stopwatch::start());
-        }
-        let low = |directory: &Directory| self.low_space(directory);
-        if let Some(directory) = &self.directory
-            && (!self.is_in_place(directory)
-                || low(directory).is_some_and(|low| low.refuse(false).is_some()))
-        {
+        let (tried, trouble) = {
+            let gate = self.gate.lock();
+            (gate.reopened, gate.trouble.clone())
+        };
+        let is_due = |every| tried.is_none_or(|tried| tried.elapsed() >= every);
+        if !is_due(REOPEN_EVERY) {
             return;
         }
+        let has_failed = match trouble {
+            Some(Trouble::Failed(_)) => true,
+            Some(Trouble::Low { .. }) => self.kv.has_failed(),
+            _ => false,
+        };
+        let directory = self.directory.as_ref();
+        if !has_failed || directory.is_some_and(|it| !self.is_in_place(it)) {
+            return;
+        }
+        let low = || directory.and_then(|it| self.low_space(it));
+        let is_full = low().is_some_and(|low| low.refuse(false).is_some());
+        if is_full && !is_due(REOPEN_FULL_EVERY) {
+            return;
+        }
+        self.gate.lock().reopened = Some(Stopwatch::start());
         // It is tried again later. What failed first stays the cause.
         if let Ok(reopened) = self.reopen() {
             *state = reopened;
-            let low = self.directory.as_ref().and_then(low);
+            let low = low();
             let mut gate = self.gate.lock();
             (gate.was_low, gate.trouble) = (low.is_some(), low);
         }

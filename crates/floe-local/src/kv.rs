@@ -277,6 +277,15 @@ impl Kv {
         }
     }
 
+    /// Whether a thread that writes or merges files has failed, or the store is closed because it could not be opened
+    /// again.
+    pub(crate) fn has_failed(&self) -> bool {
+        match &self.backing {
+            Backing::Disk(disk) => disk.has_failed(),
+            Backing::Memory => false,
+        }
+    }
+
     /// How many journals the store on disk has; none while it is closed.
     pub(crate) fn journal_count(&self) -> Option<usize> {
         match &self.backing {

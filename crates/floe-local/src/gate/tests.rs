@@ -258,6 +258,30 @@ fn store_goes_on_with_deletes_below_the_reserve() {
     assert!(engine.running.shared.gate.lock().was_low);
 }
 
+/// What the store below holds of removed files may be all that can be freed, so it is opened again, now and then.
+#[test]
+fn failed_store_is_opened_again_although_not_even_deletes_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let options = Options::new()
+        .background(false)
+        .disk_reserve_bytes(u64::MAX);
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    let gate = || engine.running.shared.gate.lock();
+    let failed = || Trouble::Failed("no space left".to_owned());
+    gate().trouble = Some(failed());
+    delete(&engine, 0).unwrap_err();
+    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
+    // Not again at once.
+    gate().trouble = Some(failed());
+    delete(&engine, 0).unwrap_err();
+    assert_eq!(gate().trouble, Some(failed()));
+    forget_last_try(&engine);
+    delete(&engine, 0).unwrap_err();
+    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
+    assert!(!engine.running.shared.kv.has_failed());
+}
+
 #[test]
 fn write_to_a_removed_directory_is_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();

@@ -202,6 +202,14 @@ impl Disk {
         })
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        // Passes on whether a thread has failed; the committer asks between two commits, so there is nothing to write.
+        let persisted = self
+            .opened()
+            .map(|opened| opened.db.persist(PersistMode::Buffer));
+        persisted.is_none_or(|persisted| persisted.is_err())
+    }
+
     pub(super) fn journal_count(&self) -> Option<usize> {
         Some(self.opened()?.db.journal_count())
     }
