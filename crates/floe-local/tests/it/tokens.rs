@@ -10,7 +10,7 @@ use floe_store::op::{
 use floe_store::table::KeyKind;
 use floe_store::{Engine, Error, Item, TableDef};
 
-use crate::common::{Owned, memory, open, open_at};
+use crate::common::{HOUR, Owned, memory, open, open_at};
 
 fn counters() -> TableDef {
     TableDef::builder("Counters", "id", KeyKind::S)
@@ -235,7 +235,7 @@ async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
             let step = Duration::from_secs(step);
             sent += 1;
             let token = format!("t-{sent}");
-            let send = async |store: &common::Owned| {
+            let send = async |store: &Owned| {
                 let sent = store.engine.transact_write_items(transaction(&token)).await;
                 sent.unwrap();
             };
@@ -269,7 +269,7 @@ async fn write_token_is_remembered_when_the_clock_is_set_ahead() {
     for _ in 0..2 {
         let write = add(1).token("w-1");
         store.engine.write_item(write.into()).await.unwrap();
-        store.clock.set_ahead(common::HOUR);
+        store.clock.set_ahead(HOUR);
     }
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
 }
