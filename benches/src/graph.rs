@@ -5,27 +5,20 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use floe::Db;
 use floe::graph::{Graph, GraphSchema, Include, IndexDef, IndexKey, Node};
 use floe_local::LocalEngine;
 use floe_testkit::record::RecordingEngine;
 use tokio::runtime::Runtime;
 
-use crate::args::Args;
 use crate::measure::{Rate, median, ratio, repeat, time};
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
 
-const HELP: &str = "\
-What reads of the graph cost, and the deletion of a node with many edges.
+const ABOUT: &str = "\
+What reads of the graph cost, and the deletion of a node with many edges.";
 
-Usage: cargo xtask bench graph [--quick] [--only NAME] [--rounds N] [--round-ms N]
-
-Options
-  --quick              short rounds and short lists: for a first look
-  --only NAME          only the cases whose name contains it
-  --rounds N           rounds of each side that count (default 21)
-  --round-ms N         the length of a round (default 200)
-
+const DETAILS: &str = "\
 Cases
   include_100          an entity with 100 related: a get, one query and one batch
   lookup_50            50 entities by a key of an index: one query and one batch
@@ -48,12 +41,34 @@ const OBJECTS: u64 = 50;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "graph",
-    help: HELP,
+    about: ABOUT,
+    details: DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(parsed(flags)?)?;
         Ok(Box::new(move || run(&plan)))
     },
 };
+
+/// The flags of the benchmark.
+#[derive(Debug, Args)]
+struct Flags {
+    /// Short rounds and short lists: for a first look
+    #[arg(long)]
+    quick: bool,
+
+    /// Only the cases whose name contains it
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+
+    /// Rounds of each side that count [default: 21]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+
+    /// The length of a round [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: Option<u64>,
+}
 
 struct Plan {
     name: Option<String>,
@@ -65,13 +80,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn take(flags: &mut Args) -> Result<Self, String> {
-        let is_quick = flags.flag("--quick");
+    fn of(flags: Flags) -> Result<Self, String> {
+        let is_quick = flags.quick;
         let pick = |quick, full| if is_quick { quick } else { full };
         let plan = Self {
-            name: flags.value("--only")?,
-            rounds: flags.number("--rounds", 1)?.unwrap_or(pick(5, 21)),
-            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(pick(100, 200))),
+            name: flags.only,
+            rounds: flags.rounds.unwrap_or(pick(5, 21)),
+            round: Duration::from_millis(flags.round_ms.unwrap_or(pick(100, 200))),
             long: pick(20_000, 1_000_000),
             short: pick(1000, 10_000),
             hub: pick(2000, 100_000),

@@ -19,7 +19,6 @@
     reason = "a program that prints figures"
 )]
 
-mod args;
 mod changes;
 mod engine;
 mod events;
@@ -31,16 +30,20 @@ mod wire;
 use std::error::Error;
 use std::process::ExitCode;
 
-use args::Args;
+use clap::{ArgMatches, Args, Command};
 
 pub(crate) type Fallible<T> = Result<T, Box<dyn Error>>;
 
 /// One of the benchmarks.
 struct Benchmark {
     name: &'static str,
-    help: &'static str,
+    about: &'static str,
+    /// Its cases, and what they print.
+    details: &'static str,
+    /// Adds its flags.
+    flags: fn(Command) -> Command,
     /// Takes its flags and makes of them the work to do, or tells what is wrong with them.
-    prepare: fn(&mut Args) -> Result<Work, String>,
+    prepare: fn(&ArgMatches) -> Result<Work, String>,
 }
 
 /// What a benchmark does; true if every floor was reached.
@@ -59,9 +62,8 @@ const BENCHMARKS: [&Benchmark; 6] = [
 const SERVE_DYNOXIDE: &Benchmark = &wire::dynoxide::ROLE;
 
 fn main() -> ExitCode {
-    match dispatch(Args::new(std::env::args().skip(1))) {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(work)) => match work() {
+    match prepare(&command().get_matches()) {
+        Ok(work) => match work() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
             Err(error) => {
@@ -76,34 +78,42 @@ fn main() -> ExitCode {
     }
 }
 
-/// The work that the arguments ask for; none if they ask for help, which is printed.
-fn dispatch(mut args: Args) -> Result<Option<Work>, String> {
-    let name = args.command();
-    let is_help = args.flag("--help") | args.flag("-h");
-    let Some(name) = name else {
-        if is_help {
-            println!("{}", help());
-            return Ok(None);
-        }
-        return Err("which benchmark?".to_owned());
-    };
-    let known = BENCHMARKS.into_iter().chain([SERVE_DYNOXIDE]);
-    let benchmark = known.into_iter().find(|known| known.name == name);
-    let benchmark = benchmark.ok_or_else(|| format!("unknown benchmark: name={name}"))?;
-    if is_help {
-        println!("{}", benchmark.help);
-        return Ok(None);
-    }
-    let work = (benchmark.prepare)(&mut args)?;
-    args.finish()?;
-    Ok(Some(work))
+/// The command line, called as it is started: by `cargo xtask`.
+fn command() -> Command {
+    Command::new("floe-bench")
+        .bin_name("cargo xtask bench")
+        .about(
+            "Run a benchmark in release mode, which prints ratios measured side by side in one run",
+        )
+        .after_help("The flags of a benchmark: cargo xtask bench NAME --help")
+        .subcommand_value_name("NAME")
+        .subcommand_help_heading("Benchmarks")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommands(BENCHMARKS.map(Benchmark::command))
+        .subcommand(SERVE_DYNOXIDE.command().hide(true))
 }
 
-fn help() -> String {
-    let mut text = String::from("Usage: floe-bench NAME [flags]\n\nBenchmarks\n");
-    for benchmark in BENCHMARKS {
-        let what = benchmark.help.lines().next().unwrap_or_default();
-        text += &format!("  {:<10} {what}\n", benchmark.name);
+/// The work that the arguments ask for.
+fn prepare(matches: &ArgMatches) -> Result<Work, String> {
+    let (name, flags) = matches.subcommand().unwrap_or(("", matches));
+    let mut known = BENCHMARKS.into_iter().chain([SERVE_DYNOXIDE]);
+    let benchmark = known.find(|known| known.name == name);
+    let benchmark = benchmark.ok_or_else(|| format!("unknown benchmark: name={name}"))?;
+    (benchmark.prepare)(flags)
+}
+
+/// The flags of a benchmark.
+fn parsed<F: Args>(flags: &ArgMatches) -> Result<F, String> {
+    F::from_arg_matches(flags).map_err(|error| error.to_string())
+}
+
+impl Benchmark {
+    fn command(&self) -> Command {
+        let command = Command::new(self.name)
+            .about(self.about)
+            .after_help(self.details);
+        (self.flags)(command)
     }
-    text + "\nThe flags of a benchmark: floe-bench NAME --help"
 }

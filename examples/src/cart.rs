@@ -4,7 +4,7 @@
 //! none: they are at the end of this file. A snapshot beside the events keeps loading at one read, however long the
 //! stream has become.
 //!
-//! `cargo run --bin cart`
+//! `cargo run -p floe-examples --bin cart`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -15,7 +15,7 @@ use floe::{Db, Error, Event};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin cart
+Usage: cargo run -p floe-examples --bin cart
 
 A shopping cart as a stream of events: commands are decided upon its state, also by two people at once.";
 

@@ -5,7 +5,7 @@
 //! transaction reads and writes, and because the list was read, it is written only if it is still as it was
 //! read. Whoever comes second runs again, on the book as it is by then.
 //!
-//! `cargo run --bin guestbook`
+//! `cargo run -p floe-examples --bin guestbook`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -16,7 +16,7 @@ use floe_examples::{Fallible, arguments, claim};
 use tokio::sync::Barrier;
 
 const USAGE: &str = "\
-Usage: cargo run --bin guestbook
+Usage: cargo run -p floe-examples --bin guestbook
 
 Two people sign one guestbook at the same moment: whoever comes second runs again, and no name is lost.";
 

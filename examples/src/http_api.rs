@@ -1,7 +1,7 @@
 //! An HTTP API of orders, each request in a transaction of its own.
 //!
-//! `cargo run --bin http_api` starts it on a free port, sends it a few requests and ends;
-//! `cargo run --bin http_api -- --serve [ADDR]` serves until Ctrl-C, by default on 127.0.0.1:3000:
+//! `cargo run -p floe-examples --bin http_api` starts it on a free port, sends it a few requests and ends;
+//! `cargo run -p floe-examples --bin http_api -- --serve [ADDR]` serves until Ctrl-C, by default on 127.0.0.1:3000:
 //!
 //! ```text
 //! curl -d '{"product":"skis","quantity":2}' -H 'content-type: application/json' 127.0.0.1:3000/orders
@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 const USAGE: &str = "\
-Usage: cargo run --bin http_api [-- --serve [ADDR]]
+Usage: cargo run -p floe-examples --bin http_api [-- --serve [ADDR]]
 
 Without arguments it shows itself and ends. With --serve it serves until Ctrl-C, by default on
 127.0.0.1:3000, and keeps the orders in memory.";

@@ -4,7 +4,7 @@
 //! different machines. Two models that share the table and differ in a constant sort key have both: they
 //! change independently, and are read and changed together cheaply.
 //!
-//! `cargo run --bin inventory`
+//! `cargo run -p floe-examples --bin inventory`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -15,7 +15,7 @@ use floe::{Db, Error, Model, Tx};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin inventory
+Usage: cargo run -p floe-examples --bin inventory
 
 Money and weapons of a player, two models in one table: changes of one never conflict with the other.";
 

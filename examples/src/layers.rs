@@ -4,7 +4,7 @@
 //! deprecated and goes after a month. What is gone stays as a tombstone, and the router tells when the real layer is to be
 //! deleted. Two sparse indexes tell what is deployed.
 //!
-//! `cargo run --bin layers`
+//! `cargo run -p floe-examples --bin layers`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -21,7 +21,7 @@ use floe_store::env::{Clock, ManualClock};
 use floe_store::{Env, Timestamp};
 
 const USAGE: &str = "\
-Usage: cargo run --bin layers
+Usage: cargo run -p floe-examples --bin layers
 
 A registry of Lambda layers: versions, the latest in each region, what is deployed, and what becomes of the old ones.";
 

@@ -3,7 +3,7 @@
 //! An article goes with its author. A tag cannot be deleted while an article has it. A reading list loses what is
 //! deleted. Articles are found by words of their titles, authors by their address, which nobody else may have.
 //!
-//! `cargo run --bin library`
+//! `cargo run -p floe-examples --bin library`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -12,7 +12,7 @@ use floe::{Db, Entity, Error, ErrorKind};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin library
+Usage: cargo run -p floe-examples --bin library
 
 A library as a graph: entities, ordered relationships, indexes made by functions, in memory.";
 

@@ -4,7 +4,7 @@
 //! Every part of it is a transaction of its own. What a model does not allow never reaches the store, and
 //! what was committed is on disk.
 //!
-//! `cargo run --bin orders`
+//! `cargo run -p floe-examples --bin orders`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -14,7 +14,7 @@ use floe::{Db, Error, ErrorKind, Model, Tx};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin orders
+Usage: cargo run -p floe-examples --bin orders
 
 The life of an order in a directory: created, read, changed, refused, found, and still there after a restart.";
 

@@ -4,7 +4,7 @@
 //! twice. Here the sums and the place in the feed are one commit, so each event counts once: the program dies in the
 //! middle, twice, and begins again.
 //!
-//! `cargo run --bin projection`
+//! `cargo run -p floe-examples --bin projection`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -16,7 +16,7 @@ use floe::{Db, Error, Event, Model};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin projection
+Usage: cargo run -p floe-examples --bin projection
 
 Sums over the events of all orders, kept in the same commit as the place in the feed: exact, whoever dies.";
 

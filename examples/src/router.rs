@@ -4,7 +4,7 @@
 //! tells so. A router picks those changes out of all others and posts them to a webhook, which fails at first and is tried
 //! again. A handler in the program itself is told of those that users end on their own.
 //!
-//! `cargo run --bin router`
+//! `cargo run -p floe-examples --bin router`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -25,7 +25,7 @@ use floe_store::{Env, Timestamp};
 use tokio::net::TcpListener;
 
 const USAGE: &str = "\
-Usage: cargo run --bin router
+Usage: cargo run -p floe-examples --bin router
 
 Tells a local HTTP server of each session that expires.";
 

@@ -4,7 +4,7 @@
 //! can still see a ride without a skier: the ride was taken in between. There are two ways out, both shown:
 //! read both at one moment with `get_many`, or have the reads checked at the end with `verified`.
 //!
-//! `cargo run --bin ski_resort`
+//! `cargo run -p floe-examples --bin ski_resort`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -14,7 +14,7 @@ use floe::{Db, Error, Model, Tx};
 use floe_examples::{Fallible, arguments, claim};
 
 const USAGE: &str = "\
-Usage: cargo run --bin ski_resort
+Usage: cargo run -p floe-examples --bin ski_resort
 
 Rides are taken while others read the counters of skiers and rides: never is there a ride without a skier.";
 

@@ -3,7 +3,7 @@
 //! A writer appends to several streams. An indexer notes in the feed which events came to which stream, and the
 //! subscription reads the feed and the events. Whoever remembers the checkpoint goes on there another time.
 //!
-//! `cargo run --bin tail`
+//! `cargo run -p floe-examples --bin tail`
 
 #![expect(clippy::print_stdout, reason = "a program that shows what happens")]
 
@@ -16,7 +16,7 @@ use floe_examples::{Fallible, arguments, claim};
 use tokio::sync::oneshot;
 
 const USAGE: &str = "\
-Usage: cargo run --bin tail
+Usage: cargo run -p floe-examples --bin tail
 
 Follows the feed of an event store while others append to its streams.";
 

@@ -1,7 +1,7 @@
 //! A tour of the embedded engine: a table with an index and a stream, conditions, a transaction, a
 //! query, the change log, a backup, and a restart that finds everything again.
 //!
-//! `cargo run --bin tour` uses a temporary directory; `cargo run --bin tour -- DIR` keeps the data in DIR.
+//! `cargo run -p floe-examples --bin tour` uses a temporary directory; `cargo run -p floe-examples --bin tour -- DIR` keeps the data in DIR.
 
 #![expect(clippy::print_stdout, reason = "a tour that talks")]
 
@@ -18,7 +18,7 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Engine, Error, Item, TableDef};
 
 const USAGE: &str = "\
-Usage: cargo run --bin tour [-- DIR]
+Usage: cargo run -p floe-examples --bin tour [-- DIR]
 
 A tour of the embedded engine. Without DIR, in a temporary directory that is removed at the end; with DIR,
 the data stays there to be looked at.";

@@ -7,8 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::args::Args;
-use crate::{Failure, out};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::{Failure, figures, note};
 
 const TARGETS: &[(&str, &str)] = &[
     ("number", "numbers from text and bytes"),
@@ -32,39 +34,39 @@ const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Runs `cargo xtask fuzz`.
-pub(crate) fn run(mut args: Args) -> Result<ExitCode, Failure> {
-    if args.help() {
-        out::figures(&help());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let only = args.command();
-    let seconds = args.value("--seconds")?.unwrap_or(60_u64);
-    args.finish("cargo xtask fuzz")?;
-    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    if !TARGETS.iter().any(|(name, _)| wanted(name)) {
-        let name = only.unwrap_or_default();
-        let message = format!("no such target: {name}; see cargo xtask fuzz --help");
-        return Err(Failure::Usage(message));
-    }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("fuzz");
-    let built = build(&folder)?;
-    let mut ok = true;
-    for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
-        ok &= fuzz(&folder, &built, name, seconds)?;
-    }
-    Ok(if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+/// Feed what parses with generated input, guided by coverage
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub(crate) struct Fuzz {
+    /// Only this target
+    #[arg(value_parser = PossibleValuesParser::new(TARGETS.iter().map(|(name, _)| *name)), hide_possible_values = true)]
+    target: Option<String>,
+
+    /// How long each target runs
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u64,
 }
 
-fn help() -> String {
-    let mut text = String::from(
-        "Feeds what parses with generated input, guided by coverage.\n\n\
-         Usage: cargo xtask fuzz [TARGET] [--seconds 60]\n\nTargets:\n",
-    );
+impl Fuzz {
+    /// Runs `cargo xtask fuzz`.
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        let wanted = |name: &str| self.target.as_deref().is_none_or(|only| only == name);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("fuzz");
+        let built = build(&folder)?;
+        let mut ok = true;
+        for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
+            ok &= fuzz(&folder, &built, name, self.seconds)?;
+        }
+        Ok(if ok {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+fn after_help() -> String {
+    let mut text = String::from("Targets:\n");
     for (name, what) in TARGETS {
         text += &format!("  {name:<12} {what}\n");
     }
@@ -74,7 +76,7 @@ fn help() -> String {
 
 /// Builds all targets and says where they are.
 fn build(folder: &Path) -> Result<PathBuf, Failure> {
-    out::note("building the fuzz targets");
+    note("building the fuzz targets");
     let triple = host_triple()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Naming the target keeps the flags away from build scripts.
@@ -92,7 +94,7 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .status()?;
     if !status.success() {
-        return Err(Failure::broken("the fuzz targets do not build"));
+        return Err(Failure("the fuzz targets do not build".to_owned()));
     }
     Ok(folder.join("target").join(triple).join("release"))
 }
@@ -103,12 +105,12 @@ fn host_triple() -> Result<String, Failure> {
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .ok_or_else(|| Failure::broken("rustc does not say for which machine it compiles"))
+        .ok_or_else(|| Failure("rustc does not say for which machine it compiles".to_owned()))
 }
 
 /// Runs one target; true if it found nothing.
 fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, Failure> {
-    out::note(&format!("fuzzing: target={name} seconds={seconds}"));
+    note(&format!("fuzzing: target={name} seconds={seconds}"));
     let corpus = folder.join("corpus").join(name);
     let artifacts = folder.join("artifacts").join(name);
     std::fs::create_dir_all(&corpus)?;
@@ -135,13 +137,13 @@ fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, F
     if found {
         let tail: Vec<_> = log.lines().rev().take(60).collect();
         for line in tail.iter().rev() {
-            out::note(line);
+            note(line);
         }
     }
     let runs = log
         .lines()
         .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    out::figures(&format!(
+    figures(&format!(
         "fuzz={name} seconds={seconds} runs={} findings={}",
         runs.map_or("unknown", str::trim),
         u8::from(found),

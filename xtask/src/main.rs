@@ -1,152 +1,91 @@
-//! The project's own tools, started as `cargo xtask`.
+//! `cargo xtask`: the one way to start the project's own tools.
 //!
 //! | command | what it does | where |
 //! |---|---|---|
-//! | `verify NAME` | a reliability check: prints its figures on one line, fails when a floor is missed | [`verify`] |
-//! | `bench NAME` | benchmarks, run by the package `floe-bench` in release mode | [`mod@bench`] |
-//! | `interop NAME` | data exchanged with another implementation of the same format | [`mod@interop`] |
-//! | `fuzz TARGET` | fuzzing of everything that parses, by the package in `fuzz/` | [`mod@fuzz`] |
+//! | `verify NAME` | a reliability check | the package `floe-verify` |
+//! | `interop NAME` | data exchanged with another implementation of the same format | the package `floe-verify` |
+//! | `bench NAME` | benchmarks | the package `floe-bench` |
+//! | `fuzz TARGET` | fuzzing of everything that parses | [`mod@fuzz`], which builds the package in `fuzz/` |
 //!
-//! Each command prints its own `--help`. Nothing here is part of the library: the checks use the
-//! engine as any other program does, and [`shim`] and [`disk`] work below it, on its system calls.
+//! What is heavy is a package of its own that [`tool`] builds and starts, so that this one is built in seconds. Its
+//! arguments, its exit code and signals pass through.
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod bench;
-mod disk;
 mod fuzz;
-mod interop;
-mod out;
-mod shim;
-mod verify;
+mod tool;
 
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use args::Args;
+use clap::{Args, Parser, Subcommand};
 
-/// One command of `cargo xtask`.
-struct Command {
-    name: &'static str,
-    /// How it is called, and what it does; absent for the processes that a check starts for itself.
-    help: Option<(&'static str, &'static str)>,
-    run: fn(Args) -> Result<ExitCode, Failure>,
+/// Start the project's own tools
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
+#[command(after_help = "Every command prints its own help with --help.")]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
 }
 
-const COMMANDS: &[Command] = &[
-    Command {
-        name: "verify",
-        help: Some((
-            "verify NAME [flags]",
-            "run a reliability check, or `all` of them",
-        )),
-        run: verify::run,
-    },
-    Command {
-        name: "bench",
-        help: Some(("bench NAME [flags]", "run a benchmark, in release mode")),
-        run: bench::run,
-    },
-    Command {
-        name: "fuzz",
-        help: Some((
-            "fuzz [TARGET] [flags]",
-            "feed what parses with generated input",
-        )),
-        run: fuzz::run,
-    },
-    Command {
-        name: "interop",
-        help: Some((
-            "interop NAME [flags]",
-            "exchange data with another implementation",
-        )),
-        run: interop::run,
-    },
-    Command {
-        name: "child",
-        help: None,
-        run: verify::run_child,
-    },
-];
+/// The commands. One that is light is a module here with its flags; one that is heavy is a package.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a reliability check, or `all` of them
+    #[command(disable_help_flag = true)]
+    Verify(Passed),
+    /// Run a benchmark
+    #[command(disable_help_flag = true)]
+    Bench(Passed),
+    /// Exchange data with another implementation of the same format
+    #[command(disable_help_flag = true)]
+    Interop(Passed),
+    Fuzz(fuzz::Fuzz),
+}
 
-/// Why a command did not do what it was asked to.
+/// What is passed on to a tool.
+#[derive(Debug, Args)]
+struct Passed {
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
+}
+
+/// Why a command could not be carried out.
 #[derive(Debug)]
-enum Failure {
-    /// It was called wrongly: exit code 2.
-    Usage(String),
-    /// It could not be carried out: exit code 1.
-    Broken(String),
-}
+struct Failure(String);
 
-impl Failure {
-    fn usage(message: impl Into<String>) -> Self {
-        Self::Usage(message.into())
-    }
-
-    fn broken(message: impl Into<String>) -> Self {
-        Self::Broken(message.into())
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::Broken(error.to_string())
-    }
-}
-
-impl From<floe::Error> for Failure {
-    fn from(error: floe::Error) -> Self {
-        Self::Broken(error.to_string())
-    }
-}
-
-impl From<floe_store::Error> for Failure {
-    fn from(error: floe_store::Error) -> Self {
-        Self::Broken(error.to_string())
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
     }
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = verify::run_as_floe() {
-        return code;
-    }
-    let result = dispatch(Args::from_env());
-    match result {
-        Ok(code) => code,
-        Err(Failure::Usage(message)) => {
-            out::note(&format!("xtask: {message}"));
-            ExitCode::from(2)
-        }
-        Err(Failure::Broken(message)) => {
-            out::note(&format!("xtask: {message}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn dispatch(mut args: Args) -> Result<ExitCode, Failure> {
-    let Some(name) = args.command() else {
-        let asked = args.help();
-        args.finish("cargo xtask")?;
-        out::figures(&help());
-        return Ok(if asked {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(2)
-        });
+    let done = match Xtask::parse().command {
+        Command::Verify(passed) => tool::verify("verify", &passed.arguments),
+        Command::Interop(passed) => tool::verify("interop", &passed.arguments),
+        Command::Bench(passed) => tool::bench(&passed.arguments),
+        Command::Fuzz(fuzz) => fuzz.run(),
     };
-    let command = COMMANDS.iter().find(|command| command.name == name);
-    let command = command.ok_or_else(|| {
-        Failure::usage(format!("no such command: {name}; see cargo xtask --help"))
-    })?;
-    (command.run)(args)
+    done.unwrap_or_else(|Failure(message)| {
+        note(&format!("xtask: {message}"));
+        ExitCode::FAILURE
+    })
 }
 
-fn help() -> String {
-    let mut text = String::from("Floe's own tools.\n\nUsage: cargo xtask COMMAND\n\nCommands:\n");
-    for (usage, what) in COMMANDS.iter().filter_map(|command| command.help) {
-        text += &format!("  {usage:<22} {what}\n");
-    }
-    text + "\nEvery command prints its own help with --help."
+/// Prints a result. A reader that has gone away is no reason to fail.
+fn figures(line: &str) {
+    let mut stdout = io::stdout().lock();
+    drop(writeln!(stdout, "{line}").and_then(|()| stdout.flush()));
+}
+
+/// Prints a line for people.
+fn note(line: &str) {
+    drop(writeln!(io::stderr().lock(), "{line}"));
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use floe::changes::{Changed, Consumer, Failure, Handled, Inserted, Router, consumer};
 use floe::{Db, Model};
 use floe_local::{LocalEngine, Options};
@@ -17,14 +18,16 @@ use floe_store::op::PutItem;
 use floe_store::{Engine, Item};
 
 use crate::measure::{Rate, median, resident_mib};
-use crate::{Benchmark, Fallible};
-use plan::Plan;
+use crate::{Benchmark, Fallible, parsed};
+use plan::{Flags, Plan};
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "changes",
-    help: plan::HELP,
+    about: plan::ABOUT,
+    details: plan::DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(&parsed(flags)?);
         Ok(Box::new(move || run(&plan)))
     },
 };

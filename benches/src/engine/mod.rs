@@ -14,16 +14,20 @@ mod raw;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::Args;
+
 use crate::measure::{Rate, median, ratio, resident_mib, shown};
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
 use data::Picker;
-use plan::Plan;
+use plan::{Flags, Plan};
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "engine",
-    help: plan::HELP,
+    about: plan::ABOUT,
+    details: plan::DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(parsed(flags)?);
         Ok(Box::new(move || run(&plan)))
     },
 };

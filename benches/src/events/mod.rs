@@ -18,21 +18,24 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use floe::Db;
 use floe_local::LocalEngine;
 use floe_store::Engine;
 use tokio::runtime::Runtime;
 
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
 use hand::Hand;
-use plan::Plan;
+use plan::{Flags, Plan};
 use streams::Streams;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "events",
-    help: plan::HELP,
+    about: plan::ABOUT,
+    details: plan::DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(parsed(flags)?);
         let appends = append::CASES.iter().map(|case| case.name);
         let loads = load::CASES.iter().map(|case| case.name);
         let others = [coalesce::NAME, tail::NAME];

@@ -2,21 +2,13 @@
 
 use std::time::Duration;
 
-use crate::args::Args;
+use clap::{Args, ValueEnum};
 
-pub(super) const HELP: &str = "\
+pub(super) const ABOUT: &str = "\
 Appends to streams beside the same updates made by hand, long streams beside short ones, one stream with
-and without coalescing, and the delay of a reader at the tail of the feed.
+and without coalescing, and the delay of a reader at the tail of the feed.";
 
-Usage: cargo xtask bench events [--quick] [--only NAME] [--side SIDE] [--rounds N] [--round-ms N]
-
-Options
-  --quick              short rounds: for a first look
-  --only NAME          only the cases whose name contains it
-  --side SIDE          of appends only `streams` or only `hand`, without floors: for a profiler
-  --rounds N           rounds of each side that count (default 21); of appends four times as many
-  --round-ms N         the length of a round (default 200); of appends half of it, on average
-
+pub(super) const DETAILS: &str = "\
 Cases
   append_1             one task appends an event at a time to a stream of its own
   append_16            16 tasks do
@@ -49,7 +41,7 @@ coalesced it is the ratio to the tasks that append each for itself. Of tail, `ma
 The program exits with 1 when one is missed, with 2 on a wrong argument.";
 
 /// One of the two that append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Side {
     Streams,
     Hand,
@@ -57,6 +49,30 @@ pub(super) enum Side {
 
 impl Side {
     pub(super) const ALL: [Self; 2] = [Self::Streams, Self::Hand];
+}
+
+/// The flags of the benchmark.
+#[derive(Debug, Args)]
+pub(super) struct Flags {
+    /// Short rounds: for a first look
+    #[arg(long)]
+    quick: bool,
+
+    /// Only the cases whose name contains it
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+
+    /// Of appends only `streams` or only `hand`, without floors: for a profiler
+    #[arg(long, value_name = "SIDE")]
+    side: Option<Side>,
+
+    /// Rounds of each side that count [default: 21]; of appends four times as many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+
+    /// The length of a round [default: 200]; of appends half of it, on average
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: Option<u64>,
 }
 
 /// What to run.
@@ -71,28 +87,18 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan that the flags ask for.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with them.
-    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
-        let (rounds, millis) = match flags.flag("--quick") {
+    pub(super) fn of(flags: Flags) -> Self {
+        let (rounds, millis) = match flags.quick {
             true => (5, 100),
             // Many short ones: what disturbs the machine for a moment spoils few of them.
             false => (21, 200),
         };
-        let only = match flags.value("--side")?.as_deref() {
-            None => None,
-            Some("streams") => Some(Side::Streams),
-            Some("hand") => Some(Side::Hand),
-            Some(other) => return Err(format!("--side is streams or hand: value={other}")),
-        };
-        Ok(Self {
-            name: flags.value("--only")?,
-            only,
-            rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
-            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
-        })
+        Self {
+            name: flags.only,
+            only: flags.side,
+            rounds: flags.rounds.unwrap_or(rounds),
+            round: Duration::from_millis(flags.round_ms.unwrap_or(millis)),
+        }
     }
 
     /// Refuses a name that is in none of the cases.

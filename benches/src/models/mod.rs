@@ -15,23 +15,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use floe::Db;
 use floe_local::LocalEngine;
 use floe_store::Engine;
 use tokio::runtime::Runtime;
 
 use crate::measure::{Rate, cpu_time, median, ratio, shown};
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
 use data::ITEMS;
 use hand::Hand;
 use model::Models;
-use plan::{Plan, Side};
+use plan::{Flags, Plan, Side};
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "models",
-    help: plan::HELP,
+    about: plan::ABOUT,
+    details: plan::DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(parsed(flags)?);
         Ok(Box::new(move || run(&plan)))
     },
 };

@@ -2,20 +2,12 @@
 
 use std::time::Duration;
 
-use crate::args::Args;
+use clap::{Args, ValueEnum};
 
-pub(super) const HELP: &str = "\
-Transactions of models beside the same requests made by hand, on the same engine.
+pub(super) const ABOUT: &str = "\
+Transactions of models beside the same requests made by hand, on the same engine.";
 
-Usage: cargo xtask bench models [--quick] [--case NAME] [--side SIDE] [--rounds N] [--round-ms N]
-
-Options
-  --quick           short rounds: for a first look
-  --case NAME       only the cases whose name begins so
-  --side SIDE       only `model` or only `hand`, without floors: for a profiler
-  --rounds N        rounds of each side that count (default 21)
-  --round-ms N      the length of a round (default 200)
-
+pub(super) const DETAILS: &str = "\
 Cases
   memory_1          get an item, raise one field, commit; in memory, one task
   memory_64         the same of 64 tasks, each on an item of its own
@@ -34,10 +26,34 @@ measured in alternating rounds (the median over the rounds); `floor_times` is th
 The program exits with 1 when a floor is missed, with 2 on a wrong argument.";
 
 /// One of the two that stand side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Side {
     Model,
     Hand,
+}
+
+/// The flags of the benchmark.
+#[derive(Debug, Args)]
+pub(super) struct Flags {
+    /// Short rounds: for a first look
+    #[arg(long)]
+    quick: bool,
+
+    /// Only the cases whose name begins so
+    #[arg(long, value_name = "NAME")]
+    case: Option<String>,
+
+    /// Only `model` or only `hand`, without floors: for a profiler
+    #[arg(long, value_name = "SIDE")]
+    side: Option<Side>,
+
+    /// Rounds of each side that count [default: 21]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+
+    /// The length of a round [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: Option<u64>,
 }
 
 /// What to run.
@@ -52,28 +68,18 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan that the flags ask for.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with them.
-    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
-        let (rounds, millis) = match flags.flag("--quick") {
+    pub(super) fn of(flags: Flags) -> Self {
+        let (rounds, millis) = match flags.quick {
             true => (5, 100),
             // Many short ones: what disturbs the machine for a moment spoils few of them.
             false => (21, 200),
         };
-        let only = match flags.value("--side")?.as_deref() {
-            None => None,
-            Some("model") => Some(Side::Model),
-            Some("hand") => Some(Side::Hand),
-            Some(other) => return Err(format!("--side is model or hand: value={other}")),
-        };
-        Ok(Self {
-            case: flags.value("--case")?,
-            only,
-            rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
-            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
-        })
+        Self {
+            case: flags.case,
+            only: flags.side,
+            rounds: flags.rounds.unwrap_or(rounds),
+            round: Duration::from_millis(flags.round_ms.unwrap_or(millis)),
+        }
     }
 
     pub(super) fn wants(&self, case: &str) -> bool {

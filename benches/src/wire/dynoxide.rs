@@ -9,15 +9,25 @@ use std::process::Command;
 
 use ::dynoxide::Database;
 use ::dynoxide::server::serve_on;
+use clap::Args;
 
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
+
+/// What the role is told.
+#[derive(Debug, Args)]
+struct Flags {
+    #[arg(long)]
+    data: Option<String>,
+}
 
 /// The role: it serves until it is killed, and tells its address first.
 pub(crate) const ROLE: Benchmark = Benchmark {
     name: "serve-dynoxide",
-    help: "Serves dynoxide-rs for the benchmark of the wire.",
+    about: "Serves dynoxide-rs for the benchmark of the wire.",
+    details: "",
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let file = flags.value("--data")?;
+        let Flags { data: file } = parsed(flags)?;
         Ok(Box::new(move || {
             let database = match &file {
                 Some(file) => Database::new(file)?,

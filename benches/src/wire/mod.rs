@@ -23,11 +23,13 @@ mod sum;
 use std::path::Path;
 use std::rc::Rc;
 
+use clap::Args;
+
 use crate::measure::{ratio, shown};
-use crate::{Benchmark, Fallible};
+use crate::{Benchmark, Fallible, parsed};
 use client::{Connection, play};
 use data::Operation;
-use plan::Plan;
+use plan::{Flags, Plan};
 use process::{Server, Side};
 use request::{Fresh, Pool};
 use start::megabytes;
@@ -35,9 +37,11 @@ use sum::Sum;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "wire",
-    help: plan::HELP,
+    about: plan::ABOUT,
+    details: plan::DETAILS,
+    flags: Flags::augment_args,
     prepare: |flags| {
-        let plan = Plan::take(flags)?;
+        let plan = Plan::of(parsed(flags)?)?;
         plan.check_cases(case_names())?;
         Ok(Box::new(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()

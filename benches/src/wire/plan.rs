@@ -3,26 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
+
 use super::Store;
 use super::process::{self, Side};
-use crate::args::Args;
 
-pub(super) const HELP: &str = "\
-The server of DynamoDB's protocol beside dynoxide-rs serving HTTP.
+pub(super) const ABOUT: &str = "\
+The server of DynamoDB's protocol beside dynoxide-rs serving HTTP.";
 
-Usage: cargo xtask bench wire [--quick] [--only NAME] [--side SIDE | --beside COMMAND] [--rounds N] [--round-ms N]
-
-Options
-  --quick           short rounds, under a minute in total: for a first look
-  --only NAME       only the cases whose name contains it
-  --side SIDE       only `floe` or only `dynoxide`, without floors: for a profiler
-  --beside COMMAND  this server instead of dynoxide-rs, in memory, without floors: for what you use today.
-                    {port} in the command is where it is to listen, as in
-                    --beside 'node node_modules/dynalite/cli.js --createTableMs 0 --port {port}'
-  --rounds N        rounds of each side that count (default 7)
-  --round-ms N      the length of a round (default 400)
-  --floe PATH       the program `floe` (default: the one beside this program)
-
+pub(super) const DETAILS: &str = "\
 Cases
   start_ms          from the start of the process on an empty directory to the first answer
   idle_mb           resident memory two seconds after that
@@ -48,6 +37,39 @@ request, in the kernel too, and `cpu` their ratio. `floor_cpu` is the most that 
 it should be, `floor_times` the least that `times` may be. The program exits with 1 when a floor is
 missed, with 2 on a wrong argument.";
 
+/// The flags of the benchmark.
+#[derive(Debug, Args)]
+pub(super) struct Flags {
+    /// Short rounds, under a minute in total: for a first look
+    #[arg(long)]
+    quick: bool,
+
+    /// Only the cases whose name contains it
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+
+    /// Only `floe` or only `dynoxide`, without floors: for a profiler
+    #[arg(long, value_name = "SIDE", conflicts_with = "beside")]
+    side: Option<Side>,
+
+    /// This server instead of dynoxide-rs, in memory, without floors: for what you use today; {port} in the command is
+    /// where it is to listen, as in `node node_modules/dynalite/cli.js --createTableMs 0 --port {port}`
+    #[arg(long, value_name = "COMMAND", value_parser = parse_beside)]
+    beside: Option<String>,
+
+    /// Rounds of each side that count [default: 7]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+
+    /// The length of a round [default: 400]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: Option<u64>,
+
+    /// The program `floe` [default: the one beside this program]
+    #[arg(long, value_name = "PATH")]
+    floe: Option<PathBuf>,
+}
+
 /// What to run.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -69,40 +91,22 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// What is wrong with them.
-    pub(super) fn take(flags: &mut Args) -> Result<Self, String> {
-        let (rounds, millis, starts) = match flags.flag("--quick") {
+    /// When no program is named and there is none beside this one.
+    pub(super) fn of(flags: Flags) -> Result<Self, String> {
+        let (rounds, millis, starts) = match flags.quick {
             true => (3, 90, 5),
             false => (7, 400, 11),
         };
-        let only = match flags.value("--side")?.as_deref() {
-            None => None,
-            Some("floe") => Some(Side::Floe),
-            Some("dynoxide") => Some(Side::Dynoxide),
-            Some(other) => return Err(format!("--side is floe or dynoxide: value={other}")),
-        };
-        let beside = flags.value("--beside")?;
-        if let Some(command) = &beside {
-            if only.is_some() {
-                return Err("--side and --beside exclude each other".to_owned());
-            }
-            if !command.contains(process::PORT) {
-                return Err(format!(
-                    "--beside needs {} where the port belongs: value={command}",
-                    process::PORT
-                ));
-            }
-        }
-        let program = match flags.value("--floe")? {
-            Some(path) => PathBuf::from(path),
+        let program = match flags.floe {
+            Some(path) => path,
             None => process::program().map_err(|error| error.to_string())?,
         };
         Ok(Self {
-            name: flags.value("--only")?,
-            only,
-            beside,
-            rounds: flags.number("--rounds", 1)?.unwrap_or(rounds),
-            round: Duration::from_millis(flags.number("--round-ms", 1)?.unwrap_or(millis)),
+            name: flags.only,
+            only: flags.side,
+            beside: flags.beside,
+            rounds: flags.rounds.unwrap_or(rounds),
+            round: Duration::from_millis(flags.round_ms.unwrap_or(millis)),
             starts,
             program,
         })
@@ -143,5 +147,13 @@ impl Plan {
         sides
             .filter(|side| self.only.is_none_or(|only| only == *side))
             .collect()
+    }
+}
+
+/// The command of a server, with a place for the port.
+fn parse_beside(command: &str) -> Result<String, String> {
+    match command.contains(process::PORT) {
+        true => Ok(command.to_owned()),
+        false => Err(format!("it needs {} where the port belongs", process::PORT)),
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
+
 use super::dynoxide;
 use super::plan::Plan;
 use crate::Fallible;
@@ -21,11 +23,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) const PORT: &str = "{port}";
 
 /// Which of them a server is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Side {
     Floe,
     Dynoxide,
     /// Whatever the caller wants to see beside it.
+    #[value(skip)]
     Other,
 }
 
@@ -161,7 +164,7 @@ pub(super) fn program() -> Fallible<PathBuf> {
         return Ok(program);
     }
     Err(format!(
-        "build it with `cargo build --release --package floe-server`: missing={}",
+        "build it with `cargo build --release --package floe-cli`: missing={}",
         program.display()
     )
     .into())

@@ -13,10 +13,13 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::LocalEngine;
-use crate::dir::{Directory, Staging, sync_directory};
+use crate::dir::{Directory, Staging};
 use crate::engine::Shared;
-use crate::kv::{Bytes, Direction, Kv, KvOptions, Space};
+use crate::kv::{Batch, Bytes, Direction, Kv, KvOptions, Space, Sync};
+use crate::layout::damaged;
+use crate::layout::record::INSTANCE_KEY;
 use crate::moment::Moment;
+use crate::private::{is_mount_point, sync_directory};
 
 /// How many entries lie between two reports of progress.
 const PROGRESS_ENTRIES: u64 = 10_000;
@@ -103,7 +106,15 @@ pub(crate) fn stage_copy(target: &Path, store: Option<&Path>) -> Result<Staging>
     if let Some(store) = store {
         refuse_inside(target, store)?;
     }
-    Staging::create(&unfinished_path(target)?)
+    let staging = Staging::create(&unfinished_path(target)?)?;
+    // Another process may have given a copy this name while it had the directory.
+    match refuse_used(target) {
+        Ok(()) => Ok(staging),
+        Err(error) => {
+            let _ = staging.remove();
+            Err(error)
+        }
+    }
 }
 
 /// Gives a complete copy its name.
@@ -111,7 +122,10 @@ pub(crate) fn publish_copy(staging: Staging, target: &Path) -> Result<()> {
     publish(&staging, target).map_err(|e| {
         // What is left carries the marker, and a later copy clears it away.
         let _ = staging.remove();
-        failed(target, &e)
+        match e.kind() {
+            io::ErrorKind::ResourceBusy => mount_point(target),
+            _ => failed(target, &e),
+        }
     })
 }
 
@@ -125,7 +139,7 @@ fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
     let store = store.canonicalize().map_err(|e| failed(store, &e))?;
     if real.is_some_and(|real| real.starts_with(&store)) {
         return Err(Error::Storage(format!(
-            "a backup cannot be written into the store that it is of; choose a directory outside of it: target={} \
+            "a copy cannot be written into the store that it is of; choose a directory outside of it: target={} \
              store={}",
             target.display(),
             store.display()
@@ -137,12 +151,15 @@ fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
 fn refuse_used(target: &Path) -> Result<()> {
     let used = match fs::symlink_metadata(target) {
         Ok(found) if found.is_dir() => {
+            if is_mount_point(target).map_err(|e| failed(target, &e))? {
+                return Err(mount_point(target));
+            }
             let mut entries = fs::read_dir(target).map_err(|e| failed(target, &e))?;
             entries.next().is_some()
         }
         Ok(_) => {
             return Err(Error::Storage(format!(
-                "the target of a backup is not a directory: target={}",
+                "the target is not a directory: target={}",
                 target.display()
             )));
         }
@@ -151,17 +168,25 @@ fn refuse_used(target: &Path) -> Result<()> {
     };
     if used {
         return Err(Error::Storage(format!(
-            "the target of a backup is there already and not empty: target={}",
+            "the target is there already and not empty: target={}",
             target.display()
         )));
     }
     Ok(())
 }
 
+/// A copy gets its name by being renamed, which takes the place of no mount point.
+fn mount_point(target: &Path) -> Error {
+    Error::Storage(format!(
+        "the target is a mount point, which a copy cannot replace; choose a directory inside of it: target={}",
+        target.display()
+    ))
+}
+
 fn unfinished_path(target: &Path) -> Result<PathBuf> {
     let name = target.file_name().ok_or_else(|| {
         Error::Storage(format!(
-            "the target of a backup has no name: target={}",
+            "the target has no name: target={}",
             target.display()
         ))
     })?;
@@ -192,11 +217,23 @@ fn copy(
         }
     });
     target.load(counted)?;
+    begin_journal(&target)?;
     target.persist()?;
     progress(&report);
     drop(target);
     staging.complete()?;
     Ok(report)
+}
+
+/// Writes a first batch, which changes nothing, into the journal of a copy: one that is empty would be taken for one that
+/// was emptied.
+pub(crate) fn begin_journal(copy: &Kv) -> Result<()> {
+    let instance = copy.snapshot().get(Space::Meta, INSTANCE_KEY)?;
+    let instance = instance.ok_or_else(|| damaged("store without instance record"))?;
+    let mut batch = Batch::default();
+    batch.put(Space::Meta, INSTANCE_KEY, instance.to_vec());
+    let begun = copy.commit(batch, Sync::Data);
+    begun.map_err(|e| Error::Storage(format!("the journal of a copy could not be begun: {e:?}")))
 }
 
 /// Everything that is stored at one moment, in the order of spaces and keys. Of tables that are being removed, nothing.
@@ -243,7 +280,7 @@ fn sync_tree(path: &Path) -> io::Result<()> {
 
 fn failed(target: &Path, error: &io::Error) -> Error {
     Error::Storage(format!(
-        "a backup failed: {error} target={}",
+        "the copy could not be written: {error}: target={}",
         target.display()
     ))
 }

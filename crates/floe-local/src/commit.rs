@@ -41,6 +41,7 @@ use crate::layout::record::{self, Counts, Instance};
 use crate::options::Durability;
 use crate::queue::Pace;
 use crate::streams::Position;
+use crate::tokens::TokenMoment;
 
 /// The most requests in one group.
 const GROUP_REQUESTS_MAX: usize = 1024;
@@ -271,8 +272,7 @@ pub(crate) struct Group<'a> {
     /// What the item collections weigh that were looked at.
     collections: HashMap<(Space, Bytes), u64>,
     sequence_before: u64,
-    /// The time by which tokens are remembered; it never goes back.
-    token_now: Timestamp,
+    token_moment: TokenMoment,
     after: Vec<OnCommit>,
 }
 
@@ -281,7 +281,7 @@ impl<'a> Group<'a> {
         let now = shared.options.env.now();
         Self {
             now,
-            token_now: shared.token_clock().at(now),
+            token_moment: shared.token_clock().read(&shared.options.env),
             batch: Batch::default(),
             written: HashMap::new(),
             counts: HashMap::new(),
@@ -304,8 +304,8 @@ impl<'a> Group<'a> {
     }
 
     /// The moment of the group as [tokens](crate::tokens) count it.
-    pub(crate) const fn token_now(&self) -> Timestamp {
-        self.token_now
+    pub(crate) const fn token_moment(&self) -> TokenMoment {
+        self.token_moment
     }
 
     /// Where the next change record goes.

@@ -13,17 +13,21 @@
 //! it, and moved to its place when it is complete; only a directory with the marker is ever removed. A directory that
 //! holds anything else, and `data/` without `FORMAT`, is refused and left as it is.
 
+mod place;
 mod staging;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
 use crate::layout::FORMAT_VERSION;
+use crate::private::{self, FileId, sync_directory, write_whole};
 use crate::seal;
-use staging::MARKER_FILE;
+use place::Place;
+use staging::Look;
 pub(crate) use staging::Staging;
 
 const LOCK_FILE: &str = "LOCK";
@@ -45,6 +49,8 @@ pub(crate) struct Directory {
     path: PathBuf,
     /// None on a read-only file system.
     lock: Option<Lock>,
+    /// Where its data is; none until it is known to be a store, and on a read-only file system.
+    place: Option<Place>,
     is_read_only: bool,
 }
 
@@ -65,24 +71,7 @@ impl Drop for LockedFile {
 struct Lock {
     #[cfg_attr(not(test), expect(dead_code, reason = "held for its lock"))]
     file: LockedFile,
-    /// The device and the number of the file.
-    id: (u64, u64),
-}
-
-impl Lock {
-    #[cfg(unix)]
-    fn new(file: LockedFile) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-
-        let found = file.0.metadata()?;
-        let id = (found.dev(), found.ino());
-        Ok(Self { file, id })
-    }
-
-    #[cfg(not(unix))]
-    fn new(file: LockedFile) -> io::Result<Self> {
-        Ok(Self { file, id: (0, 0) })
-    }
+    id: FileId,
 }
 
 /// What is in a directory.
@@ -92,6 +81,8 @@ enum Content {
     Store,
     /// Nothing, or a store that was never finished.
     Nothing,
+    /// A store that was finished but for its `FORMAT`.
+    Moved,
 }
 
 impl Directory {
@@ -105,24 +96,27 @@ impl Directory {
                 path.display()
             )));
         }
-        create_private(&path).map_err(|e| failed("could not be made", &path, &e))?;
+        private::create_dir_all(&path).map_err(|e| failed("could not be made", &path, &e))?;
         // Before the lock, which makes a file.
         inspect(&path)?;
-        let directory = Self::lock(path)?;
+        let mut directory = Self::lock(path)?;
         // Another process may have made a store meanwhile.
         match inspect(&directory.path)? {
-            // A backup that was given its name just before its process died has the marker still.
-            Content::Store if !directory.is_read_only => {
-                let _ = fs::remove_file(directory.path.join(MARKER_FILE));
-            }
-            Content::Store => {}
-            Content::Nothing if directory.is_read_only => {
+            Content::Store if directory.is_read_only => {}
+            Content::Nothing | Content::Moved if directory.is_read_only => {
                 return Err(Error::Storage(format!(
                     "the file system is read-only and there is no store: directory={}",
                     directory.path.display()
                 )));
             }
+            Content::Store => directory.clear_markers(),
             Content::Nothing => directory.initialise(make)?,
+            Content::Moved => directory.finish()?,
+        }
+        if !directory.is_read_only {
+            let data = directory.data();
+            let place = Place::of(&data).map_err(|e| failed("could not be read", &data, &e))?;
+            directory.place = Some(place);
         }
         Ok(directory)
     }
@@ -165,7 +159,7 @@ impl Directory {
 
     /// Whether the last writes may have reached the disk in any order.
     pub(crate) fn is_relaxed(&self) -> bool {
-        self.path.join(RELAXED_FILE).exists()
+        fs::symlink_metadata(self.path.join(RELAXED_FILE)).is_ok()
     }
 
     /// Says whether writes are synced one by one from now on.
@@ -175,7 +169,7 @@ impl Directory {
         }
         let path = self.path.join(RELAXED_FILE);
         let written = if relaxed {
-            private_file().open(&path).and_then(|file| file.sync_all())
+            private::replace_file(&path).and_then(|file| file.sync_all())
         } else {
             fs::remove_file(&path)
         };
@@ -206,7 +200,17 @@ impl Directory {
     }
 
     /// Seals the journals of a store that was closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Storage`] when its files were removed or replaced while it was open, or the seal cannot be written.
     pub(crate) fn seal(&self) -> Result<()> {
+        if !self.is_in_place(|| None) {
+            return Err(Error::Storage(format!(
+                "the store is not sealed, because its files were removed or replaced while it was open: directory={}",
+                self.path.display()
+            )));
+        }
         let seal = seal::make(&self.data())?;
         // A journal that was removed must not be back after a loss of power.
         sync_directory(&self.data())
@@ -215,23 +219,15 @@ impl Directory {
             .map_err(|e| failed("could not be sealed", &self.path, &e))
     }
 
-    /// Whether the directory is still where it was opened, with its files.
-    #[cfg(unix)]
-    pub(crate) fn is_in_place(&self) -> bool {
-        use std::os::unix::fs::MetadataExt;
-
+    /// Whether the directory is still where it was opened, with its files. `journal_count` returns how many journals the
+    /// key-value store has; none if it is closed.
+    pub(crate) fn is_in_place(&self, journal_count: impl Fn() -> Option<usize>) -> bool {
         let Some(lock) = &self.lock else {
             return true;
         };
-        let found = fs::symlink_metadata(self.path.join(LOCK_FILE));
-        let is_locked = found.is_ok_and(|found| (found.dev(), found.ino()) == lock.id);
-        is_locked && self.data().is_dir()
-    }
-
-    /// Whether the directory is still where it was opened.
-    #[cfg(not(unix))]
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.data().is_dir()
+        let found = FileId::at(&self.path.join(LOCK_FILE));
+        let is_at = |place: &Place| place.is_at(&self.data(), journal_count);
+        found.is_ok_and(|found| found == lock.id) && self.place.as_ref().is_none_or(is_at)
     }
 
     /// The same as on a read-only file system.
@@ -248,11 +244,16 @@ impl Directory {
                 // The id is for people: a failure to write it does no harm.
                 let _ = file.set_len(0);
                 let _ = write!(file, "{}", std::process::id());
-                let lock = Lock::new(LockedFile(file));
-                let lock = lock.map_err(|e| failed("could not be locked", &path, &e))?;
+                let found = file.metadata();
+                let found = found.map_err(|e| failed("could not be locked", &path, &e))?;
+                let lock = Lock {
+                    file: LockedFile(file),
+                    id: FileId::of(&found),
+                };
                 Ok(Self {
                     path,
                     lock: Some(lock),
+                    place: None,
                     is_read_only: false,
                 })
             }
@@ -260,9 +261,10 @@ impl Directory {
                 // Other processes can only read, too.
                 path,
                 lock: None,
+                place: None,
                 is_read_only: true,
             }),
-            Err(e) => Err(failed("could not be locked", &path, &e)),
+            Err(e) => Err(failed("could not be opened", &path.join(LOCK_FILE), &e)),
         }
     }
 
@@ -274,6 +276,24 @@ impl Directory {
         self.take_over(&staging)
             .map_err(|e| failed("could not be made into a store", &self.path, &e))?;
         staging.remove()
+    }
+
+    /// Finishes a store whose data was moved to its place before the process died.
+    fn finish(&self) -> Result<()> {
+        let unfinished = |e: io::Error| failed("could not be made into a store", &self.path, &e);
+        let staging = Staging::find(&self.path.join(STAGING_DIR))?;
+        let staging = staging.ok_or_else(|| unfinished(ErrorKind::NotFound.into()))?;
+        self.take_over(&staging).map_err(unfinished)?;
+        staging.remove()
+    }
+
+    /// Removes what a process left behind that died just after the store was complete.
+    fn clear_markers(&self) {
+        // It does no harm where it is, and what another program made there is not ours to judge.
+        let _ = staging::remove_marker(&self.path);
+        if let Ok(Some(left)) = Staging::find(&self.path.join(STAGING_DIR)) {
+            let _ = left.remove();
+        }
     }
 
     /// Moves a complete store to its place. A crash in between leaves the marker, by which the next opening goes on.
@@ -297,39 +317,43 @@ pub(crate) fn data_of(path: &Path) -> PathBuf {
     path.join(DATA_DIR)
 }
 
-/// Says what is in a directory, or refuses it. Changes nothing but to finish a store that was almost finished.
+/// Says what is in a directory, or refuses it. Changes and locks nothing. While another process makes a store in it,
+/// every moment of that is one that is accepted.
 fn inspect(path: &Path) -> Result<Content> {
-    let format = path.join(FORMAT_FILE);
-    match fs::symlink_metadata(&format) {
-        Ok(_) => {
-            check_format(path, &format)?;
-            return Ok(Content::Store);
-        }
-        Err(e) if is_absent(&e) => {}
-        Err(e) => return Err(failed("could not be read", &format, &e)),
-    }
-    let staging = Staging::find(&path.join(STAGING_DIR))?;
-    let is_moved = staging.as_ref().is_some_and(Staging::is_moved) && data_of(path).is_dir();
     let unreadable = |e| failed("could not be read", path, &e);
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).map_err(unreadable)? {
-        let name = entry.map_err(unreadable)?.file_name();
-        let is_ours = match name.to_str() {
-            Some(LOST_AND_FOUND) => true,
-            Some(LOCK_FILE) => is_our_lock(&path.join(LOCK_FILE)),
-            Some(STAGING_DIR) => true,
-            Some(FORMAT_FILE_NEW) => is_moved,
-            Some(DATA_DIR) => is_moved,
-            _ => false,
-        };
-        if !is_ours {
-            found.push(name.display().to_string());
-        }
+    let names = fs::read_dir(path).and_then(|entries| {
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        names.collect::<io::Result<Vec<_>>>()
+    });
+    let names = names.map_err(unreadable)?;
+    if is_formatted(path)? {
+        return Ok(Content::Store);
     }
+    let staging = Staging::look(&path.join(STAGING_DIR))?;
+    let is_moved = staging == Look::Moved && data_of(path).is_dir();
+    let is_ours = |name: &OsString| match name.to_str() {
+        Some(LOST_AND_FOUND | STAGING_DIR) => true,
+        Some(LOCK_FILE) => is_our_lock(&path.join(LOCK_FILE)),
+        Some(FORMAT_FILE_NEW | DATA_DIR) => is_moved,
+        _ => false,
+    };
+    let mut found: Vec<_> = names
+        .iter()
+        .filter(|name| !is_ours(name))
+        .map(|name| name.display().to_string())
+        .collect();
     found.sort();
     let Some(first) = found.first() else {
-        return finish(path, staging.filter(|_| is_moved));
+        return Ok(if is_moved {
+            Content::Moved
+        } else {
+            Content::Nothing
+        });
     };
+    // What was there may have been a store on its way, which is finished by now.
+    if is_formatted(path)? {
+        return Ok(Content::Store);
+    }
     let shown = path.display();
     let count = found.len();
     Err(Error::Storage(
@@ -348,17 +372,14 @@ fn inspect(path: &Path) -> Result<Content> {
     ))
 }
 
-/// Finishes a store whose data was moved to its place before the process died.
-fn finish(path: &Path, moved: Option<Staging>) -> Result<Content> {
-    let Some(staging) = moved else {
-        return Ok(Content::Nothing);
-    };
-    let directory = Directory::lock(path.to_owned())?;
-    directory
-        .take_over(&staging)
-        .map_err(|e| failed("could not be made into a store", path, &e))?;
-    staging.remove()?;
-    Ok(Content::Store)
+/// Whether there is a file that names the format. One that names another is refused.
+fn is_formatted(path: &Path) -> Result<bool> {
+    let format = path.join(FORMAT_FILE);
+    match fs::symlink_metadata(&format) {
+        Ok(_) => check_format(path, &format).map(|()| true),
+        Err(e) if is_absent(&e) => Ok(false),
+        Err(e) => Err(failed("could not be read", &format, &e)),
+    }
 }
 
 fn check_format(path: &Path, format: &Path) -> Result<()> {
@@ -416,21 +437,18 @@ fn is_our_lock(path: &Path) -> bool {
 /// Opens the lock file, made if it is not there, and no other file by a link. Other users cannot open it, so they
 /// cannot hold a lock on it.
 fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.mode(0o600).custom_flags(flags.bits() as i32);
-    }
-    let file = options.open(path)?;
+    let file = private::options().create(true).truncate(false).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        if file.metadata()?.nlink() > 1 {
+            return Err(io::Error::other(
+                "LOCK is a hard link, and its other name may be of something else; remove LOCK",
+            ));
+        }
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
@@ -456,57 +474,6 @@ fn in_use(path: &Path, lock: &mut File) -> Error {
         "the directory is in use: process={holder} directory={}",
         path.display()
     ))
-}
-
-/// Makes a directory that other users cannot enter, if it is not there.
-pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    private_dirs().recursive(true).create(path)
-}
-
-/// Makes a directory that other users cannot enter and that is not there.
-pub(crate) fn create_new_private(path: &Path) -> io::Result<()> {
-    private_dirs().create(path)
-}
-
-fn private_dirs() -> DirBuilder {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
-    }
-    builder
-}
-
-/// A file that other users cannot open, made or emptied.
-pub(crate) fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options
-}
-
-/// Writes a file as a whole or not at all.
-fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> io::Result<()> {
-    let new = folder.join(new);
-    let mut file = private_file().open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, folder.join(name))?;
-    sync_directory(folder)
-}
-
-/// Writes the entries of a directory through to the disk.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    // Elsewhere a directory cannot be opened as a file, and its entries are written with the files.
-    if cfg!(unix) {
-        File::open(path)?.sync_all()?;
-    }
-    Ok(())
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -108,7 +108,8 @@ pub fn examine(
     let options = Options::new().background(false);
     match LocalEngine::open_with(dir, options) {
         Ok(engine) => {
-            let repaired = engine.doctor_with(true, progress)?;
+            let mut repaired = engine.doctor_with(true, progress)?;
+            repaired.recovery = report.recovery;
             // Keys that belong to no table are removed in steps. What cannot be read is in the report.
             while repaired.has(FindingKind::LeftoverKeys)
                 && engine.run_background_once() == Ok(true)
@@ -129,8 +130,15 @@ fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result
     let mut examiner = Examiner::new(&opened.kv, None, progress);
     let examined = examiner.examine().map(|()| examiner.report);
     drop(examiner.moment);
-    opened.close()?;
-    Ok(examined.unwrap_or_else(|error| Report::default().with(Finding::unopenable(&error))))
+    let recovery = opened.recovery;
+    let unsealed = opened.close().err().map(|error| error.to_string());
+    let unopenable = |error| Report::default().with(Finding::unopenable(&error));
+    let report = examined.unwrap_or_else(unopenable);
+    Ok(Report {
+        recovery,
+        unsealed,
+        ..report
+    })
 }
 
 /// An examination under way.

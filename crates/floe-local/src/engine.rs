@@ -8,12 +8,13 @@ use floe_store::{Error, Result};
 
 use crate::catalog::{Catalog, Table};
 use crate::commit::{CommitState, Seat, run_committer};
-use crate::dir::Directory;
+use crate::dir::{Directory, SEAL_FILE};
 use crate::files::check_files;
 use crate::fresh;
 use crate::gate::Gate;
 use crate::jobs::Jobs;
 use crate::journal::{Tail, trim_torn_tail};
+use crate::kv::lock::FolderLock;
 use crate::kv::{Direction, Kv, KvOptions, Snapshot, Space};
 use crate::layout::damaged;
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
@@ -112,6 +113,7 @@ impl Drop for Shared {
         if let Some(directory) = &self.directory
             && !directory.is_read_only()
             && self.is_sealable()
+            && self.is_in_place(directory)
             && self.kv.close()
         {
             // Without a seal the store is opened as after a crash, which loses nothing.
@@ -132,7 +134,7 @@ pub(crate) struct Opened {
     pub(crate) directory: Directory,
     pub(crate) kv: Kv,
     mirror: Option<Mirror>,
-    recovery: Recovery,
+    pub(crate) recovery: Recovery,
 }
 
 impl Running {
@@ -172,11 +174,11 @@ impl Running {
     pub(crate) fn start(kv: Kv, options: Options, place: impl FnOnce(&mut Shared)) -> Result<Self> {
         let snapshot = kv.snapshot();
         let loaded = Loaded::read(&snapshot)?;
-        let mut token_clock = tokens::load_clock(&snapshot)?;
-        let now = token_clock.at(options.env.now());
+        let mut token_clock = tokens::load_clock(&snapshot, &options.env)?;
+        let horizon = token_clock.read(&options.env).horizon;
         let mut shared = Shared {
             kv,
-            recent_tokens: Mutex::new(tokens::load(&snapshot, now)?),
+            recent_tokens: Mutex::new(tokens::load(&snapshot, horizon)?),
             write_tokens: Mutex::default(),
             token_clock: Mutex::new(token_clock),
             catalog: loaded.catalog,
@@ -252,7 +254,14 @@ impl Opened {
     /// torn tail off its journal. On a read-only file system, opens a mirror of it.
     pub(crate) fn open(directory: Directory, options: &Options) -> Result<Self> {
         check_files(&directory.data())?;
+        // Nothing is changed before all locks are held.
+        let lock = if directory.is_read_only() {
+            None
+        } else {
+            Some(FolderLock::take(&directory.data())?)
+        };
         directory.check_seal()?;
+        let is_sealed = directory.path().join(SEAL_FILE).exists();
         let mirror = if directory.is_read_only() {
             Some(Mirror::of(&directory.data())?)
         } else {
@@ -265,7 +274,9 @@ impl Opened {
         } else {
             Tail::LastBatch
         };
-        let dropped_bytes = trim_torn_tail(&data, tail)?;
+        let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
+        // The store below takes it itself. What another process could do in between, it could have done before.
+        drop(lock);
         let kv = Kv::open(&data, &kv_options(options))?;
         // What could be read is on the disk before the next write says how it will be written.
         kv.persist()?;

@@ -9,18 +9,22 @@
 //! damaged list says, or panics. So it is checked here. Sorted files and blocks have checksums that the store does
 //! check.
 //!
-//! The format is that of the store's version 3, whose number `kv.rs` pins: `current` is the number of the list
-//! (`u64`), the checksum (`u128`, xxh3) and a zero, all little-endian.
+//! A crash leaves lists and sorted files that the current list does not name, which the store below removes. They are
+//! left to it only if they begin as it writes them.
 
-use std::fs::{self, DirEntry};
-use std::io::{self, ErrorKind};
+mod list;
+
+use std::fs::{self, DirEntry, File};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
-use xxhash_rust::xxh3::xxh3_128;
+
+use list::CURRENT_FILE;
+pub(crate) use list::listed;
 
 /// The keyspaces by their numbers: that of the store below, and the four of [`kv`](crate::kv).
-pub(crate) const KEYSPACES: std::ops::RangeInclusive<u32> = 0..=4;
+pub(crate) const KEYSPACES: std::ops::RangeInclusive<u64> = 0..=4;
 
 /// The folder of the keyspaces.
 pub(crate) const KEYSPACES_FOLDER: &str = "keyspaces";
@@ -31,8 +35,17 @@ pub(crate) const TABLES_FOLDER: &str = "tables";
 /// The file that says of which version the store below is.
 const VERSION_FILE: &str = "version";
 
-/// The file that names the list of files of a keyspace.
-const CURRENT_FILE: &str = "current";
+/// The folder of large values, which Floe does not use.
+const BLOBS_FOLDER: &str = "blobs";
+
+/// How sorted files begin: with the header of a block.
+const SORTED_FILE_START: [u8; 4] = *b"LSM\x03";
+
+/// How lists of files begin: with the version of their format, and that of the store below as a text.
+const LIST_START: [u8; 3] = *b"\x033.";
+
+/// The start of a file that a loss of power can have left as zeros.
+const SECTOR_BYTES: u64 = 512;
 
 /// Checks the names of all files below `data`, and the lists of files.
 ///
@@ -68,9 +81,9 @@ fn check_top(data: &Path) -> Result<()> {
         };
         let is_journal = name.to_ascii_lowercase().ends_with(".jnl");
         if is_journal {
-            let number = name.strip_suffix(".jnl").map(str::parse::<u64>);
+            let number = name.strip_suffix(".jnl").and_then(parse_number);
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if !is_file || !matches!(number, Some(Ok(_))) {
+            if !is_file || number.is_none() {
                 return Err(unexpected(&entry.path()));
             }
         }
@@ -80,60 +93,89 @@ fn check_top(data: &Path) -> Result<()> {
 
 fn check_keyspace(folder: &Path) -> Result<()> {
     require_file(&folder.join(CURRENT_FILE))?;
+    let current = list::check(folder)?;
     for entry in entries(folder)? {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        // The store below removes files whose names begin so, but for the current one.
-        let is_list = name.strip_prefix('v').map(str::parse::<u64>);
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_dir && is_list.is_some_and(|number| number.is_err()) {
-            return Err(unexpected(&entry.path()));
+        // The store below removes files whose names begin so, but for the current one.
+        if !is_dir && let Some(number) = name.strip_prefix('v') {
+            let number = parse_number(number).ok_or_else(|| unexpected(&entry.path()))?;
+            check_left(&entry, number == current, &LIST_START)?;
+        }
+        // It removes files with numbers in here, and fails on others.
+        if name == BLOBS_FOLDER {
+            check_blobs(&entry)?;
         }
     }
-    check_list(folder)?;
-    for entry in entries(&folder.join(TABLES_FOLDER))? {
+    check_sorted_files(folder)
+}
+
+fn check_blobs(folder: &DirEntry) -> Result<()> {
+    if !folder.file_type().is_ok_and(|kind| kind.is_dir()) {
+        return Err(unexpected(&folder.path()));
+    }
+    match entries(&folder.path())?.first() {
+        Some(entry) => Err(unexpected(&entry.path())),
+        None => Ok(()),
+    }
+}
+
+fn check_sorted_files(keyspace: &Path) -> Result<()> {
+    let mut listed = listed(keyspace)?;
+    let folder = keyspace.join(TABLES_FOLDER);
+    for entry in entries(&folder)? {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let is_ignored = name == ".DS_Store" || name.starts_with("._");
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        let is_table = is_file && name.parse::<u64>().is_ok();
-        if !is_ignored && !is_table {
-            return Err(unexpected(&entry.path()));
+        if name == ".DS_Store" || name.starts_with("._") {
+            continue;
+        }
+        let number = parse_number(&name).ok_or_else(|| unexpected(&entry.path()))?;
+        let found = listed.iter().position(|listed| *listed == number);
+        check_left(&entry, found.is_some(), &SORTED_FILE_START)?;
+        if let Some(found) = found {
+            listed.swap_remove(found);
+            let path = entry.path();
+            // Its table of contents is at its end, with a checksum.
+            sfa::Reader::new(&path)
+                .map_err(|_| salvageable("a sorted file is damaged or cut short", &path))?;
         }
     }
-    Ok(())
+    match listed.first() {
+        Some(missing) => Err(unreadable(
+            &folder.join(missing.to_string()),
+            &ErrorKind::NotFound.into(),
+        )),
+        None => Ok(()),
+    }
 }
 
-/// Compares the list of files of a keyspace with its checksum.
-fn check_list(folder: &Path) -> Result<()> {
-    let list = current_list(folder)?;
-    let path = folder.join(format!("v{}", list.number));
-    let bytes = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
-    if xxh3_128(&bytes) == list.checksum {
+/// Refuses a file that the current list does not name and that does not begin as the store below would write it. A crash
+/// can have cut it short or lost its first sector.
+fn check_left(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
+    let path = entry.path();
+    if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        return Err(unexpected(&path));
+    }
+    if is_listed {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(SECTOR_BYTES).read_to_end(&mut bytes));
+    read.map_err(|e| unreadable(&path, &e))?;
+    let is_lost = bytes.iter().all(|byte| *byte == 0);
+    let is_left = bytes.starts_with(start) || start.starts_with(&bytes);
+    if is_lost || is_left {
         Ok(())
     } else {
-        Err(damaged(&path))
+        Err(unexpected(&path))
     }
 }
 
-/// What `current` says.
-struct CurrentList {
-    number: u64,
-    checksum: u128,
-}
-
-fn current_list(folder: &Path) -> Result<CurrentList> {
-    let path = folder.join(CURRENT_FILE);
-    let bytes = fs::read(&path).map_err(|e| unreadable(&path, &e))?;
-    let (number, rest) = bytes.split_first_chunk().ok_or_else(|| damaged(&path))?;
-    let (checksum, kind) = rest.split_first_chunk().ok_or_else(|| damaged(&path))?;
-    if kind != [0] {
-        return Err(damaged(&path));
-    }
-    Ok(CurrentList {
-        number: u64::from_le_bytes(*number),
-        checksum: u128::from_le_bytes(*checksum),
-    })
+/// The number that a name is, as the store below writes numbers.
+fn parse_number(name: &str) -> Option<u64> {
+    let number: u64 = name.parse().ok()?;
+    (number.to_string() == name).then_some(number)
 }
 
 fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
@@ -141,8 +183,8 @@ fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
     listed.map_err(|e| unreadable(folder, &e))
 }
 
-fn number(entry: &DirEntry) -> Option<u32> {
-    entry.file_name().to_str()?.parse().ok()
+fn number(entry: &DirEntry) -> Option<u64> {
+    parse_number(entry.file_name().to_str()?)
 }
 
 fn require_file(path: &Path) -> Result<()> {
@@ -169,10 +211,6 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     salvageable(&what, path)
 }
 
-fn damaged(path: &Path) -> Error {
-    salvageable("a list of files is damaged", path)
-}
-
 fn salvageable(what: &str, path: &Path) -> Error {
     Error::Storage(format!(
         "{what}; restore a backup, or run floe doctor with --salvage: path={}",
@@ -183,24 +221,12 @@ fn salvageable(what: &str, path: &Path) -> Error {
 /// All sorted files of a keyspace, by their numbers.
 pub(crate) fn sorted_files(keyspace: &Path) -> Vec<(u64, PathBuf)> {
     let entries = entries(&keyspace.join(TABLES_FOLDER)).unwrap_or_default();
-    let number = |entry: &DirEntry| entry.file_name().to_str()?.parse().ok();
     let mut files: Vec<_> = entries
         .iter()
         .filter_map(|entry| Some((number(entry)?, entry.path())))
         .collect();
     files.sort();
     files
-}
-
-/// The list of the sorted files of a keyspace, if it is as it was written.
-///
-/// # Errors
-///
-/// [`Error::Storage`] if it is not.
-pub(crate) fn checked_list(keyspace: &Path) -> Result<PathBuf> {
-    check_list(keyspace)?;
-    let list = current_list(keyspace)?;
-    Ok(keyspace.join(format!("v{}", list.number)))
 }
 
 #[cfg(test)]

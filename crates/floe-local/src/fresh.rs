@@ -7,19 +7,22 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::{Error, Result};
 
-use crate::dir::{create_new_private, create_private, private_file};
 use crate::engine::kv_options;
 use crate::journal::read_data;
 use crate::kv::{Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
 use crate::options::Options;
+use crate::private::{create_dir_all, create_file};
+use crate::scratch::Scratch;
 
 /// Where files are in memory. Elsewhere the store is made in place.
 const MEMORY: &str = "/dev/shm";
+
+/// How the names there begin.
+const PREFIX: &str = "floe-";
 
 /// How many files are synced at a time. The system writes down together what is asked for together.
 const SYNCS_AT_A_TIME: usize = 8;
@@ -30,16 +33,18 @@ const SYNCS_AT_A_TIME: usize = 8;
 ///
 /// [`Error::Storage`] if it cannot be written.
 pub(crate) fn make(data: &Path, options: &Options) -> Result<()> {
-    match Scratch::make(Path::new(MEMORY)) {
+    match Scratch::make(Path::new(MEMORY), PREFIX).map(|scratch| (store_in(&scratch), scratch)) {
         // Where there is no room for it in memory, it is made in place.
-        Some(scratch) if make_empty(&scratch.store(), options).is_ok() => {
-            copy(&scratch.store(), data)
-        }
+        Ok((store, _scratch)) if make_empty(&store, options).is_ok() => copy(&store, data),
         _ => {
-            create_private(data).map_err(|e| failed(data, &e))?;
+            create_dir_all(data).map_err(|e| failed(data, &e))?;
             make_empty(data, options)
         }
     }
+}
+
+fn store_in(scratch: &Scratch) -> PathBuf {
+    scratch.path().join("data")
 }
 
 /// Makes an empty store: its spaces, and the record that tells it from others.
@@ -51,7 +56,8 @@ fn make_empty(path: &Path, options: &Options) -> Result<()> {
     match kv.commit(batch, Sync::Data) {
         Ok(()) => kv.persist(),
         Err(e) => Err(Error::Storage(format!(
-            "an empty store could not be written: {e:?}"
+            "an empty store could not be written: {}",
+            e.cause()
         ))),
     }
 }
@@ -68,34 +74,9 @@ fn failed(data: &Path, error: &io::Error) -> Error {
     ))
 }
 
-/// A directory that is gone in the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A new directory, if there can be one.
-    fn make(parent: &Path) -> Option<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("floe-{}-{count}", std::process::id()));
-        // One that is there already is not ours.
-        create_new_private(&path).ok().map(|()| Self(path))
-    }
-
-    fn store(&self) -> PathBuf {
-        self.0.join("data")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Made by this process. What is left there is gone with the next start of the machine.
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
-
 /// Copies a directory with all that is in it, and lists what has to be synced.
 fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
-    create_private(target)?;
+    create_dir_all(target)?;
     let mut paths = vec![target.to_owned()];
     for entry in fs::read_dir(source)? {
         let entry = entry?;
@@ -112,7 +93,7 @@ fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Copies a file with its length, and without reading what was never written.
 pub(crate) fn copy_file(source: &Path, target: &Path) -> io::Result<()> {
-    let mut copy = private_file().create_new(true).open(target)?;
+    let mut copy = create_file(target)?;
     copy.write_all(&read_data(source)?)?;
     copy.set_len(fs::metadata(source)?.len())
 }
@@ -140,13 +121,13 @@ mod tests {
     #[test]
     fn what_is_copied_is_what_is_made_in_place() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::make(folder.path()).unwrap();
+        let scratch = Scratch::make(folder.path(), PREFIX).unwrap();
         let data = folder.path().join("data");
         let options = Options::new();
-        make_empty(&scratch.store(), &options).unwrap();
-        copy(&scratch.store(), &data).unwrap();
+        make_empty(&store_in(&scratch), &options).unwrap();
+        copy(&store_in(&scratch), &data).unwrap();
         let mut files = Vec::new();
-        let mut open = vec![(scratch.store(), data.clone())];
+        let mut open = vec![(store_in(&scratch), data.clone())];
         while let Some((made, copied)) = open.pop() {
             for entry in fs::read_dir(&made).unwrap() {
                 let name = entry.unwrap().file_name();
@@ -164,18 +145,5 @@ mod tests {
         let kv = Kv::open(&data, &kv_options(&options)).unwrap();
         let instance = kv.snapshot().get(Space::Meta, record::INSTANCE_KEY);
         assert!(instance.unwrap().is_some());
-    }
-
-    #[test]
-    fn the_place_it_is_made_in_is_left_empty() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (
-            Scratch::make(folder.path()).unwrap(),
-            Scratch::make(folder.path()).unwrap(),
-        );
-        fs::write(one.0.join("file"), "x").unwrap();
-        drop((one, two));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert!(Scratch::make(Path::new("/nowhere")).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! | state | writes | ends |
 //! |---|---|---|
 //! | [`ReadOnly`](Trouble::ReadOnly) | refused | never |
-//! | [`Low`](Trouble::Low) | deletes only | when there is space again |
+//! | [`Low`](Trouble::Low) | deletes only; none below a quarter of the reserve | when there is space again |
 //! | [`Gone`](Trouble::Gone) | refused | when the directory is back |
 //! | [`Failed`](Trouble::Failed) | refused | when the store was opened again, which is tried by itself |
 //! | [`Broken`](Trouble::Broken) | refused | never: a sync may have failed, so the page cache may not be what is on the disk |
@@ -41,6 +41,10 @@ const CHECK_BYTES: u64 = 1 << 20;
 /// How often opening again is tried.
 const REOPEN_EVERY: Duration = Duration::from_millis(500);
 
+/// How often opening again is tried while not even deletes would fit. It gives back what the store below holds of removed
+/// and unfinished files, which may be all that can be freed.
+const REOPEN_FULL_EVERY: Duration = Duration::from_secs(10);
+
 /// Why writes are not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Trouble {
@@ -48,7 +52,7 @@ enum Trouble {
     ReadOnly,
     /// Free space is below the reserve.
     Low { free: u64, reserve: u64 },
-    /// The directory is no longer where it was opened.
+    /// The directory, or a file in it, is no longer where it was opened.
     Gone,
     /// A commit failed for want of space, and opening the store again leaves no doubt about it.
     Failed(String),
@@ -63,15 +67,17 @@ impl Trouble {
             Self::ReadOnly => {
                 Error::Unavailable("the file system of the store is read-only".to_owned())
             }
-            Self::Low { free, reserve } if grows || *free < reserve / DELETES_SHARE => {
-                Error::Unavailable(
-                    "the disk of the store is almost full: only deletes are accepted until space is freed"
-                        .to_owned(),
-                )
-            }
+            Self::Low { free, reserve } if *free < reserve / DELETES_SHARE => Error::Unavailable(
+                "the disk of the store is full: no writes are accepted until space is freed".to_owned(),
+            ),
+            Self::Low { .. } if grows => Error::Unavailable(
+                "the disk of the store is almost full: only deletes are accepted until space is freed"
+                    .to_owned(),
+            ),
             Self::Low { .. } => return None,
             Self::Gone => Error::Unavailable(
-                "the directory of the store was removed or replaced while it was in use".to_owned(),
+                "the directory of the store, or a file in it, was removed or replaced while it was in use"
+                    .to_owned(),
             ),
             Self::Failed(cause) => Error::Unavailable(format!(
                 "the store cannot write at present, and goes on when it can: {cause}"
@@ -89,11 +95,15 @@ impl Trouble {
         });
         match self {
             Self::ReadOnly => format!("the file system is read-only{at}"),
-            Self::Low { free, reserve } => format!(
-                "the disk is almost full, only deletes are accepted until space is freed{at} free_bytes={free} \
-                 reserve_bytes={reserve}"
-            ),
-            Self::Gone => format!("the directory was removed or replaced{at}"),
+            Self::Low { free, reserve } => {
+                let what = if *free < reserve / DELETES_SHARE {
+                    "the disk is full, no writes are accepted"
+                } else {
+                    "the disk is almost full, only deletes are accepted"
+                };
+                format!("{what} until space is freed{at} free_bytes={free} reserve_bytes={reserve}")
+            }
+            Self::Gone => format!("the directory, or a file in it, was removed or replaced{at}"),
             Self::Failed(cause) => {
                 format!("{cause}; writes are accepted again when there is space{at}")
             }
@@ -231,9 +241,14 @@ impl Shared {
         error
     }
 
+    /// Whether the files of the store are still where it was opened.
+    pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
+        directory.is_in_place(|| self.kv.journal_count())
+    }
+
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
     pub(crate) fn check_in_place(&self) -> Result<()> {
-        let is_gone = |directory: &Directory| !directory.is_in_place();
+        let is_gone = |directory: &Directory| !self.is_in_place(directory);
         let is_gone = self.directory.as_ref().is_some_and(is_gone);
         let mut gate = self.gate.lock();
         if !is_gone {
@@ -242,10 +257,11 @@ impl Shared {
         }
         // What was committed is only known when the directory is opened again.
         gate.trouble = Some(Trouble::Failed(
-            "the directory was removed or replaced during a commit".to_owned(),
+            "the directory, or a file in it, was removed or replaced during a commit".to_owned(),
         ));
         Err(Error::OutcomeUnknown(
-            "the directory of the store was removed or replaced during the commit".to_owned(),
+            "the directory of the store, or a file in it, was removed or replaced during the commit"
+                .to_owned(),
         ))
     }
 
@@ -268,7 +284,7 @@ impl Shared {
         }
         gate.checked = Some(Stopwatch::start());
         gate.unchecked_bytes = 0;
-        gate.trouble = if directory.is_in_place() {
+        gate.trouble = if self.is_in_place(directory) {
             self.low_space(directory)
         } else {
             Some(Trouble::Gone)
@@ -286,28 +302,38 @@ impl Shared {
         })
     }
 
-    /// Opens the store again after a failed commit, when there is space.
+    /// Opens the store again after a failed commit. A store that stopped at its reserve stays below it, and deletes are how
+    /// space is freed, so it is enough that deletes fit; while they do not, it is tried less often.
     pub(crate) fn reopen_if_due(&self, state: &mut CommitState) {
-        {
-            let mut gate = self.gate.lock();
-            let is_due = gate
-                .reopened
-                .is_none_or(|tried| tried.elapsed() >= REOPEN_EVERY);
-            if !is_due || !matches!(gate.trouble, Some(Trouble::Failed(_))) {
-                return;
-            }
-            gate.reopened = Some(Stopwatch::start());
-        }
-        if let Some(directory) = &self.directory
-            && (!directory.is_in_place() || self.low_space(directory).is_some())
-        {
+        let (tried, trouble) = {
+            let gate = self.gate.lock();
+            (gate.reopened, gate.trouble.clone())
+        };
+        let is_due = |every| tried.is_none_or(|tried| tried.elapsed() >= every);
+        if !is_due(REOPEN_EVERY) {
             return;
         }
+        let has_failed = match trouble {
+            Some(Trouble::Failed(_)) => true,
+            Some(Trouble::Low { .. }) => self.kv.has_failed(),
+            _ => false,
+        };
+        let directory = self.directory.as_ref();
+        if !has_failed || directory.is_some_and(|it| !self.is_in_place(it)) {
+            return;
+        }
+        let low = || directory.and_then(|it| self.low_space(it));
+        let is_full = low().is_some_and(|low| low.refuse(false).is_some());
+        if is_full && !is_due(REOPEN_FULL_EVERY) {
+            return;
+        }
+        self.gate.lock().reopened = Some(Stopwatch::start());
         // It is tried again later. What failed first stays the cause.
         if let Ok(reopened) = self.reopen() {
             *state = reopened;
+            let low = low();
             let mut gate = self.gate.lock();
-            (gate.trouble, gate.was_low) = (None, false);
+            (gate.was_low, gate.trouble) = (low.is_some(), low);
         }
     }
 }

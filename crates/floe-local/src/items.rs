@@ -219,7 +219,7 @@ impl Write {
         if let Some(written) = group
             .shared()
             .write_tokens()
-            .recall(token, group.token_now())?
+            .recall(token, group.token_moment().uptime)?
         {
             let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
             let cost = || read_cost(name, sizes, Consistency::Strong, detail);
@@ -232,7 +232,7 @@ impl Write {
         let written = self.write(group)?;
         let returned = written.output.attributes.clone();
         let mut tokens = group.shared().write_tokens();
-        tokens.remember(token, group.token_now(), written.size, returned);
+        tokens.remember(token, group.token_moment().uptime, written.size, returned);
         Ok(written.output)
     }
 

@@ -23,6 +23,7 @@
 
 mod ahead;
 mod contents;
+mod mark;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -31,8 +32,9 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::files::KEYSPACES;
 pub(crate) use ahead::Ahead;
-pub(crate) use contents::contents;
+pub(crate) use contents::{Contents, Doubt};
 
 /// What may be lost when the tail is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,42 +45,57 @@ pub(crate) enum Tail {
     Unsynced,
 }
 
-/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were.
+/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were. Changes
+/// nothing if it fails on what it finds. `is_sealed` says that the journals are as they were when the store was closed.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if acknowledged data is damaged, or on a failing disk.
-pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail) -> Result<u64> {
+/// [`Error::Storage`] if acknowledged data is damaged or gone, or on a failing disk.
+pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail, is_sealed: bool) -> Result<u64> {
+    let journals = journals(folder)?;
     let mut torn: Option<Torn> = None;
+    let mut behind = Vec::new();
     let mut last_sequence = None;
-    for (_, path) in journals(folder)? {
-        let bytes = read(&path)?;
+    let mut has_batch = false;
+    for (_, path) in &journals {
+        let bytes = read(path)?;
         let whole = whole_batches(&bytes, &mut last_sequence);
+        has_batch |= whole > 0;
+        let last = last_sequence;
         let rest = bytes.get(whole..).unwrap_or_default();
         match &torn {
             Some(torn) if whole > 0 && tail == Tail::LastBatch => return Err(torn.damaged()),
             Some(_) if whole > 0 => {
                 // Nothing was synced in between, so the end begins with the first broken batch.
-                cut(&path, 0).map_err(|e| failed("cut", &path, &e))?;
+                behind.push(path);
                 continue;
             }
             _ => {}
         }
         let used = rest.iter().rposition(|byte| *byte != 0);
-        let Some(last) = used else { continue };
+        let Some(last_used) = used else { continue };
         let found = Torn {
-            path,
+            path: path.clone(),
             whole: whole as u64,
-            bytes: last as u64 + 1,
+            bytes: last_used as u64 + 1,
         };
-        if tail == Tail::LastBatch && holds_whole_batch(rest) {
+        let rest = rest.get(..=last_used).unwrap_or_default();
+        if tail == Tail::LastBatch && has_later_batch(rest, last) {
             return Err(found.damaged());
         }
         torn.get_or_insert(found);
     }
-    let Some(torn) = torn else { return Ok(0) };
-    cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
-    Ok(torn.bytes)
+    let bytes = torn.as_ref().map_or(0, |torn| torn.bytes);
+    if !has_batch {
+        return mark::mark(folder, &journals, is_sealed).map(|()| bytes);
+    }
+    for path in behind {
+        cut(path, 0).map_err(|e| failed("cut", path, &e))?;
+    }
+    if let Some(torn) = torn {
+        cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
+    }
+    Ok(bytes)
 }
 
 /// A journal whose end is not whole.
@@ -212,24 +229,114 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
 fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     let mut at = 0;
     while let Some(batch) = bytes.get(at..).and_then(whole_batch) {
-        let follows = |last: &u64| {
-            let step = batch.sequence.checked_sub(*last);
-            step.is_some_and(|step| (1..SEQUENCE_STEP_MAX).contains(&step))
-        };
-        if !last_sequence.as_ref().is_none_or(follows) {
-            break;
+        // A mark, which has no items, has no number either.
+        if batch.length > BATCH_BYTES_MIN {
+            if !follows(*last_sequence, batch.sequence) {
+                break;
+            }
+            *last_sequence = Some(batch.sequence);
         }
-        *last_sequence = Some(batch.sequence);
         at += batch.length;
     }
     at
 }
 
-/// Whether a whole batch begins anywhere in these bytes, behind one at their beginning that is whole but for its sequence
-/// number.
-fn holds_whole_batch(bytes: &[u8]) -> bool {
-    let first = whole_batch(bytes).map_or(0, |batch| batch.length);
-    next_batch(bytes, first).is_some()
+/// Whether a batch of this number can come behind one of the last number.
+fn follows(last: Option<u64>, sequence: u64) -> bool {
+    last.is_none_or(|last| {
+        let step = sequence.checked_sub(last);
+        step.is_some_and(|step| (1..SEQUENCE_STEP_MAX).contains(&step))
+    })
+}
+
+/// Whether a batch may come so many bytes behind one of the last number: a lost stretch holds so many batches at most, and
+/// the store below takes a few numbers for itself.
+fn follows_directly(last: Option<u64>, sequence: u64, bytes: usize) -> bool {
+    let batches = (bytes / BATCH_BYTES_MIN) as u64;
+    last.is_none_or(|last| {
+        let step = sequence.checked_sub(last);
+        step.is_some_and(|step| (1..=batches + 1 + SEQUENCES_TAKEN_MAX).contains(&step))
+    })
+}
+
+/// Whether a whole batch comes behind the broken one at the beginning of these bytes, whose last is not zero. What lies
+/// inside of the items of the broken one is no batch but a value, whatever it looks like.
+fn has_later_batch(bytes: &[u8], last: Option<u64>) -> bool {
+    let broken = walk_batch(bytes).map(|batch| batch.length);
+    let mut at = broken.unwrap_or_else(|| walk_items(bytes).whole);
+    while let Some(found) = next_batch(bytes, at) {
+        let batch = bytes.get(found..).and_then(whole_batch);
+        if batch.is_some_and(|batch| follows_directly(last, batch.sequence, found)) {
+            return true;
+        }
+        at = found + 1;
+    }
+    false
+}
+
+/// How far the items of a broken batch reach.
+struct Walked {
+    /// The end of the last one that is there as a whole, with something behind it that can come behind an item.
+    whole: usize,
+    /// Where the next one ends, by its lengths.
+    claimed: usize,
+}
+
+/// Walks the items of the batch at the beginning of these bytes, as far as that goes.
+fn walk_items(bytes: &[u8]) -> Walked {
+    let mut walked = Walked {
+        whole: 0,
+        claimed: 0,
+    };
+    let mut head = Cursor(bytes);
+    let items = match (head.byte(), head.u32(), head.u64()) {
+        (Some(START), Some(items), Some(_)) => items,
+        _ => return walked,
+    };
+    let mut at = bytes.len() - head.0.len();
+    for left in (0..items).rev() {
+        let Some(end) = item_end(bytes, at) else {
+            return walked;
+        };
+        walked.claimed = end;
+        let is_confirmed = match bytes.get(end) {
+            // Nothing is behind it.
+            None => end == bytes.len(),
+            Some(&END) => left == 0,
+            Some(byte) => left > 0 && is_item(*byte, bytes, end),
+        };
+        if !is_confirmed {
+            return walked;
+        }
+        walked.whole = end;
+        at = end;
+    }
+    walked
+}
+
+/// Whether an item begins at this place, or as much of one as there is.
+fn is_item(byte: u8, bytes: &[u8], at: usize) -> bool {
+    let is_cut = bytes.len() - at < ITEM_HEAD_BYTES && matches!(byte, ITEM | CLEAR);
+    is_cut || item_end(bytes, at).is_some()
+}
+
+/// Where the item at this place ends by its lengths, if it looks like one.
+fn item_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut rest = Cursor(bytes.get(at..)?);
+    let is_keyspace = |number: u64| number <= u64::from(*KEYSPACES.end());
+    match rest.byte()? {
+        ITEM => {
+            let (kind, compression) = (rest.byte()?, rest.byte()?);
+            let is_known = kind <= KIND_MAX && compression <= 1 && is_keyspace(rest.u64()?);
+            let key = usize::from(rest.u16()?);
+            rest.u32()?;
+            let stored = usize::try_from(rest.u32()?).ok()?;
+            let head = bytes.len() - rest.0.len();
+            is_known.then(|| head.saturating_add(key).saturating_add(stored))
+        }
+        CLEAR => is_keyspace(rest.u64()?).then(|| bytes.len() - rest.0.len()),
+        _ => None,
+    }
 }
 
 /// Where the next whole batch begins.
@@ -246,23 +353,38 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
+/// Values, and three kinds of removals.
+const KIND_MAX: u8 = 4;
 const MAGIC: [u8; 4] = *b"FJL\x03";
 
 /// More numbers than this are never skipped between two batches.
 const SEQUENCE_STEP_MAX: u64 = 1 << 32;
 
-/// A batch whose checksum is right.
-struct WholeBatch<'a> {
+/// What is before the key of an item.
+const ITEM_HEAD_BYTES: usize = 21;
+
+/// A batch without items.
+const BATCH_BYTES_MIN: usize = 26;
+
+/// How many numbers the store below takes for itself between two batches, at most.
+const SEQUENCES_TAKEN_MAX: u64 = 1 << 16;
+
+/// A batch that can be walked item by item to its end.
+struct Batch {
     /// How many bytes it takes.
     length: usize,
     sequence: u64,
-    /// How many items there are in the body.
-    items: u32,
-    body: &'a [u8],
+    /// Whether its checksum is right.
+    is_whole: bool,
 }
 
 /// The batch at the beginning, if it is whole and its checksum is right.
-fn whole_batch(bytes: &[u8]) -> Option<WholeBatch<'_>> {
+fn whole_batch(bytes: &[u8]) -> Option<Batch> {
+    walk_batch(bytes).filter(|batch| batch.is_whole)
+}
+
+/// The batch at the beginning, if it can be walked to its end.
+fn walk_batch(bytes: &[u8]) -> Option<Batch> {
     let mut rest = Cursor(bytes);
     (rest.byte()? == START).then_some(())?;
     let items = rest.u32()?;
@@ -274,12 +396,11 @@ fn whole_batch(bytes: &[u8]) -> Option<WholeBatch<'_>> {
     let body = body.get(..body.len() - rest.0.len())?;
     (rest.byte()? == END).then_some(())?;
     let checksum = rest.u64()?;
-    let whole = rest.take(MAGIC.len())? == MAGIC && checksum == xxh3_64(body);
-    whole.then(|| WholeBatch {
+    (rest.take(MAGIC.len())? == MAGIC).then_some(())?;
+    Some(Batch {
         length: bytes.len() - rest.0.len(),
         sequence,
-        items,
-        body,
+        is_whole: checksum == xxh3_64(body),
     })
 }
 
@@ -345,7 +466,7 @@ mod tests {
         for (n, value) in values.iter().enumerate() {
             let key = format!("key-{n}");
             body.extend([ITEM, 0, 0]);
-            body.extend(7_u64.to_le_bytes());
+            body.extend(4_u64.to_le_bytes());
             body.extend(u16::try_from(key.len()).unwrap().to_le_bytes());
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();
             body.extend(length);
@@ -369,7 +490,7 @@ mod tests {
         let path = folder.path().join("3.jnl");
         fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
         fs::write(&path, [journal, &[0; 4096]].concat()).unwrap();
-        trim_torn_tail(folder.path(), tail)?;
+        trim_torn_tail(folder.path(), tail, false)?;
         let mut left = fs::read(&path).unwrap();
         let used = left.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
         left.truncate(used);
@@ -422,7 +543,7 @@ mod tests {
     fn a_whole_journal_is_left_alone() {
         let journal = [batch(1, &[b"a"]), batch(2, &[b"b", b""])].concat();
         assert_eq!(trim(&journal, Tail::LastBatch).unwrap(), journal);
-        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), mark::batch());
     }
 
     #[test]
@@ -443,6 +564,48 @@ mod tests {
         }
     }
 
+    /// A value that looks like a batch of this number.
+    fn forged(sequence: u64) -> Vec<u8> {
+        let lie = batch(sequence, &[b"forged"]);
+        [&b"text "[..], &lie, b" and ", &lie, b" more text"].concat()
+    }
+
+    #[test]
+    fn torn_batch_with_a_value_that_looks_like_a_batch_is_cut() {
+        let first = batch(1, &[b"first"]);
+        for number in [0, 1, 1 << 40, u64::MAX] {
+            let last = batch(2, &[b"a", &forged(number), b"the end"]);
+            for at in 0..last.len() {
+                let cut = [&first[..], &last[..at]].concat();
+                assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+            }
+        }
+        // One that follows directly is a value, too, as soon as its item is there.
+        let (before, behind) = (batch(2, &[b"a", &forged(3)]), b"the end");
+        let last = batch(2, &[b"a", &forged(3), behind]);
+        for at in before.len() - 13..last.len() {
+            let cut = [&first[..], &last[..at]].concat();
+            assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+        }
+    }
+
+    #[test]
+    fn damaged_length_does_not_hide_later_batches() {
+        let batches: Vec<_> = (1..40).map(|n| batch(n, &[b"some value", b"b"])).collect();
+        let journal = batches.concat();
+        let at = batches[..9].concat().len();
+        // The number of items, and the lengths of the first one.
+        for byte in [1, 2, 3, 4, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33] {
+            for bit in 0..8 {
+                let mut damaged = journal.clone();
+                damaged[at + byte] ^= 1 << bit;
+                let left = trim(&damaged, Tail::LastBatch);
+                // The length before compression is not looked at, but covered by the checksum.
+                assert!(left.is_err(), "byte {byte} bit {bit}");
+            }
+        }
+    }
+
     #[test]
     fn a_broken_batch_before_a_whole_one_is_refused_unless_nothing_was_synced() {
         let mut journal = [batch(1, &[b"a"]), batch(2, &[b"bbbb"]), batch(3, &[b"c"])].concat();
@@ -458,17 +621,73 @@ mod tests {
     fn lengths_that_lie_are_not_believed() {
         let mut lie = batch(1, &[b"a"]);
         lie[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
         let mut lie = batch(1, &[b"a"]);
         let stored_len = 13 + 11 + 2 + 4;
         lie[stored_len..stored_len + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), [0u8; 0]);
+        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
     }
 
     #[test]
-    fn a_folder_without_journals_is_fine() {
+    fn journal_that_is_gone_or_was_emptied_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        trim_torn_tail(folder.path(), Tail::LastBatch).unwrap();
-        trim_torn_tail(&folder.path().join("absent"), Tail::LastBatch).unwrap();
+        let refuse = |expected: &str| {
+            let trimmed = trim_torn_tail(folder.path(), Tail::LastBatch, false);
+            let message = trimmed.unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+            assert!(message.contains("--salvage"), "{message}");
+        };
+        refuse("no journal");
+        for (name, length) in [("0.jnl", 0), ("0.jnl", 4096), ("3.jnl", 0)] {
+            let path = folder.path().join(name);
+            fs::write(&path, vec![0; length]).unwrap();
+            refuse("is empty");
+            assert_eq!(fs::read(&path).unwrap(), vec![0; length]);
+            // Not if it was so when the store was closed.
+            trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), mark::batch());
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn new_journal_without_a_batch_is_marked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("3.jnl");
+        // As it is just after it was begun, also if its first batch was torn.
+        for written in [&b""[..], &batch(9, &[b"torn"])[..30]] {
+            fs::write(&path, [written, &[0; 4096]].concat()).unwrap();
+            for _ in 0..2 {
+                trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
+                assert_eq!(fs::read(&path).unwrap(), mark::batch());
+            }
+        }
+        let both = [mark::batch(), batch(70_000, &[b"a"])].concat();
+        fs::write(&path, &both).unwrap();
+        trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), both);
+    }
+
+    #[test]
+    fn the_real_store_accepts_the_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = crate::kv::KvOptions {
+            cache_bytes: 1 << 20,
+            write_buffer_bytes: 1 << 24,
+        };
+        drop(crate::kv::Kv::create(folder.path(), &options).unwrap());
+        trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
+        for n in 0..3_u8 {
+            let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
+            let mut batch = crate::kv::Batch::default();
+            batch.put(crate::kv::Space::Meta, [n], vec![n]);
+            kv.commit(batch, crate::kv::Sync::Data).unwrap();
+            let read = |n| kv.snapshot().get(crate::kv::Space::Meta, &[n]).unwrap();
+            assert!((0..=n).all(|n| read(n).is_some()));
+            drop(kv);
+            assert_eq!(trim_torn_tail(folder.path(), Tail::LastBatch, false), Ok(0));
+        }
+        let path = newest_journal(folder.path()).unwrap().unwrap();
+        assert!(fs::read(path).unwrap().starts_with(&mark::batch()));
     }
 }

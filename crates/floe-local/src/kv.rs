@@ -40,6 +40,8 @@
 mod batch;
 mod bytes;
 mod disk;
+mod failure;
+pub(crate) mod lock;
 mod memory;
 mod range;
 pub(crate) mod raw;
@@ -86,6 +88,18 @@ pub(crate) enum CommitError {
     Full(String),
     /// Writing or syncing failed: it may be there after the store is opened by another process.
     Unknown(String),
+}
+
+impl CommitError {
+    /// What has happened, in words.
+    pub(crate) fn cause(&self) -> &str {
+        match self {
+            Self::Refused(cause)
+            | Self::RefusedFull(cause)
+            | Self::Full(cause)
+            | Self::Unknown(cause) => cause,
+        }
+    }
 }
 
 /// What bounds the memory of a store on disk.
@@ -260,6 +274,23 @@ impl Kv {
             && disk.has_changed_since(&seen)
         {
             self.publish(disk.snapshot());
+        }
+    }
+
+    /// Whether a thread that writes or merges files has failed, or the store is closed because it could not be opened
+    /// again.
+    pub(crate) fn has_failed(&self) -> bool {
+        match &self.backing {
+            Backing::Disk(disk) => disk.has_failed(),
+            Backing::Memory => false,
+        }
+    }
+
+    /// How many journals the store on disk has; none while it is closed.
+    pub(crate) fn journal_count(&self) -> Option<usize> {
+        match &self.backing {
+            Backing::Disk(disk) => disk.journal_count(),
+            Backing::Memory => None,
         }
     }
 

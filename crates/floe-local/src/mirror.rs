@@ -7,19 +7,20 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::{Error, Result};
 
-use crate::dir::{create_new_private, create_private};
 use crate::files::TABLES_FOLDER;
 use crate::fresh::copy_file;
+use crate::private::create_dir_all;
+use crate::scratch::Scratch;
+
+/// How the names of mirrors begin.
+const PREFIX: &str = "floe-mirror-";
 
 /// A mirror, in the folder for temporary files. It is removed in the end.
 #[derive(Debug)]
-pub(crate) struct Mirror {
-    path: PathBuf,
-}
+pub(crate) struct Mirror(Scratch);
 
 impl Mirror {
     /// A mirror of the key-value store in `data`.
@@ -28,38 +29,26 @@ impl Mirror {
     ///
     /// [`Error::Storage`] if it cannot be made.
     pub(crate) fn of(data: &Path) -> Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("floe-mirror-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = std::env::temp_dir();
         let failed = |e: io::Error| {
             Error::Storage(format!(
-                "a copy of the store's journals could not be made: {e}: path={}",
-                path.display()
+                "a copy of the store's journals could not be made: {e}: directory={}",
+                folder.display()
             ))
         };
-        // One that is there already is not ours.
-        create_new_private(&path).map_err(failed)?;
-        let mirror = Self { path: path.clone() };
+        let mirror = Self(Scratch::make(&folder, PREFIX).map_err(failed)?);
         copy_folder(data, &mirror.data()).map_err(failed)?;
         Ok(mirror)
     }
 
     /// Where the key-value store is.
     pub(crate) fn data(&self) -> PathBuf {
-        self.path.join("data")
-    }
-}
-
-impl Drop for Mirror {
-    fn drop(&mut self) {
-        // Made by this process, in the folder for temporary files; links are removed, not what they lead to.
-        drop(fs::remove_dir_all(&self.path));
+        self.0.path().join("data")
     }
 }
 
 fn copy_folder(source: &Path, target: &Path) -> io::Result<()> {
-    create_private(target)?;
+    create_dir_all(target)?;
     let is_sorted = source.file_name().is_some_and(|name| name == TABLES_FOLDER);
     for entry in fs::read_dir(source)? {
         let entry = entry?;

@@ -44,51 +44,37 @@ pub(crate) fn check(seal: &str, data: &Path) -> Result<()> {
     match mismatches(seal, data)?.into_iter().next() {
         Some(mismatch) => Err(Error::Storage(format!(
             "a journal was changed since the store was closed, so acknowledged writes are missing; restore a backup, or \
-             run floe doctor with --salvage: {}",
-            mismatch.what
+             run floe doctor with --salvage: {mismatch}"
         ))),
         None => Ok(()),
     }
 }
 
-/// A journal that is not as it was when the store was closed.
-pub(crate) struct Mismatch {
-    /// How it differs, and its path.
-    pub(crate) what: String,
-    /// Whether it is missing or has another length, which its batches need not show.
-    pub(crate) is_cut: bool,
-}
-
-/// Finds the journals that are not as they were when the store was closed.
+/// Finds the journals that are not as they were when the store was closed, and says of each how it differs and where it is.
 ///
 /// # Errors
 ///
 /// [`Error::Storage`] when the seal is damaged or a journal cannot be read.
-pub(crate) fn mismatches(seal: &str, data: &Path) -> Result<Vec<Mismatch>> {
+pub(crate) fn mismatches(seal: &str, data: &Path) -> Result<Vec<String>> {
     let mut found = journals(data)?;
     let mut mismatches = Vec::new();
     for expected in parse(seal)? {
         let at = found.iter().position(|found| found.name == expected.name);
-        let (what, is_cut) = match at.map(|at| found.remove(at)) {
-            None => ("it is missing".to_owned(), true),
+        let what = match at.map(|at| found.remove(at)) {
+            None => "it is missing".to_owned(),
             Some(found) if found.length != expected.length => {
-                (format!("its length is {} bytes", found.length), true)
+                format!("its length is {} bytes", found.length)
             }
-            Some(found) if found.checksum != expected.checksum => {
-                ("its checksum differs".to_owned(), false)
-            }
+            Some(found) if found.checksum != expected.checksum => "its checksum differs".to_owned(),
             Some(_) => continue,
         };
         let (path, bytes) = (data.join(&expected.name), expected.length);
-        let what = format!("{what}: path={} closed_with_bytes={bytes}", path.display());
-        mismatches.push(Mismatch { what, is_cut });
+        let path = path.display();
+        mismatches.push(format!("{what}: path={path} closed_with_bytes={bytes}"));
     }
     for extra in found.iter().filter(|extra| extra.length > 0) {
         let path = data.join(&extra.name);
-        mismatches.push(Mismatch {
-            what: format!("it was added: path={}", path.display()),
-            is_cut: false,
-        });
+        mismatches.push(format!("it was added: path={}", path.display()));
     }
     Ok(mismatches)
 }

@@ -9,6 +9,7 @@ mod clock;
 mod recent;
 mod writes;
 
+use floe_store::env::Env;
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::{Error, Result, Timestamp};
 
@@ -16,7 +17,7 @@ use crate::commit::{Effect, Group};
 use crate::engine::Shared;
 use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::record::{TokenRecord, decode_token_expiry, token_key, token_slot};
-pub(crate) use clock::TokenClock;
+pub(crate) use clock::{TokenClock, TokenMoment};
 pub(crate) use recent::RecentTokens;
 pub(crate) use writes::{WriteToken, WriteTokens};
 
@@ -41,21 +42,18 @@ impl Token {
     ///
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
     pub(crate) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
-        let now = group.token_now();
-        for slot in (oldest_slot(now)..=slot(now)).rev() {
-            let may_have = {
-                let recent = group.shared().recent_tokens();
-                recent.may_have(slot, &self.text)
-            };
-            if !may_have {
-                continue;
-            }
+        let TokenMoment { now, horizon, .. } = group.token_moment();
+        let slots = {
+            let recent = group.shared().recent_tokens();
+            recent.slots(&self.text, oldest_slot(horizon), slot(now))
+        };
+        for slot in slots {
             let key = token_key(slot, &self.text);
             let Some(bytes) = group.get(Space::Tokens, &key)? else {
                 continue;
             };
             let record = TokenRecord::decode(&bytes)?;
-            if record.expires <= now {
+            if record.expires <= horizon {
                 continue;
             }
             if record.fingerprint != self.fingerprint {
@@ -68,15 +66,16 @@ impl Token {
 
     /// Remembers that the request was applied.
     pub(crate) fn remember(&self, group: &mut Group<'_>, sizes: Vec<usize>) {
+        let TokenMoment { now, horizon, .. } = group.token_moment();
         let record = TokenRecord {
-            expires: group.token_now().plus(TOKEN_RETENTION),
+            expires: now.plus(TOKEN_RETENTION),
             fingerprint: self.fingerprint,
             sizes,
             returned: None,
         };
-        let (slot, oldest) = (slot(group.token_now()), oldest_slot(group.token_now()));
+        let slot = slot(now);
         let mut recent = group.shared().recent_tokens();
-        recent.insert(slot, &self.text, oldest);
+        recent.insert(slot, &self.text, oldest_slot(horizon));
         drop(recent);
         let key = token_key(slot, &self.text);
         group.put(Space::Tokens, key, record.encode());
@@ -84,9 +83,9 @@ impl Token {
 }
 
 /// The first slot whose tokens may still be remembered.
-fn oldest_slot(now: Timestamp) -> u32 {
+fn oldest_slot(horizon: Timestamp) -> u32 {
     let kept = TOKEN_RETENTION.as_secs().div_ceil(SLOT_SECS);
-    slot(now).saturating_sub(u32::try_from(kept).unwrap_or(u32::MAX))
+    slot(horizon).saturating_sub(u32::try_from(kept).unwrap_or(u32::MAX))
 }
 
 /// What is known of the tokens that a store holds when it is opened.
@@ -94,23 +93,32 @@ fn oldest_slot(now: Timestamp) -> u32 {
 /// # Errors
 ///
 /// [`Error::Storage`] when they cannot be read.
-pub(crate) fn load(snapshot: &Snapshot, now: Timestamp) -> Result<RecentTokens> {
-    RecentTokens::load(snapshot, Space::Tokens, oldest_slot(now), slot(now))
+pub(crate) fn load(snapshot: &Snapshot, horizon: Timestamp) -> Result<RecentTokens> {
+    RecentTokens::load(snapshot, Space::Tokens, oldest_slot(horizon))
 }
 
-/// The clock of tokens, which does not go behind the newest token that a store holds when it is opened.
+/// The clock of tokens, which goes on from the newest token that a store holds when it is opened. How much time has passed
+/// since is known by the clock of the machine alone, which may have been set ahead: what the store still holds may be
+/// remembered for its time again.
 ///
 /// # Errors
 ///
 /// [`Error::Storage`] when it cannot be read.
-pub(crate) fn load_clock(snapshot: &Snapshot) -> Result<TokenClock> {
-    let mut newest = snapshot.prefix(Space::Tokens, &[], Direction::Backward);
-    let Some(newest) = newest.next() else {
-        return Ok(TokenClock::default());
+pub(crate) fn load_clock(snapshot: &Snapshot, env: &Env) -> Result<TokenClock> {
+    let end = |direction| {
+        let first = snapshot.prefix(Space::Tokens, &[], direction).next();
+        first.transpose()
     };
-    let (slot, _) = token_slot(&newest?.0)?;
-    let since = Timestamp::from_millis(u64::from(slot) * SLOT_SECS * 1000);
-    Ok(TokenClock::not_before(since))
+    let ends = end(Direction::Forward)?.zip(end(Direction::Backward)?);
+    let Some(((oldest, _), (newest, _))) = ends else {
+        return Ok(TokenClock::new(env));
+    };
+    let since = |key| {
+        let (slot, _) = token_slot(key)?;
+        let millis = u64::from(slot) * SLOT_SECS * 1000;
+        Ok::<_, Error>(Timestamp::from_millis(millis))
+    };
+    Ok(TokenClock::among(since(&oldest)?, since(&newest)?, env))
 }
 
 fn slot(moment: Timestamp) -> u32 {
@@ -119,7 +127,7 @@ fn slot(moment: Timestamp) -> u32 {
 
 /// Removes tokens that have expired, up to so many at once. Returns how many.
 pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
-    let due = |now: Timestamp| {
+    let due = |horizon: Timestamp| {
         let walk = shared
             .kv
             .snapshot()
@@ -127,15 +135,15 @@ pub(crate) fn expire_tokens(shared: &Shared) -> Result<usize> {
         let mut keys = Vec::new();
         for entry in walk.take(EXPIRE_STEP) {
             let (key, value) = entry?;
-            if decode_token_expiry(&value)? > now {
+            if decode_token_expiry(&value)? > horizon {
                 break;
             }
             keys.push(key);
         }
         Ok::<_, Error>(keys)
     };
-    let now = shared.token_clock().at(shared.options.env.now());
-    let keys = due(now)?;
+    let moment = shared.token_clock().read(&shared.options.env);
+    let keys = due(moment.horizon)?;
     if keys.is_empty() {
         return Ok(0);
     }

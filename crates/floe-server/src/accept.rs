@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use floe_store::BoxFuture;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -45,6 +46,13 @@ pub struct Server<H = Service> {
     address: SocketAddr,
     registry: Arc<Registry>,
     responder: Arc<Responder<H>>,
+}
+
+impl Server {
+    /// As [`serve_until`](Self::serve_until), as code of this crate: a program that is compiled for size serves no slower by it.
+    pub fn serve<'s>(self, stop: BoxFuture<'s, ()>) -> BoxFuture<'s, ()> {
+        Box::pin(self.serve_until(stop))
+    }
 }
 
 impl<H: Handler> Server<H> {

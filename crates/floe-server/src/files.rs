@@ -8,7 +8,7 @@ const FILES_MAX: u64 = 65_536;
 
 /// Raises the number of files that the process may open to what the system grants without asking.
 #[cfg(unix)]
-pub(crate) fn raise_limit() {
+pub fn raise_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);
@@ -25,7 +25,7 @@ pub(crate) fn raise_limit() {
 
 /// There is no such limit.
 #[cfg(not(unix))]
-pub(crate) fn raise_limit() {}
+pub fn raise_limit() {}
 
 /// The connections for which there are files, with enough left over for the engine.
 pub(crate) fn connections_max() -> usize {

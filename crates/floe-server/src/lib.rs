@@ -5,7 +5,6 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `cli` | the program `floe` |
 //! | `accept` | listens, and stops without losing what is under way: [`Server`] |
 //! | `connection` | who is connected, what each is doing, and who must go |
 //! | `memory` [`limits`] `files` | what keeps one client from taking the server away from the others |
@@ -16,16 +15,18 @@
 //! | `metrics` | figures for Prometheus, if they are asked for |
 //! | `failure_log` | details of failures, for the operator |
 //! | `wire` | JSON to operations of `floe-store`, and answers to JSON |
+//! | [`json`] | the same JSON, for programs beside the server |
 //!
-//! What is not here: what an operation means (`floe-store`) and how it is done (`floe-local`).
+//! What is not here: what an operation means (`floe-store`), how it is done (`floe-local`), and the program `floe`
+//! (`floe-cli`).
 
 mod accept;
-pub mod cli;
 mod connection;
 mod failure_log;
 mod files;
 mod guard;
 mod http;
+pub mod json;
 pub mod limits;
 mod memory;
 mod metrics;
@@ -35,8 +36,10 @@ mod sigv4;
 mod wire;
 
 pub use accept::{Running, ServeError, Server};
+pub use files::raise_limit as raise_file_limit;
 pub use http::Handler;
 pub use limits::Limits;
+pub use metrics::text::head as metrics_head;
 pub use options::Options;
 pub use service::{Answer, Service};
 pub use sigv4::Keys;

@@ -108,8 +108,12 @@ impl Options {
         self
     }
 
-    /// Refuses an address that everybody could use.
-    pub(crate) fn check(&self) -> Result<(), ServeError> {
+    /// Refuses an address that everybody could use, as [`Server::bind`](crate::Server::bind) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Exposed`].
+    pub fn check(&self) -> Result<(), ServeError> {
         let is_open = self.keys.is_none() && !self.is_insecure;
         match is_open && !self.listen.ip().is_loopback() {
             true => Err(ServeError::Exposed {

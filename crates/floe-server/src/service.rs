@@ -7,6 +7,7 @@ use floe_store::env::Stopwatch;
 use floe_store::{Engine, Health};
 
 use crate::failure_log::FailureLog;
+use crate::http::coral_error;
 use crate::metrics::{MeasuredEngine, Metrics};
 
 /// An answer to a call, to be sent as `application/x-amz-json-1.0`.
@@ -17,6 +18,13 @@ pub struct Answer {
     pub status: u16,
     /// The JSON.
     pub body: Bytes,
+}
+
+impl Answer {
+    /// The refusal of a call with an error of DynamoDB and status 400.
+    pub fn refusal(code: &str, message: &str) -> Self {
+        coral_error(code, message)
+    }
 }
 
 /// Answers calls with an engine.

@@ -6,8 +6,8 @@
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::BoxFuture;
@@ -50,6 +50,13 @@ impl Timestamp {
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The present moment.
     fn now(&self) -> Timestamp;
+
+    /// The time since some moment of this process. It goes on at its own pace, whatever is done to the clock: it never
+    /// goes back, and does not jump.
+    fn uptime(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
 }
 
 /// Makes up numbers.
@@ -90,6 +97,11 @@ impl Env {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The time since some moment of this process, at its own pace: see [`Clock::uptime`].
+    pub fn uptime(&self) -> Duration {
+        self.clock.uptime()
     }
 
     /// The clock itself.
@@ -187,30 +199,50 @@ impl Stopwatch {
 
 /// A clock that only moves when told to.
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicU64);
+pub struct ManualClock {
+    now_millis: AtomicU64,
+    /// How far it was advanced: its steps do not count.
+    uptime_millis: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that stands at this moment.
     pub fn at(moment: Timestamp) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(moment.as_millis())))
+        Arc::new(Self {
+            now_millis: AtomicU64::new(moment.as_millis()),
+            uptime_millis: AtomicU64::new(0),
+        })
     }
 
-    /// Moves the clock ahead.
+    /// Lets so much time pass.
     pub fn advance(&self, by: Duration) {
-        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.0.fetch_add(millis, Ordering::SeqCst);
+        let millis = millis(by);
+        self.uptime_millis.fetch_add(millis, Ordering::SeqCst);
+        self.now_millis.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// Moves the clock back, as the clock of a machine is when it is corrected.
+    /// Sets the clock back, as the clock of a machine is when it is corrected. No time passes.
     pub fn set_back(&self, by: Duration) {
-        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.0.fetch_sub(millis, Ordering::SeqCst);
+        self.now_millis.fetch_sub(millis(by), Ordering::SeqCst);
     }
+
+    /// Sets the clock ahead. No time passes.
+    pub fn set_ahead(&self, by: Duration) {
+        self.now_millis.fetch_add(millis(by), Ordering::SeqCst);
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+        Timestamp::from_millis(self.now_millis.load(Ordering::SeqCst))
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::from_millis(self.uptime_millis.load(Ordering::SeqCst))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The database: an engine, and what a transaction needs besides it.
 
+use std::any::Any;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,14 +15,10 @@ pub use floe_store::env::Timer;
 use floe_store::{BoxFuture, Engine, Env};
 
 use crate::cache::{CacheEngine, CacheOptions, CacheStats};
+use crate::cursor::CursorKey;
 use crate::error::Result;
-use crate::graph::GraphSchema;
-use crate::model::Model;
-use crate::model::query::{self, CursorKey, Predicate};
+use crate::settings::Settings;
 use crate::telemetry::TracedEngine;
-use crate::tx::Tx;
-use crate::tx::body::TxBody;
-use crate::tx::options::TxOptions;
 
 /// A database of models.
 ///
@@ -39,7 +36,7 @@ struct Inner {
     /// The engine once more, if it is a cache around the engine that was given.
     cache: Option<Arc<CacheEngine>>,
     cursor_key: CursorKey,
-    graph: Arc<GraphSchema>,
+    settings: Settings,
 }
 
 /// The timer of the tokio runtime.
@@ -127,7 +124,7 @@ impl Db {
                 timer,
                 cache: None,
                 cursor_key: CursorKey::new(&random),
-                graph: Arc::default(),
+                settings: Settings::default(),
             }),
         }
     }
@@ -181,10 +178,14 @@ impl Db {
         self.with(|inner| inner.cursor_key = CursorKey::new(key))
     }
 
-    /// The same database, with these relations and indexes in its [graph](crate::graph).
-    #[must_use]
-    pub fn with_graph(self, schema: GraphSchema) -> Self {
-        self.with(|inner| inner.graph = Arc::new(schema))
+    /// The same database with a setting of a pattern, in place of an earlier one of its type.
+    pub(crate) fn with_setting<T: Any + Send + Sync>(self, setting: T) -> Self {
+        self.with(|inner| inner.settings = inner.settings.with(setting))
+    }
+
+    /// The setting of a pattern, by its type.
+    pub(crate) fn setting<T: Any + Default + Send + Sync>(&self) -> &T {
+        self.inner.settings.get()
     }
 
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
@@ -213,50 +214,8 @@ impl Db {
         &*self.inner.timer
     }
 
-    pub(crate) fn graph_schema(&self) -> &Arc<GraphSchema> {
-        &self.inner.graph
-    }
-
     pub(crate) fn cursor_key(&self) -> &CursorKey {
         &self.inner.cursor_key
-    }
-
-    /// Finds the items under a key, or under a key of an index, as plain values: see
-    /// [`query`]. Nothing is tracked, so there is no end to how many.
-    pub fn query<M: Model>(
-        &self,
-        key: impl FnOnce(&M::Fields) -> Predicate<M>,
-    ) -> query::Query<Self, M> {
-        query::Query::by_key(self.clone(), key)
-    }
-
-    /// Reads all items of a model as plain values, alone or in [segments](query::Scan::segment) beside
-    /// others.
-    pub fn scan<M: Model>(&self) -> query::Scan<Self, M> {
-        query::Scan::whole(self.clone())
-    }
-
-    /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or
-    /// not at all. The body runs again when somebody else changed what it read.
-    ///
-    /// # Errors
-    ///
-    /// What the body returns; and what the commit cannot do, told by the [kind](crate::ErrorKind).
-    pub async fn transact<R, E, F>(&self, body: F) -> Result<R, E>
-    where
-        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
-            + for<'t> TxBody<&'t Tx, Result<R, E>>
-            + Send
-            + Sync,
-        R: Send,
-        E: From<crate::Error> + Send,
-    {
-        self.tx().run(body).await
-    }
-
-    /// A transaction with options of its own.
-    pub fn tx(&self) -> TxOptions<'_> {
-        TxOptions::new(self)
     }
 }
 

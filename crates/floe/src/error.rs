@@ -3,8 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use crate::model::attribute::Invalid;
-use crate::model::key::EncodedKey;
+use crate::key::EncodedKey;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -119,6 +118,18 @@ impl Error {
         self
     }
 
+    /// Several errors of one kind as one, with the messages and items of all; `None` if there are none.
+    pub(crate) fn join(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut errors = errors.into_iter();
+        let mut joined = errors.next()?;
+        for error in errors {
+            joined.0.message.push_str("; ");
+            joined.0.message.push_str(&error.0.message);
+            joined.0.items.extend(error.0.items);
+        }
+        Some(joined)
+    }
+
     /// The last cause of a transaction that was tried so often.
     pub(crate) fn after_attempts(
         self,
@@ -194,3 +205,49 @@ impl From<floe_store::Error> for Error {
         Self::new(ErrorKind::Store, error.to_string()).with_source(error)
     }
 }
+
+/// Why a value cannot be stored or read, and where inside the field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    path: String,
+    reason: String,
+}
+
+impl Invalid {
+    /// A value that is wrong as a whole.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The same, seen from the container under this step: `.name` or `[3]`.
+    #[must_use]
+    pub fn within(mut self, step: &str) -> Self {
+        self.path.insert_str(0, step);
+        self
+    }
+
+    /// Where inside the field: empty for the field itself.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is wrong.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (reason, path) = (&self.reason, &self.path);
+        match path.as_str() {
+            "" => f.write_str(reason),
+            path => write!(f, "{reason}: at={path}"),
+        }
+    }
+}
+
+impl StdError for Invalid {}

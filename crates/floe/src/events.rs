@@ -79,7 +79,7 @@
 //! | [`harness`] | tests of deciders without a store |
 //! | [`feed`] | everything that was appended, in an order that can be read again from any place |
 //! | [`options`], [`limits`], [`codec`] | how a store keeps its streams |
-//! | [`crate::tx::streams`] | streams in a transaction, beside models |
+//! | [`transaction`] | streams in a transaction, beside models |
 
 pub mod access;
 pub mod archive;
@@ -104,7 +104,9 @@ pub mod stream;
 #[doc(hidden)]
 pub mod support;
 pub(crate) mod sync;
+mod telemetry;
 pub(crate) mod time;
+pub mod transaction;
 pub mod typed;
 
 pub use access::Access;

@@ -118,6 +118,7 @@ mod steps;
 mod stored;
 #[doc(hidden)]
 pub mod support;
+mod telemetry;
 mod view;
 mod work;
 mod writes;

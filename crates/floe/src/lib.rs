@@ -143,18 +143,22 @@
 mod book;
 pub mod cache;
 pub mod changes;
+mod cursor;
 pub mod db;
 pub mod deploy;
 pub mod error;
 pub mod events;
 pub mod graph;
+mod hex;
 #[cfg(feature = "axum")]
 pub mod http;
 #[cfg(any(feature = "otlp", feature = "webhook"))]
 mod https;
+mod key;
 pub mod model;
 pub mod registry;
 mod request;
+mod settings;
 mod side_by_side;
 pub mod telemetry;
 pub mod tx;

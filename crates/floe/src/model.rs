@@ -4,13 +4,17 @@
 //! row (`OrderRow`): the same fields, each a [`Field`] that knows whether it was read or written.
 
 pub mod attribute;
+mod blind;
+pub(crate) mod changes;
+pub(crate) mod compile;
 pub mod constraint;
 pub mod document;
 pub mod expiry;
 pub mod field;
-pub(crate) mod hex;
 pub mod json_schema;
 pub mod key;
+pub mod many;
+pub(crate) mod part;
 pub mod patch;
 pub mod query;
 pub mod row;
@@ -18,6 +22,7 @@ pub mod schema;
 #[doc(hidden)]
 pub mod support;
 pub mod tables;
+pub mod transaction;
 
 pub use attribute::{Attribute, Bytes, Invalid};
 pub use document::Json;

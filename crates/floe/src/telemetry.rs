@@ -170,16 +170,15 @@ macro_rules! debug_span {
         }
     };
 }
+pub(crate) use debug_span;
 
 pub(crate) mod changes;
 mod engine;
 pub(crate) mod feed;
-pub(crate) mod graph;
-mod metrics;
+pub(crate) mod metrics;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 mod request;
-pub(crate) mod streams;
 pub(crate) mod transaction;
 
 use floe_store::Error as StoreError;

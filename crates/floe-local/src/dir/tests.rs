@@ -1,10 +1,13 @@
 //! What is opened, what is made, and what is refused and left alone.
 
+use super::staging::MARKER_FILE;
 use super::*;
 
 /// Makes a file by which a made store is recognised.
 fn make(data: &Path) -> Result<()> {
     fs::create_dir(data).unwrap();
+    fs::create_dir(data.join("keyspaces")).unwrap();
+    fs::write(data.join("0.jnl"), "").unwrap();
     fs::write(data.join("made"), "by the test").unwrap();
     Ok(())
 }
@@ -189,6 +192,63 @@ fn making_a_store_goes_on_after_a_crash_between_any_two_steps() {
 }
 
 #[test]
+fn rest_of_a_finished_store_is_cleared_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).unwrap());
+    let staging = Staging::create(&dir.path().join(STAGING_DIR)).unwrap();
+    staging.complete().unwrap();
+    drop(staging);
+    drop(open(dir.path()).unwrap());
+    assert!(!dir.path().join(STAGING_DIR).exists());
+    let foreign = dir.path().join(STAGING_DIR).join("thesis");
+    fs::create_dir(dir.path().join(STAGING_DIR)).unwrap();
+    fs::write(&foreign, "mine").unwrap();
+    drop(open(dir.path()).unwrap());
+    assert!(foreign.exists());
+}
+
+/// The process that makes a store holds the lock of its marker, which an inspection must not take from it.
+#[test]
+fn inspection_of_a_store_on_its_way_takes_nothing_from_its_maker() {
+    let dir = tempfile::tempdir().unwrap();
+    let inspected = || {
+        let before = tree(dir.path());
+        let content = inspect(dir.path()).unwrap();
+        assert_eq!(tree(dir.path()), before);
+        content
+    };
+    let made = Directory::open(dir.path(), |data| {
+        assert_eq!(inspected(), Content::Nothing);
+        let message = open(dir.path()).unwrap_err().to_string();
+        assert!(message.contains("in use"), "{message}");
+        make(data)?;
+        assert_eq!(inspected(), Content::Nothing);
+        Ok(())
+    });
+    drop(made.unwrap());
+    assert_eq!(inspected(), Content::Store);
+    assert!(!dir.path().join(STAGING_DIR).exists());
+}
+
+#[test]
+fn one_of_many_that_make_a_store_at_once_succeeds() {
+    for round in 0..100 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let opened: Vec<Result<Directory>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&path))).collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        let refused: Vec<_> = opened.iter().filter_map(|it| it.as_ref().err()).collect();
+        assert_eq!(refused.len(), 3, "round={round} {refused:?}");
+        for error in refused {
+            assert!(error.to_string().contains("in use"), "{error}");
+        }
+        assert!(path.join("data/made").exists() && !path.join(STAGING_DIR).exists());
+    }
+}
+
+#[test]
 fn staging_directory_in_use_or_of_another_maker_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
@@ -253,20 +313,105 @@ mod unix {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 
+    /// A link of one of our names may lead to anything.
+    #[test]
+    fn nothing_is_written_through_links() {
+        for is_hard in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let (path, victim) = (dir.path().join("store"), dir.path().join("victim"));
+            let link = |name: &str| {
+                let link = path.join(name);
+                if is_hard {
+                    fs::hard_link(&victim, link).unwrap();
+                } else {
+                    symlink(&victim, link).unwrap();
+                }
+            };
+            fs::write(&victim, "precious").unwrap();
+            let store = open(&path).unwrap();
+            link(SEAL_FILE_NEW);
+            link(RELAXED_FILE);
+            store.seal().unwrap();
+            store.set_relaxed(true).unwrap();
+            assert!(store.is_relaxed());
+            store.set_relaxed(false).unwrap();
+            assert!(!store.is_relaxed());
+            assert!(
+                fs::symlink_metadata(path.join(SEAL_FILE))
+                    .unwrap()
+                    .is_file()
+            );
+            store.check_seal().unwrap();
+            drop(store);
+            fs::remove_file(path.join(LOCK_FILE)).unwrap();
+            link(LOCK_FILE);
+            let message = open(&path).unwrap_err().to_string();
+            assert!(message.contains(LOCK_FILE), "{message}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let (path, nowhere) = (dir.path().join("store"), dir.path().join("nowhere"));
+        let store = open(&path).unwrap();
+        symlink(&nowhere, path.join(RELAXED_FILE)).unwrap();
+        store.set_relaxed(true).unwrap();
+        assert!(store.is_relaxed() && !nowhere.exists());
+    }
+
     #[test]
     fn removed_and_replaced_directories_are_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("store"), dir.path().join("other"));
         let store = open(&path).unwrap();
-        assert!(store.is_in_place());
+        let is_in_place = || store.is_in_place(|| Some(1));
+        assert!(is_in_place());
         fs::rename(&path, &other).unwrap();
-        assert!(!store.is_in_place());
-        let _second = open(&path).unwrap();
-        assert!(!store.is_in_place());
+        assert!(!is_in_place());
+        let second = open(&path).unwrap();
+        assert!(!is_in_place());
+        drop(second);
+        fs::rename(path.join(DATA_DIR), other.join("aside")).unwrap();
         fs::remove_dir_all(&path).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(store.is_in_place());
-        fs::remove_dir_all(path.join(DATA_DIR)).unwrap();
-        assert!(!store.is_in_place());
+        assert!(is_in_place());
+        // Another store's data, and then the right one again.
+        let data = path.join(DATA_DIR);
+        fs::rename(&data, &other).unwrap();
+        fs::rename(path.join("aside"), &data).unwrap();
+        assert!(!is_in_place());
+        store.seal().unwrap_err();
+        fs::remove_dir_all(&data).unwrap();
+        assert!(!is_in_place());
+        fs::rename(&other, &data).unwrap();
+        assert!(is_in_place());
+        store.seal().unwrap();
+    }
+
+    #[test]
+    fn removed_and_replaced_files_are_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path()).unwrap();
+        let data = store.data();
+        let (journal, aside) = (data.join("0.jnl"), dir.path().join("aside"));
+        assert!(store.is_in_place(|| Some(1)));
+        for name in ["0.jnl", "keyspaces"] {
+            fs::rename(data.join(name), &aside).unwrap();
+            assert!(!store.is_in_place(|| Some(1)), "{name}");
+            store.seal().unwrap_err();
+            fs::rename(&aside, data.join(name)).unwrap();
+            assert!(store.is_in_place(|| Some(1)), "{name}");
+        }
+        fs::rename(&journal, &aside).unwrap();
+        fs::write(&journal, "").unwrap();
+        assert!(!store.is_in_place(|| Some(1)));
+        fs::rename(&aside, &journal).unwrap();
+        // The store below closes a journal, makes another, and removes the first.
+        fs::write(data.join("1.jnl"), "").unwrap();
+        assert!(store.is_in_place(|| Some(2)));
+        fs::remove_file(&journal).unwrap();
+        assert!(!store.is_in_place(|| Some(2)));
+        assert!(store.is_in_place(|| Some(1)));
+        fs::rename(data.join("1.jnl"), &journal).unwrap();
+        assert!(!store.is_in_place(|| Some(1)));
+        assert!(!dir.path().join(SEAL_FILE).exists());
     }
 }

@@ -4,15 +4,21 @@ use std::fmt;
 
 use floe_store::Error;
 
+use crate::engine::Recovery;
+
 /// The most findings that a report lists one by one.
 const FINDINGS_MAX: u64 = 1000;
 
 /// What an examination found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// What was examined.
     pub checked: Checked,
+    /// Why the store could not be sealed when it was closed, if it could not. Nothing is lost; it is opened as after a crash.
+    pub unsealed: Option<String>,
+    /// What opening the store found.
+    pub recovery: Recovery,
     /// What is wrong: the first thousand findings.
     pub findings: Vec<Finding>,
     /// How many findings there are in all.

@@ -12,10 +12,11 @@ use floe_store::{Error, Result};
 
 use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
-use crate::backup::{publish_copy, stage_copy};
+use crate::backup::{begin_journal, publish_copy, stage_copy};
 use crate::dir::{SEAL_FILE, data_of};
 use crate::engine::{Running, kv_options};
 use crate::files::KEYSPACES_FOLDER;
+use crate::kv::lock::FolderLock;
 use crate::kv::raw::{Found, Kept, Raw};
 use crate::kv::{Bytes, Kv, Space};
 use crate::layout::key::{DEFINITION_KEY, EntryKind};
@@ -42,7 +43,7 @@ pub struct SalvageReport {
     pub items: u64,
     /// All entries that were copied: items, index entries, change records and all else.
     pub entries: u64,
-    /// Keys that were left out because a newer version of them may be lost.
+    /// Keys of which a newer version may be lost. They were left out, but for records of the catalog, which may be older.
     pub uncertain: u64,
     /// What is lost: the first thousand.
     pub lost: Vec<String>,
@@ -86,14 +87,14 @@ pub fn salvage(
             dir.display()
         )));
     }
-    let _in_use = lock_shared(dir)?;
+    let _in_use = (lock_shared(dir)?, FolderLock::share(&data)?);
     let staging = stage_copy(target, Some(dir))?;
     let mut salvage = Salvage {
         report: SalvageReport::default(),
         progress: &mut progress,
     };
-    salvage.compare_with_seal(dir, &data);
-    let made = salvage.copy(&data, &staging.data());
+    let is_closed = salvage.compare_with_seal(dir, &data);
+    let made = salvage.copy(&data, is_closed, &staging.data());
     let report = salvage.report;
     match made {
         Ok(()) => {
@@ -131,20 +132,19 @@ struct Salvage<'a> {
 }
 
 impl Salvage<'_> {
-    /// Reports what the journals have lost since the store was closed, if it was: what is left of them need not show it.
-    /// Damage in their middle is found when they are read.
-    fn compare_with_seal(&mut self, dir: &Path, data: &Path) {
+    /// Reports how the journals differ from what they were when the store was closed, and whether it was: what is left of
+    /// them need not show it.
+    fn compare_with_seal(&mut self, dir: &Path, data: &Path) -> bool {
         let mismatches = match std::fs::read_to_string(dir.join(SEAL_FILE)) {
             Ok(seal) => seal::mismatches(&seal, data),
-            Err(e) if e.kind() == ErrorKind::NotFound => return,
+            Err(e) if e.kind() == ErrorKind::NotFound => return false,
             Err(e) => Err(Error::Storage(format!("the seal cannot be read: {e}"))),
         };
         match mismatches {
             Ok(mismatches) => {
-                for mismatch in mismatches.iter().filter(|mismatch| mismatch.is_cut) {
+                for mismatch in mismatches {
                     self.report.lose(format!(
-                        "a journal was cut since the store was closed, so what it wrote last is older: {}",
-                        mismatch.what
+                        "a journal was changed since the store was closed, so what it wrote last is older: {mismatch}"
                     ));
                 }
             }
@@ -152,10 +152,11 @@ impl Salvage<'_> {
                 "a journal that lost its end would not be noticed: {error}"
             )),
         }
+        true
     }
 
-    fn copy(&mut self, data: &Path, target: &Path) -> Result<()> {
-        let raw = Raw::read(data, &mut |what| self.report.lose(what));
+    fn copy(&mut self, data: &Path, is_closed: bool, target: &Path) -> Result<()> {
+        let raw = Raw::read(data, is_closed, &mut |what| self.report.lose(what));
         let catalog = self.read_catalog(&raw);
         let options = Options::new().background(false);
         let kv = Kv::create(target, &kv_options(&options))?;
@@ -173,6 +174,7 @@ impl Salvage<'_> {
         for kept in [Kept::Changes, Kept::Tokens, Kept::Tables] {
             self.copy_entries(&raw, kept, &known, &kv)?;
         }
+        begin_journal(&kv)?;
         kv.persist()?;
         self.repair(kv, options)
     }
@@ -198,7 +200,7 @@ impl Salvage<'_> {
                         self.count(space, &key);
                         return Some(Ok((space, key, value)));
                     }
-                    Found::Uncertain => self.report.uncertain += 1,
+                    Found::Uncertain | Found::Older(..) => self.report.uncertain += 1,
                     Found::Foreign => {
                         *undecodable
                             .entry("a key is damaged".to_owned())
@@ -255,8 +257,11 @@ impl Salvage<'_> {
         let mut catalog = Catalog::default();
         let mut entries = raw.entries(Kept::Meta, &mut |what| self.report.lose(what));
         while let Some(found) = entries.next(&mut |what| self.report.lose(what)) {
+            if let Found::Older(..) = &found {
+                self.report.uncertain += 1;
+            }
             match found {
-                Found::Entry(_, key, value) => {
+                Found::Entry(_, key, value) | Found::Older(key, value) => {
                     if let Err(error) = catalog.take(&key, &value) {
                         self.report
                             .lose(format!("a record of the catalog: {error}"));

@@ -1,5 +1,6 @@
 //! Names and lists that are refused before the store below sees them.
 
+use super::list::Current;
 use super::*;
 use crate::kv::{Kv, KvOptions};
 
@@ -28,7 +29,15 @@ fn names_that_are_not_of_the_store_are_refused_with_their_path() {
         "keyspaces/1/tables/.nfs000123",
         "keyspaces/1/tables/lost+found/",
         "keyspaces/2/video.mp4",
+        "keyspaces/01/",
+        "keyspaces/+2/",
+        "keyspaces/1/v06",
+        "keyspaces/1/v2024",
+        "keyspaces/1/tables/03",
+        "keyspaces/1/tables/20240101",
+        "keyspaces/3/blobs",
         "notes.jnl",
+        "00.jnl",
         "7.JNL",
         "8.jnl/",
     ] {
@@ -60,10 +69,87 @@ fn names_that_the_store_below_ignores_are_ignored() {
     assert!(dir.path().join("keyspaces/1/notes").exists());
 }
 
+#[test]
+fn large_values_are_refused_and_their_empty_folder_is_not() {
+    for name in ["5", "foo", "folder/"] {
+        let dir = store();
+        let blobs = dir.path().join("keyspaces/3/blobs");
+        fs::create_dir(&blobs).unwrap();
+        check_files(dir.path()).unwrap();
+        drop(Kv::open(dir.path(), &OPTIONS).unwrap());
+        if name.ends_with('/') {
+            fs::create_dir(blobs.join(name)).unwrap();
+        } else {
+            fs::write(blobs.join(name), "x").unwrap();
+        }
+        check_refused(
+            dir.path(),
+            &format!("keyspaces/3/blobs/{}", name.trim_end_matches('/')),
+        );
+    }
+}
+
+/// A list or a sorted file that a crash left behind, whole or in part, is for the store below to remove.
+#[test]
+fn what_a_crash_left_behind_is_no_reason_to_refuse() {
+    let dir = store();
+    let meta = dir.path().join("keyspaces/0");
+    let list = fs::read(meta.join(format!("v{}", Current::read(&meta).unwrap().number))).unwrap();
+    let table = sorted_files(&meta).pop().unwrap().1;
+    let table = fs::read(table).unwrap();
+    let leftovers = [(meta.join("v999"), list), (meta.join("tables/999"), table)];
+    for (path, whole) in leftovers {
+        let zeroed = [vec![0; 512], whole[..100].to_vec()].concat();
+        let parts = [0, 1, 2, 3, 4, 100, whole.len()];
+        let parts = parts.iter().map(|end| whole[..*end].to_vec());
+        for left in parts.chain([zeroed]) {
+            fs::write(&path, &left).unwrap();
+            check_files(dir.path()).unwrap();
+            drop(Kv::open(dir.path(), &OPTIONS).unwrap());
+            assert!(!path.exists(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn missing_and_short_sorted_files_are_refused_with_their_path() {
+    let dir = store();
+    let (number, path) = sorted_files(&dir.path().join("keyspaces/0")).remove(0);
+    let bytes = fs::read(&path).unwrap();
+    for kept in [None, Some(0), Some(10), Some(bytes.len() - 1)] {
+        match kept {
+            None => fs::remove_file(&path).unwrap(),
+            Some(kept) => fs::write(&path, &bytes[..kept]).unwrap(),
+        }
+        check_refused(dir.path(), &format!("keyspaces/0/tables/{number}"));
+        check_refused(dir.path(), "--salvage");
+    }
+    fs::write(&path, &bytes).unwrap();
+    check_files(dir.path()).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_refused() {
+    for name in ["keyspaces/1/v99", "keyspaces/1/tables/99"] {
+        let dir = store();
+        let path = dir.path().join(name);
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let cwd = rustix::fs::CWD;
+        rustix::fs::mknodat(cwd, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        check_refused(dir.path(), name);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_refused() {
-    for name in ["keyspaces/lost", "keyspaces/9", "keyspaces/3/tables/77"] {
+    for name in [
+        "keyspaces/lost",
+        "keyspaces/9",
+        "keyspaces/3/tables/77",
+        "keyspaces/3/v77",
+    ] {
         let dir = store();
         std::os::unix::fs::symlink("/nowhere", dir.path().join(name)).unwrap();
         check_refused(dir.path(), name);
@@ -94,7 +180,7 @@ fn missing_files_are_refused() {
 fn damaged_lists_are_refused() {
     let dir = store();
     let folder = dir.path().join("keyspaces/1");
-    let list = current_list(&folder).unwrap();
+    let list = Current::read(&folder).unwrap();
     for path in [
         folder.join(format!("v{}", list.number)),
         folder.join(CURRENT_FILE),

@@ -210,14 +210,76 @@ fn only_deletes_are_accepted_below_the_reserve() {
         Health::WritesRefused { reason } => assert!(reason.contains("free_bytes="), "{reason}"),
         health => panic!("{health:?}"),
     }
-    block_on(engine.delete_table("Tab".to_owned())).unwrap();
-    while engine.run_background_once().unwrap() {}
     drop(engine);
     // So little is left that even a delete might not fit.
     let engine = with_reserve(u64::MAX);
-    assert!(delete(&engine, 2).is_err());
+    let error = delete(&engine, 2).unwrap_err();
+    assert!(error.to_string().contains("no writes"), "{error:?}");
+    assert!(
+        matches!(engine.health(), Health::WritesRefused { reason } if reason.contains("no writes")),
+    );
+    drop(engine);
+    let engine = with_reserve(free.saturating_mul(2));
+    block_on(engine.delete_table("Tab".to_owned())).unwrap();
+    while engine.run_background_once().unwrap() {}
     drop(engine);
     block_on(with_reserve(0).create_table(table("Other"))).unwrap();
+}
+
+/// A store stops at its reserve, so free space is below it when the cause is gone. Deletes must free more.
+#[test]
+fn store_goes_on_with_deletes_below_the_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = open(dir.path());
+    for id in 0..3 {
+        put(&engine, id).unwrap();
+    }
+    drop(engine);
+    let free = disk_space(dir.path()).unwrap().free;
+    let options = Options::new().background(false);
+    let options = options.disk_reserve_bytes(free.saturating_mul(2));
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    fail_next_commit(
+        &engine,
+        CommitError::RefusedFull("no space left".to_owned()),
+    );
+    delete(&engine, 0).unwrap_err();
+    forget_last_try(&engine);
+    delete(&engine, 1).unwrap();
+    assert!(has(&engine, 0) && !has(&engine, 1));
+    assert!(
+        matches!(engine.health(), Health::WritesRefused { reason } if reason.contains("only deletes")),
+    );
+    let error = put(&engine, 9).unwrap_err();
+    assert!(
+        matches!(&error, Error::Unavailable(why) if why.contains("only deletes")),
+        "{error:?}"
+    );
+    assert!(engine.running.shared.gate.lock().was_low);
+}
+
+/// What the store below holds of removed files may be all that can be freed, so it is opened again, now and then.
+#[test]
+fn failed_store_is_opened_again_although_not_even_deletes_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let options = Options::new()
+        .background(false)
+        .disk_reserve_bytes(u64::MAX);
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    let gate = || engine.running.shared.gate.lock();
+    let failed = || Trouble::Failed("no space left".to_owned());
+    gate().trouble = Some(failed());
+    delete(&engine, 0).unwrap_err();
+    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
+    // Not again at once.
+    gate().trouble = Some(failed());
+    delete(&engine, 0).unwrap_err();
+    assert_eq!(gate().trouble, Some(failed()));
+    forget_last_try(&engine);
+    delete(&engine, 0).unwrap_err();
+    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
+    assert!(!engine.running.shared.kv.has_failed());
 }
 
 #[test]
@@ -240,6 +302,70 @@ fn write_to_a_removed_directory_is_not_acknowledged() {
         !path.exists(),
         "closing makes nothing in a removed directory"
     );
+}
+
+/// Each of these leaves the lock and the directory where they are.
+#[test]
+fn write_to_removed_or_replaced_files_is_neither_acknowledged_nor_sealed() {
+    let replace_data: fn(&Path, &Path) = |data, aside| {
+        std::fs::rename(data, aside).unwrap();
+        copy(aside, data);
+    };
+    let remove_journal: fn(&Path, &Path) =
+        |data, aside| std::fs::rename(data.join("0.jnl"), aside).unwrap();
+    let remove_keyspaces: fn(&Path, &Path) =
+        |data, aside| std::fs::rename(data.join("keyspaces"), aside).unwrap();
+    for damage in [replace_data, remove_journal, remove_keyspaces] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let engine = open(&path);
+        put(&engine, 1).unwrap();
+        damage(&path.join("data"), &dir.path().join("aside"));
+        for _ in 0..3 {
+            let error = put(&engine, 2).unwrap_err();
+            assert!(
+                matches!(error, Error::OutcomeUnknown(_) | Error::Unavailable(_)),
+                "{error:?}"
+            );
+        }
+        assert!(matches!(engine.health(), Health::WritesRefused { .. }));
+        drop(engine);
+        assert!(!path.join("SEAL").exists());
+    }
+}
+
+/// Journals that the store below makes and removes by itself are no reason to refuse writes.
+#[test]
+fn journals_that_come_and_go_are_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().background(false);
+    let options = options.write_buffer_bytes(8 << 20);
+    let engine = LocalEngine::open_with(dir.path(), options).unwrap();
+    block_on(engine.create_table(table("Tab"))).unwrap();
+    let journals = || crate::journal::journals(&dir.path().join("data")).unwrap();
+    let text = "x".repeat(300_000);
+    let mut id = 0;
+    while journals()[0].0 == 0 {
+        let put = PutItem::new("Tab", key(id).with("text", text.clone()));
+        block_on(engine.write_item(put.into())).unwrap();
+        assert_eq!(engine.health(), Health::Ready);
+        id += 1;
+        assert!(id < 2_000);
+    }
+    assert!(has(&engine, 0) && has(&engine, id - 1));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, target).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! and all tables together.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +21,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
     Batch, Bytes, CommitError, KeyBounds, KvOptions, Snapshot, Space, Sync, TablePrefix, closed,
+    failure::describe,
 };
 use crate::journal::{self, Ahead};
+use crate::private;
 
 /// The names of the keyspaces, in the order in which they are made.
 const KEYSPACES: [&str; 4] = ["meta", "changes", "tokens", "tables"];
@@ -200,6 +202,18 @@ impl Disk {
         })
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        // Passes on whether a thread has failed; the committer asks between two commits, so there is nothing to write.
+        let persisted = self
+            .opened()
+            .map(|opened| opened.db.persist(PersistMode::Buffer));
+        persisted.is_none_or(|persisted| persisted.is_err())
+    }
+
+    pub(super) fn journal_count(&self) -> Option<usize> {
+        Some(self.opened()?.db.journal_count())
+    }
+
     /// Whether another snapshot would not be the same.
     pub(super) fn has_changed_since(&self, seen: &DiskSnapshot) -> bool {
         seen.snapshot.seqno() != seen.opened.db.visible_seqno()
@@ -242,7 +256,7 @@ impl Disk {
             // An earlier failure, found before anything of this batch was written.
             fjall::Error::Poisoned => self.worker_failed(),
             e if is_full(&e) => CommitError::Full("no space left on the device".to_owned()),
-            e => CommitError::Unknown(format!("a commit failed: {e}")),
+            e => CommitError::Unknown(format!("a commit failed: {}", describe(&e))),
         })?;
         self.committed_below
             .store(opened.db.visible_seqno(), Ordering::Relaxed);
@@ -264,8 +278,9 @@ impl Disk {
     /// Tries whether a file can be written and synced.
     pub(super) fn probe(&self) -> io::Result<()> {
         let path = self.folder.join(PROBE_FILE);
-        let written =
-            fs::write(&path, vec![1; PROBE_BYTES]).and_then(|()| File::open(&path)?.sync_all());
+        let mut file = private::replace_file(&path)?;
+        let written = file.write_all(&vec![1; PROBE_BYTES]);
+        let written = written.and_then(|()| file.sync_all());
         // It is ours by its name, and a later one replaces it.
         let removed = fs::remove_file(&path);
         written.and(removed)
@@ -606,12 +621,16 @@ fn open_error(folder: &Path, error: &fjall::Error) -> Error {
         fjall::Error::InvalidVersion(_) => {
             format!("the directory was written by another version of the store: directory={folder}")
         }
-        e => format!("the directory could not be opened: {e} directory={folder}"),
+        e => format!(
+            "the directory could not be opened: {}; restore a backup, or run floe doctor with --salvage: \
+             directory={folder}",
+            describe(e)
+        ),
     })
 }
 
 fn storage(what: &str, error: &fjall::Error) -> Error {
-    Error::Storage(format!("{what}: {error}"))
+    Error::Storage(format!("{what}: {}", describe(error)))
 }
 
 pub(super) fn read_failed(error: impl Into<fjall::Error>) -> Error {

@@ -6,16 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
-use std::io::{self, Read};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lsm_tree::{Cache, Checksum, InternalValue, Table};
 
+use super::failure::describe_files;
 use super::{Bytes, Space, TablePrefix};
 use crate::files::{self, KEYSPACES_FOLDER};
-use crate::journal;
+use crate::journal::{self, Contents, Doubt};
 
 /// Memory for blocks: each is read once.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -26,10 +27,14 @@ type Version = (u64, Option<Vec<u8>>);
 /// Keys that the journals set or remove, by keyspace.
 type Journaled = BTreeMap<Vec<u8>, Version>;
 
+/// Keys of which the journals may have lost a version, with the numbers of the versions that may be older.
+type Doubts = BTreeMap<Vec<u8>, Range<u64>>;
+
 /// The files of a store.
 pub(crate) struct Raw {
     data: PathBuf,
     journaled: BTreeMap<u64, Journaled>,
+    doubts: BTreeMap<u64, Doubts>,
 }
 
 /// A kind of [`Space`], as it is kept: the tables are together.
@@ -42,21 +47,23 @@ pub(crate) enum Kept {
 }
 
 impl Raw {
-    /// Reads the journals. Tells `lost` what of them cannot be read.
-    pub(crate) fn read(data: &Path, lost: &mut dyn FnMut(String)) -> Self {
+    /// Reads the journals of a store that was closed, or that was not. Reports to `lost` what of them cannot be read.
+    pub(crate) fn read(data: &Path, is_closed: bool, lost: &mut dyn FnMut(String)) -> Self {
         let mut journaled: BTreeMap<u64, Journaled> = BTreeMap::new();
         let journals = journal::journals(data).unwrap_or_else(|error| {
             lost(format!("the journals cannot be listed: {error}"));
             Vec::new()
         });
-        if journals.is_empty() {
+        let is_gone = journals.is_empty();
+        if is_gone {
             let data = data.display();
             lost(format!(
                 "there is no journal, so the last writes are missing: directory={data}"
             ));
         }
+        let mut contents = Contents::new(is_closed);
         for (_, path) in journals {
-            let read = journal::contents(&path, |entry| {
+            let read = contents.read(&path, |entry| {
                 let keyspace = journaled.entry(entry.keyspace).or_default();
                 keyspace.insert(entry.key, (entry.sequence, entry.value));
             });
@@ -74,9 +81,16 @@ impl Raw {
                 }
             }
         }
+        if contents.is_empty() && !is_closed && !is_gone {
+            let data = data.display();
+            lost(format!(
+                "no journal holds a write, so the last ones may be missing: directory={data}"
+            ));
+        }
         Self {
             data: data.to_owned(),
             journaled,
+            doubts: by_key(contents.into_doubts()),
         }
     }
 
@@ -98,20 +112,36 @@ impl Raw {
             source.advance(lost);
         }
         let journaled = self.journaled.get(&(kept as u64)).cloned();
+        let doubts = self.doubts.get(&(kept as u64)).cloned();
         Entries {
             kept,
             sources,
+            doubts: doubts.unwrap_or_default(),
             journaled: journaled.unwrap_or_default().into_iter().peekable(),
         }
     }
 }
 
+/// The doubts by keyspace and key.
+fn by_key(doubts: Vec<Doubt>) -> BTreeMap<u64, Doubts> {
+    let mut by_key: BTreeMap<u64, Doubts> = BTreeMap::new();
+    for Doubt {
+        keyspace,
+        key,
+        numbers,
+    } in doubts
+    {
+        let keyspace = by_key.entry(keyspace).or_default();
+        let all = keyspace.entry(key).or_insert_with(|| numbers.clone());
+        *all = all.start.min(numbers.start)..all.end.max(numbers.end);
+    }
+    by_key
+}
+
 /// The sorted files that belong to a keyspace: those that its list names, or all that are there if it is damaged.
 fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
     let mut files = files::sorted_files(folder);
-    let listed = files::checked_list(folder).map_err(|error| error.to_string());
-    let listed = listed.and_then(|list| read_list(&list).map_err(|error| error.to_string()));
-    match listed {
+    match files::listed(folder) {
         Ok(listed) => {
             for id in listed
                 .iter()
@@ -134,40 +164,13 @@ fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The numbers of the files that a list names.
-fn read_list(path: &Path) -> io::Result<Vec<u64>> {
-    let reader = sfa::Reader::new(path).map_err(io::Error::other)?;
-    let section = reader.toc().section(b"tables");
-    let section = section.ok_or_else(|| io::Error::other("it names no files"))?;
-    let mut bytes = section.buf_reader(path)?;
-    let mut ids = Vec::new();
-    let [levels] = array(&mut bytes)?;
-    for _ in 0..levels {
-        let [runs] = array(&mut bytes)?;
-        for _ in 0..runs {
-            for _ in 0..u32::from_le_bytes(array(&mut bytes)?) {
-                ids.push(u64::from_le_bytes(array(&mut bytes)?));
-                // Kind of checksum, checksum and sequence number.
-                array::<25>(&mut bytes)?;
-            }
-        }
-    }
-    Ok(ids)
-}
-
-fn array<const LEN: usize>(bytes: &mut impl Read) -> io::Result<[u8; LEN]> {
-    let mut array = [0; LEN];
-    bytes.read_exact(&mut array)?;
-    Ok(array)
-}
-
 fn open_file(path: &Path) -> Result<Table, String> {
     let cache = Arc::new(Cache::with_capacity_bytes(CACHE_BYTES));
     let opened = guarded(|| {
         let checksum = Checksum::from_raw(0);
         Table::recover(path.to_owned(), checksum, 0, 0, cache, None, false, false)
     });
-    opened?.map_err(|error| format!("{error:?}"))
+    opened?.map_err(|error| describe_files(&error))
 }
 
 /// Runs code of the store below, which panics on some kinds of damage.
@@ -216,7 +219,7 @@ impl Source {
             let next = match guarded(|| self.entries.next()) {
                 Ok(None) => return,
                 Ok(Some(Ok(entry))) => Ok(entry),
-                Ok(Some(Err(error))) => Err(format!("{error:?}")),
+                Ok(Some(Err(error))) => Err(describe_files(&error)),
                 Err(what) => {
                     self.failures_left = 0;
                     Err(what)
@@ -267,6 +270,9 @@ pub(crate) enum Found {
     Entry(Space, Bytes, Bytes),
     /// A key of which a newer version may be lost.
     Uncertain,
+    /// A key of the catalog of which the journals may have lost a newer version: an older record of a table is worth
+    /// more than none.
+    Older(Bytes, Bytes),
     /// A key that belongs nowhere.
     Foreign,
 }
@@ -275,6 +281,7 @@ pub(crate) enum Found {
 pub(crate) struct Entries {
     kept: Kept,
     sources: Vec<Source>,
+    doubts: Doubts,
     journaled: std::iter::Peekable<IntoIter<Vec<u8>, Version>>,
 }
 
@@ -316,8 +323,14 @@ impl Entries {
                     source.advance(lost);
                 }
             }
+            let doubt = self.doubts.get(&key);
+            let is_doubted = doubt.is_some_and(|numbers| numbers.contains(&sequence));
             match newest.and_then(|(_, value)| value) {
                 Some(_) if is_uncertain => return Some(Found::Uncertain),
+                Some(value) if is_doubted && self.kept == Kept::Meta => {
+                    return Some(Found::Older(Space::Meta.key(&key), value.into()));
+                }
+                Some(_) if is_doubted => return Some(Found::Uncertain),
                 Some(value) => return Some(self.found(&key, value)),
                 None => {}
             }

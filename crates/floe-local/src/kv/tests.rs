@@ -401,3 +401,19 @@ fn a_file_of_which_nothing_can_be_read_is_one_gap() {
     assert_eq!((&gap.after, &gap.before), (&None, &None));
     assert_eq!(number(key), u32::MAX);
 }
+
+#[cfg(unix)]
+#[test]
+fn disk_is_tried_with_a_file_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, victim) = (dir.path().join("data"), dir.path().join("victim"));
+    std::fs::write(&victim, "precious").unwrap();
+    let kv = Kv::create(&folder, &OPTIONS).unwrap();
+    std::os::unix::fs::symlink(&victim, folder.join("probe.tmp")).unwrap();
+    let Backing::Disk(disk) = &kv.backing else {
+        panic!("it is on disk");
+    };
+    disk.probe().unwrap();
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(!folder.join("probe.tmp").exists());
+}

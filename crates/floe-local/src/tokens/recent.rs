@@ -4,7 +4,7 @@
 //! remembered. A Bloom filter for each slot answers that without a read: what it has not seen was not used.
 //! What it may have seen is looked up in the store, which alone knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use floe_store::Result;
@@ -30,47 +30,51 @@ const PROBES: u64 = 4;
 #[derive(Debug, Default)]
 pub(crate) struct RecentTokens {
     filters: BTreeMap<u32, Filter>,
-    /// Tokens of slots before this one may be in the store without being here.
-    known_since: u32,
+    /// Slots of which tokens may be in the store without being here.
+    unread: BTreeSet<u32>,
 }
 
 impl RecentTokens {
     /// The tokens that a store holds from this slot on.
-    pub(crate) fn load(snapshot: &Snapshot, tokens: Space, oldest: u32, now: u32) -> Result<Self> {
+    pub(crate) fn load(snapshot: &Snapshot, tokens: Space, oldest: u32) -> Result<Self> {
         let mut recent = Self::default();
-        let from = Bound::Included(token_slot_key(oldest));
-        let walk = snapshot.range(tokens, (from, Bound::Unbounded), Direction::Forward);
-        for (loaded, entry) in walk.enumerate() {
+        let walk_from = |slot| {
+            let from = Bound::Included(token_slot_key(slot));
+            snapshot.range(tokens, (from, Bound::Unbounded), Direction::Forward)
+        };
+        for (loaded, entry) in walk_from(oldest).enumerate() {
             let (key, _) = entry?;
             let (slot, token) = token_slot(&key)?;
             if loaded == LOADED_MAX {
-                // A clock that was set back may have left one slot ahead.
-                recent.known_since = slot.max(now).saturating_add(2);
+                recent.unread.insert(slot);
                 break;
             }
             recent.filter(slot).insert(xxh3_64(token));
         }
+        // Of the slots behind, only the numbers.
+        while let Some(next) = recent.unread.last().and_then(|last| last.checked_add(1))
+            && let Some(entry) = walk_from(next).next()
+        {
+            recent.unread.insert(token_slot(&entry?.0)?.0);
+        }
         Ok(recent)
     }
 
-    /// Whether a token may have been used in a slot.
-    pub(super) fn may_have(&self, slot: u32, token: &str) -> bool {
-        let filter = self.filters.get(&slot);
-        slot < self.known_since || filter.is_some_and(|filter| filter.has(hash(token)))
+    /// The slots between these two in which a token may have been used, the newest first.
+    pub(super) fn slots(&self, token: &str, oldest: u32, newest: u32) -> Vec<u32> {
+        let hash = hash(token);
+        let known = self.filters.range(oldest..=newest);
+        let known = known.filter(|(_, filter)| filter.has(hash));
+        let mut slots: BTreeSet<u32> = known.map(|(slot, _)| *slot).collect();
+        slots.extend(self.unread.range(oldest..=newest));
+        slots.into_iter().rev().collect()
     }
 
     /// A token is used in a slot. Slots before the oldest are forgotten.
     pub(super) fn insert(&mut self, slot: u32, token: &str, oldest: u32) {
         self.filter(slot).insert(hash(token));
-        while let Some(first) = self
-            .filters
-            .first_entry()
-            .filter(|first| *first.key() < oldest)
-        {
-            // A clock that is set back may ask for it again.
-            self.known_since = self.known_since.max(first.key().saturating_add(1));
-            first.remove();
-        }
+        self.filters = self.filters.split_off(&oldest);
+        self.unread = self.unread.split_off(&oldest);
     }
 
     fn filter(&mut self, slot: u32) -> &mut Filter {
@@ -156,10 +160,12 @@ mod tests {
         for n in 0..50_000 {
             recent.insert(7, &text(n), 5);
         }
-        assert!((0..50_000).all(|n| recent.may_have(7, &text(n))));
-        let strangers = (50_000..150_000).filter(|n| recent.may_have(7, &text(*n)));
+        let may_have = |n| !recent.slots(&text(n), 0, 9).is_empty();
+        assert!((0..50_000).all(may_have));
+        let strangers = (50_000..150_000).filter(|n| may_have(*n));
         assert!(strangers.count() < 2000);
-        assert!(!recent.may_have(6, &text(1)));
+        assert_eq!(recent.slots(&text(1), 0, 9), [7]);
+        assert_eq!(recent.slots(&text(1), 0, 6), [0; 0]);
     }
 
     #[test]
@@ -168,8 +174,26 @@ mod tests {
         for slot in 0..10 {
             recent.insert(slot, "token", slot.saturating_sub(3));
         }
-        assert_eq!(recent.filters.len(), 4);
-        assert!(!recent.may_have(9, "other"));
-        assert!(recent.may_have(1, "other"), "the store is asked");
+        assert_eq!(recent.slots("token", 0, 20), [9, 8, 7, 6]);
+        assert_eq!(recent.slots("other", 0, 20), [0; 0]);
+    }
+
+    #[test]
+    fn slots_that_were_not_read_are_looked_into() {
+        let kv = crate::kv::Kv::memory();
+        let mut batch = crate::kv::Batch::default();
+        for n in 0..LOADED_MAX as u64 {
+            batch.put(Space::Tokens, token_key(4, &text(n)), vec![]);
+        }
+        for slot in [4, 6, 9] {
+            batch.put(Space::Tokens, token_key(slot, "z"), vec![]);
+        }
+        kv.commit(batch, crate::kv::Sync::None).unwrap();
+        let recent = RecentTokens::load(&kv.snapshot(), Space::Tokens, 3).unwrap();
+        assert_eq!(recent.slots("z", 0, 20), [9, 6, 4]);
+        assert_eq!(recent.slots("z", 5, 8), [6]);
+        let recent = RecentTokens::load(&kv.snapshot(), Space::Tokens, 5).unwrap();
+        assert_eq!(recent.slots("z", 0, 20), [9, 6]);
+        assert_eq!(recent.slots("other", 0, 20), [0; 0]);
     }
 }

@@ -65,7 +65,7 @@ impl Metrics {
 }
 
 /// What goes before the lines of a figure.
-pub(crate) fn head(text: &mut String, name: &str, kind: &str, about: &str) -> fmt::Result {
+pub fn head(text: &mut String, name: &str, kind: &str, about: &str) -> fmt::Result {
     writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}")
 }
 

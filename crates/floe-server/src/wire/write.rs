@@ -11,12 +11,12 @@ use super::json::Writer;
 use super::parameter::GivenNames;
 
 /// An item, as an object of its attributes.
-pub(crate) fn write_item(w: &mut Writer, item: &Item) {
+pub fn write_item(w: &mut Writer, item: &Item) {
     w.object(|w| item.visit(&mut Attributes(w)));
 }
 
 /// Items, as an array.
-pub(crate) fn write_items(w: &mut Writer, items: &[Item]) {
+pub fn write_items(w: &mut Writer, items: &[Item]) {
     w.array(|w| items.iter().for_each(|item| write_item(w, item)));
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn room<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
 
 /// An item with its sets of numbers in the order of Java's hash sets, as Scan, TransactGetItems, the reasons of a
 /// cancelled transaction and change records have them.
-pub(crate) fn write_item_hashed(w: &mut Writer, item: &Item) {
+pub fn write_item_hashed(w: &mut Writer, item: &Item) {
     let mut visitor = Hashed {
         attributes: Attributes(w),
         numbers: Vec::new(),

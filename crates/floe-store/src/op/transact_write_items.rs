@@ -7,7 +7,8 @@ use super::fingerprint::Fingerprint;
 use super::values::check_values;
 use super::write_item::{check_old, key_of};
 use super::{
-    DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, keys, missing_table, references,
+    DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, WriteItem, keys, missing_table,
+    references,
 };
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::error::{CancellationCode, CancellationReason, Error, Result};
@@ -168,6 +169,16 @@ pub enum TransactWrite {
     Delete(DeleteItem),
     /// Writes nothing, but must hold.
     Check(ConditionCheck),
+}
+
+impl From<WriteItem> for TransactWrite {
+    fn from(write: WriteItem) -> Self {
+        match write {
+            WriteItem::Put(put) => Self::Put(put),
+            WriteItem::Update(update) => Self::Update(update),
+            WriteItem::Delete(delete) => Self::Delete(delete),
+        }
+    }
 }
 
 impl TransactWrite {

@@ -64,11 +64,15 @@ use floe_store::{Item, Timestamp, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::model::attribute::{mismatch, missing};
+use crate::model::compile::Plan;
 use crate::model::document::{from_value, to_value_below};
+use crate::model::part::ModelPart;
 use crate::model::{Attribute, Invalid, Json, Model};
-use crate::tx::lock::Plan;
+use crate::tx::Tx;
+use crate::tx::part::{Alone, CommitId, Part, PartWrite, Refusal, SentAlone};
+use crate::tx::session::{Changes, PartContext};
 
 /// The most bytes of a topic.
 pub const TOPIC_BYTES_MAX: usize = 255;
@@ -175,38 +179,94 @@ impl Attribute for OutboxMessage {
     }
 }
 
-/// What is sent for the messages of the commit with this id; `None` if there are none.
-pub(crate) fn plan(
-    id: &str,
-    created: Timestamp,
-    messages: Vec<OutboxMessage>,
-) -> Result<Option<Plan>> {
-    if messages.is_empty() {
-        return Ok(None);
+impl Tx {
+    /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it is there if and
+    /// only if the transaction is committed, once, however often the body runs. Needs the table of
+    /// [`OutboxRecord`](crate::changes::outbox::OutboxRecord).
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the topic has not 1 to 255 bytes or has control
+    /// characters, or when the message has no form in the store: then the error tells the place in it.
+    pub fn outbox<T: Serialize + ?Sized>(&self, topic: &str, message: &T) -> Result<()> {
+        let message = OutboxMessage::new(topic, message)?;
+        let session = self.session();
+        session.with(|Messages(messages): &mut Messages| messages.push(message))
     }
-    let record = OutboxRecord {
-        id: id.to_owned(),
-        created,
-        messages,
-    };
-    let key = record.key_of()?.encoded().clone();
-    Ok(Some(Plan::new_item(
-        OutboxRecord::SCHEMA,
-        key,
-        record.to_item()?,
-    )))
 }
 
-/// Refuses messages in a read-only transaction: they are written.
-pub(crate) fn refuse(messages: &[OutboxMessage]) -> Result<()> {
-    match messages.first() {
-        Some(message) => Err(Error::new(
+/// The messages of a run of a body, in their order.
+#[derive(Default)]
+struct Messages(Vec<OutboxMessage>);
+
+impl Changes for Messages {
+    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        Ok(if self.0.is_empty() {
+            Vec::new()
+        } else {
+            vec![Box::new(OutboxPart {
+                messages: self.0,
+                record: ModelPart::new(Vec::new()),
+            })]
+        })
+    }
+}
+
+/// The share of the outbox in a commit: one record with all messages, of which the id of the commit is the key.
+#[derive(Debug)]
+struct OutboxPart {
+    messages: Vec<OutboxMessage>,
+    /// The record, once the commit has an id.
+    record: ModelPart,
+}
+
+impl Part for OutboxPart {
+    fn is_write(&self) -> bool {
+        true
+    }
+
+    fn read_only_error(&self) -> Error {
+        let topic = self.messages.first().map_or("", |message| &message.topic);
+        Error::new(
             ErrorKind::ReadOnly,
-            format!(
-                "a read-only transaction cannot write to the outbox: topic={}",
-                message.topic
-            ),
-        )),
-        None => Ok(()),
+            format!("a read-only transaction cannot write to the outbox: topic={topic}"),
+        )
+    }
+
+    fn tables(&self) -> Vec<(String, &'static str)> {
+        let schema = OutboxRecord::SCHEMA;
+        vec![(schema.table.to_owned(), schema.model)]
+    }
+
+    fn remedy(&self) -> &'static str {
+        self.record.remedy()
+    }
+
+    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
+        let record = OutboxRecord {
+            id: commit.id.to_string(),
+            created: commit.now,
+            messages: std::mem::take(&mut self.messages),
+        };
+        let key = record.key_of()?.encoded().clone();
+        let plan = Plan::new_item(OutboxRecord::SCHEMA, key, record.to_item()?);
+        self.record = ModelPart::new(vec![plan]);
+        self.record.prepare(commit)
+    }
+
+    fn writes(&self) -> Result<Vec<PartWrite>> {
+        self.record.writes()
+    }
+
+    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
+        self.record.refused(at, item)
+    }
+
+    fn items(&self) -> Vec<ErrorItem> {
+        self.record.items()
+    }
+
+    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
+        self.record.send_alone(alone)
     }
 }

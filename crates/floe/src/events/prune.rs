@@ -33,8 +33,8 @@ use super::schema::{
 use super::send::{Sent, Writes, send};
 use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::telemetry;
 use crate::request::Budget;
-use crate::telemetry::streams as telemetry;
 
 /// What became of a stream that was pruned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

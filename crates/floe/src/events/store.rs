@@ -19,9 +19,9 @@ use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
 use super::sync::{Change, Guard, Position, Sync, Synced};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::telemetry;
 use crate::model::tables::ENSURE_DEADLINE;
 use crate::request::{Backoff, Budget};
-use crate::telemetry::streams as telemetry;
 
 /// Streams in a table. Cheap to clone.
 ///

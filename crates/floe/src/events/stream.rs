@@ -19,7 +19,7 @@ use super::sync::{Change, Guard, Position, Synced};
 use super::typed::{Metadata, Unknown, of_data, to_data};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::telemetry::streams as telemetry;
+use crate::events::telemetry;
 
 /// How fresh a state must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

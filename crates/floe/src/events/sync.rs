@@ -28,6 +28,7 @@ use super::schema::{
 };
 use super::send::Writes;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tx::part::PartWrite;
 
 pub(crate) use outcome::Synced;
 
@@ -101,6 +102,8 @@ pub(crate) struct Sync<'a> {
     calves: bool,
     /// Where the stream stands once it is applied.
     pub(crate) after: Position,
+    /// Size of the Tip once it is applied.
+    bytes: usize,
 }
 
 impl<'a> Sync<'a> {
@@ -151,17 +154,24 @@ impl<'a> Sync<'a> {
             change,
             calves,
             after,
+            bytes,
         })
     }
 
     /// What is written, in the order in which it is written.
     pub(crate) fn writes(&self) -> Vec<TransactWrite> {
-        let tip = match self.write_tip() {
-            WriteItem::Put(put) => put.into(),
-            WriteItem::Update(update) => update.into(),
-            WriteItem::Delete(delete) => delete.into(),
-        };
+        let tip = self.write_tip().into();
         self.put_calf().into_iter().chain([tip]).collect()
+    }
+
+    /// What is written, with the size of each item.
+    pub(crate) fn weighed_writes(&self) -> Vec<PartWrite> {
+        let tip = PartWrite {
+            write: self.write_tip().into(),
+            bytes: self.bytes,
+        };
+        let calf = self.put_calf().map(PartWrite::from);
+        calf.into_iter().chain([tip]).collect()
     }
 
     fn request(&self) -> Writes {

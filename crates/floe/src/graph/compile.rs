@@ -13,7 +13,7 @@ use floe_store::expr::{Condition, Path, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
-use floe_store::{Item, Number, Text, Timestamp, Value};
+use floe_store::{Item, Number, Timestamp, Value};
 
 use super::changes::{Changes, NodeState, Write};
 use super::keys::{EntityKey, Place};
@@ -27,36 +27,35 @@ use super::writes::{
     self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_list_version,
     is_number, is_version,
 };
-use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::commit::Failure;
-use crate::tx::part::Part;
+use crate::tx::part::{Part, PartWrite, Refusal};
+use crate::tx::session::{self, PartContext};
 use meaning::{Meaning, Planned};
 
 /// The share of the graph in a commit.
 #[derive(Debug)]
-pub(crate) struct GraphPart {
+struct GraphPart {
     schema: Arc<GraphSchema>,
     planned: Result<Vec<Planned>>,
 }
 
-impl Changes {
-    /// The part of the commit, if anything was touched.
-    pub(crate) fn part(&self, db: &Db, now: Timestamp) -> Option<GraphPart> {
+impl session::Changes for Changes {
+    fn into_parts(self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
         if self.nodes.is_empty() && self.edges.is_empty() {
-            return None;
+            return Ok(Vec::new());
         }
-        let schema = db.graph_schema().clone();
+        let schema = context.db.graph_schema().clone();
         let planned = Compiler {
             schema: &schema,
-            changes: self,
-            now,
-            first_version: stored::first_version(db),
+            changes: &self,
+            now: context.now,
+            first_version: stored::first_version(context.db),
             planned: Vec::new(),
             claims: BTreeMap::new(),
         }
         .compile();
-        Some(GraphPart { schema, planned })
+        Ok(vec![Box::new(GraphPart { schema, planned })])
     }
 }
 
@@ -82,23 +81,23 @@ impl Part for GraphPart {
         tables.map(|table| (table, "graph")).into()
     }
 
-    fn ensured_by(&self) -> &'static str {
-        "ensure_graph"
+    fn remedy(&self) -> &'static str {
+        "call ensure_graph"
     }
 
-    fn writes(&self, _: &Text) -> Result<Vec<TransactWrite>> {
+    fn writes(&self) -> Result<Vec<PartWrite>> {
         let planned = self.planned.as_ref().map_err(Clone::clone)?;
         Ok(planned
             .iter()
-            .map(|planned| planned.write.clone())
+            .map(|planned| planned.write.clone().into())
             .collect())
     }
 
-    fn refused(&self, at: usize, item: Option<&Item>) -> Failure {
+    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
         let planned = self.planned.as_ref().ok();
         match planned.and_then(|planned| planned.get(at)) {
-            Some(planned) => planned.meaning.failure(item),
-            None => Failure::Retry(Error::new(ErrorKind::TransactionFailed, "a lost race")),
+            Some(planned) => planned.meaning.failure(item).into(),
+            None => Refusal::Lost(Error::new(ErrorKind::TransactionFailed, "a lost race")),
         }
     }
 }

@@ -143,12 +143,12 @@ impl<'a> Reads<'a> {
         names: &[Name],
     ) -> Result<(Vec<Item>, Option<Cursor>)> {
         let cursors = self.db.cursor_key();
-        let start = after.map(|after| cursors.open_for(asked, after));
+        let start = after.map(|after| cursors.open(asked, after));
         query.start_key = start.transpose()?;
         let page = self.page(&query).await?;
         let next = page
             .last_key
-            .map(|last| cursors.seal_for(asked, &last.pick(names)));
+            .map(|last| cursors.seal(asked, &last.pick(names)));
         Ok((page.items, next.transpose()?))
     }
 

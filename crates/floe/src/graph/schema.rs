@@ -5,7 +5,7 @@ mod moment;
 mod relation;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use floe_store::table::{KeyKind, Projection, TableDef};
 
@@ -209,6 +209,16 @@ impl GraphSchema {
 }
 
 impl Db {
+    /// The same database, with these relations and indexes in its [graph](crate::graph).
+    #[must_use]
+    pub fn with_graph(self, schema: GraphSchema) -> Self {
+        self.with_setting(Arc::new(schema))
+    }
+
+    pub(crate) fn graph_schema(&self) -> &Arc<GraphSchema> {
+        self.setting()
+    }
+
     /// Makes the tables of the graph, if they are missing.
     ///
     /// # Errors

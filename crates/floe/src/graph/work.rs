@@ -108,7 +108,7 @@ impl<'a> Work<'a> {
 
     /// Looks at what the transaction has read and changed, or adds to it.
     pub(super) fn changes<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
-        self.tx.session().graph(change)
+        self.tx.session().with(change)
     }
 
     /// The entity as the transaction sees it.

@@ -4,7 +4,6 @@
 //! a number, a set for a set. Reading refuses every other form.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt;
 use std::hash::Hash;
 
 use floe_store::{Item, Number, NumberError, Set, Text, Timestamp, Value};
@@ -12,52 +11,7 @@ use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::schema::FieldKind;
-
-/// Why a value cannot be stored or read, and where inside the field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    path: String,
-    reason: String,
-}
-
-impl Invalid {
-    /// A value that is wrong as a whole.
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self {
-            path: String::new(),
-            reason: reason.into(),
-        }
-    }
-
-    /// The same, seen from the container under this step: `.name` or `[3]`.
-    #[must_use]
-    pub fn within(mut self, step: &str) -> Self {
-        self.path.insert_str(0, step);
-        self
-    }
-
-    /// Where inside the field: empty for the field itself.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// What is wrong.
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (reason, path) = (&self.reason, &self.path);
-        match path.as_str() {
-            "" => f.write_str(reason),
-            path => write!(f, "{reason}: at={path}"),
-        }
-    }
-}
-
-impl std::error::Error for Invalid {}
+pub use crate::error::Invalid;
 
 /// A type that a field of a model can have.
 #[diagnostic::on_unimplemented(

@@ -15,11 +15,12 @@ use floe_store::{Item, Number, Value};
 use super::Model;
 use super::attribute::Invalid;
 use super::document::{from_json_text, to_json_text};
-use super::hex;
 use super::schema::{
     FieldKind, FieldSchema, PARTITION_ATTRIBUTE, Role, SORT_ATTRIBUTE, Schema, SortKeyEncoding,
 };
 use crate::error::{Error, Result};
+use crate::hex;
+pub use crate::key::EncodedKey;
 
 /// What stands between the components of a key.
 const SEPARATOR: char = '\0';
@@ -30,24 +31,7 @@ pub struct Key<M> {
     model: PhantomData<fn() -> M>,
 }
 
-/// A key as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct EncodedKey {
-    id: Value,
-    sort: Option<Value>,
-}
-
 impl EncodedKey {
-    /// `_id`: text, or a number where the key is a single number.
-    pub const fn id(&self) -> &Value {
-        &self.id
-    }
-
-    /// `_sk`, where the model has a sort key.
-    pub const fn sort(&self) -> Option<&Value> {
-        self.sort.as_ref()
-    }
-
     /// The key of a stored item.
     ///
     /// # Errors
@@ -60,26 +44,6 @@ impl EncodedKey {
             (Some(id), sort @ Some(_), true) => Ok(Self { id, sort }),
             (Some(id), _, false) => Ok(Self { id, sort: None }),
             _ => Err(foreign_key(schema, PARTITION_ATTRIBUTE)),
-        }
-    }
-
-    /// The attributes of the key.
-    pub fn to_item(&self) -> Item {
-        let mut item = Item::with_capacity(1 + usize::from(self.sort.is_some()));
-        item.insert(PARTITION_ATTRIBUTE, self.id.clone());
-        if let Some(sort) = &self.sort {
-            item.insert(SORT_ATTRIBUTE, sort.clone());
-        }
-        item
-    }
-}
-
-impl fmt::Display for EncodedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.id)?;
-        match &self.sort {
-            Some(sort) => write!(f, "/{sort:?}"),
-            None => Ok(()),
         }
     }
 }

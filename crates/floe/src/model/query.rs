@@ -54,8 +54,8 @@
 //! What a transaction has found is checked when it commits, row by row. That nothing else has come into the
 //! range meanwhile is not: where that matters, keep an item that every writer of the range changes.
 
+mod asked;
 mod column;
-mod cursor;
 mod predicate;
 mod range;
 mod reader;
@@ -67,14 +67,15 @@ use std::marker::PhantomData;
 use floe_store::op::Segment;
 
 pub use column::{Column, Operand};
-pub use cursor::Cursor;
-pub(crate) use cursor::CursorKey;
 pub use predicate::Predicate;
 pub use rows::{Page, Rows, Source};
 
 use super::Model;
 use super::schema::{IndexSchema, Schema};
+pub use crate::cursor::Cursor;
+use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::tx::Tx;
 use predicate::{Node, Term};
 use reader::Plan;
 
@@ -148,6 +149,35 @@ impl<S, M, How> fmt::Debug for Select<S, M, How> {
             .field("filter", &self.filter)
             .field("limit", &self.limit);
         select.finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Finds the items under a key, or under a key of an index, as plain values: see
+    /// [`query`](self). Nothing is tracked, so there is no end to how many.
+    pub fn query<M: Model>(&self, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Query<Self, M> {
+        Query::by_key(self.clone(), key)
+    }
+
+    /// Reads all items of a model as plain values, alone or in [segments](Scan::segment) beside
+    /// others.
+    pub fn scan<M: Model>(&self) -> Scan<Self, M> {
+        Scan::whole(self.clone())
+    }
+}
+
+impl Tx {
+    /// Finds the items under a key, or under a key of an [index](Select::index): `eq` on every field
+    /// of the partition key and, if wanted, conditions on the leading fields of the sort key. What is found
+    /// is tracked as if it was got; see [`query`](self).
+    pub fn query<M: Model>(&self, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Query<&Self, M> {
+        Query::by_key(self, key)
+    }
+
+    /// Reads all items of a model, tracked as if they were got. For more than a few,
+    /// [`Db::scan`] is the better choice: it tracks nothing.
+    pub fn scan<M: Model>(&self) -> Scan<&Self, M> {
+        Scan::whole(self)
     }
 }
 
@@ -273,7 +303,9 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         let (limit, after) = (self.limit, self.after.clone());
         let (source, plan) = self.plan()?;
         let key = source.db().cursor_key();
-        let start = after.map(|after| key.open(&plan, &after)).transpose()?;
+        let start = after
+            .map(|after| key.open(&plan.asked(), &after))
+            .transpose()?;
         Ok(Rows::new(source, plan, start, limit))
     }
 

@@ -5,6 +5,7 @@
 
 use floe_store::Value;
 
+use super::changes::Items;
 use super::field::{Change, Field};
 use crate::error::{Error, Result};
 use crate::tx::Tx;
@@ -70,7 +71,7 @@ impl<'tx> RowCore<'tx> {
         Self {
             tx,
             slot,
-            seen: tx.session().hand_out(slot),
+            seen: Items::of(tx).hand_out(slot),
             is_new,
             report: Report::default(),
         }
@@ -109,6 +110,6 @@ impl<'tx> RowCore<'tx> {
     #[doc(hidden)]
     pub fn hand_in(&mut self) {
         let report = std::mem::take(&mut self.report);
-        self.tx.session().hand_in(self.slot, self.seen, report);
+        Items::of(self.tx).hand_in(self.slot, self.seen, report);
     }
 }

@@ -119,10 +119,8 @@ pub enum IndexProjection {
     Include(&'static [&'static str]),
 }
 
-/// The attribute of the partition key in every table of models.
-pub const PARTITION_ATTRIBUTE: &str = "_id";
-/// The attribute of the sort key.
-pub const SORT_ATTRIBUTE: &str = "_sk";
+pub use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
+
 /// The attribute that tells which commit wrote the item last.
 pub const STAMP_ATTRIBUTE: &str = "_tx";
 

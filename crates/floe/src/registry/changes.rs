@@ -10,6 +10,9 @@ use floe_store::Item;
 use super::compile::RegistryPart;
 use super::group::GroupPlace;
 use super::key::{Place, version_of};
+use crate::error::Result;
+use crate::tx::part::Part;
+use crate::tx::session::{self, PartContext, Session};
 
 /// What was read and changed in registries.
 #[derive(Debug, Default)]
@@ -77,9 +80,25 @@ impl Changes {
             .filter_map(|item| Some((version_of(group.schema, item)?, item.clone())))
             .collect()
     }
+}
 
-    /// The part of the commit, if anything was touched.
-    pub(crate) fn part(self) -> Option<RegistryPart> {
-        (!self.0.is_empty()).then(|| RegistryPart::new(self.0))
+impl session::Changes for Changes {
+    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        Ok(if self.0.is_empty() {
+            Vec::new()
+        } else {
+            vec![Box::new(RegistryPart::new(self.0))]
+        })
+    }
+}
+
+impl Session {
+    /// Looks at what was read and changed in registries, or adds to it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
+    pub(crate) fn registry<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
+        self.with(change)
     }
 }

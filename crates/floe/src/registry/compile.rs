@@ -6,17 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use floe_store::Item;
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
-use floe_store::{Item, Text};
 
 use super::changes::State;
 use super::key::{Place, version_of};
 use super::stored::{as_it_was, difference, is_absent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::commit::Failure;
-use crate::tx::part::Part;
+use crate::tx::part::{Part, PartWrite, Refusal};
 
 /// The share of registries in a commit.
 #[derive(Debug)]
@@ -145,11 +145,11 @@ impl Part for RegistryPart {
             .collect()
     }
 
-    fn ensured_by(&self) -> &'static str {
-        "ensure_registries"
+    fn remedy(&self) -> &'static str {
+        "call ensure_registries"
     }
 
-    fn writes(&self, _: &Text) -> Result<Vec<TransactWrite>> {
+    fn writes(&self) -> Result<Vec<PartWrite>> {
         let too_large = |planned: &&Planned| planned.bytes > ITEM_BYTES_MAX;
         if let Some(Planned { group, bytes, .. }) = self.planned.iter().find(too_large) {
             return Err(Error::new(
@@ -159,14 +159,17 @@ impl Part for RegistryPart {
                 ),
             ));
         }
-        let writes = self.planned.iter();
-        Ok(writes.map(|planned| planned.write.clone()).collect())
+        let writes = self.planned.iter().map(|planned| PartWrite {
+            write: planned.write.clone(),
+            bytes: planned.bytes,
+        });
+        Ok(writes.collect())
     }
 
-    fn refused(&self, at: usize, _: Option<&Item>) -> Failure {
+    fn refused(&self, at: usize, _: Option<&Item>) -> Refusal {
         match self.planned.get(at) {
-            Some(planned) => planned.meaning.failure(&planned.group),
-            None => Meaning::Changed.failure("unknown"),
+            Some(planned) => planned.meaning.failure(&planned.group).into(),
+            None => Meaning::Changed.failure("unknown").into(),
         }
     }
 }

@@ -4,7 +4,7 @@ use floe_store::{Item, Value};
 use sha2::{Digest, Sha256};
 
 use super::schema::RegistrySchema;
-use crate::model::hex;
+use crate::hex;
 
 /// The hash of a content: the field that says it, or one of all fields outside of the group.
 pub(super) fn content_hash(schema: &RegistrySchema, content: &Item) -> String {

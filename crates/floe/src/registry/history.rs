@@ -85,7 +85,7 @@ impl<'a, R: Content> History<'a, R> {
             ..Walk::new(self.reads, group, self.is_newest_first)
         };
         if let Some(after) = &self.after {
-            walk.after = Some(number_of(&cursors.open_for(&asked, after)?)?);
+            walk.after = Some(number_of(&cursors.open(&asked, after)?)?);
         }
         let (now, mut rows) = (self.reads.db.engine().now(), Vec::new());
         for (_, item) in walk.next().await? {
@@ -93,7 +93,7 @@ impl<'a, R: Content> History<'a, R> {
         }
         let next = walk.after.filter(|_| !walk.is_done).map(|number| {
             let key = Item::new().with(NUMBER, Value::N(Number::from(number)));
-            cursors.seal_for(&asked, &key)
+            cursors.seal(&asked, &key)
         });
         Ok(Page {
             rows,

@@ -109,7 +109,7 @@ pub(super) fn transaction(
 }
 
 /// Somebody else was faster.
-pub(super) fn conflict(table: Option<&str>, model: Option<&str>, field: Option<&str>) {
+pub(crate) fn conflict(table: Option<&str>, model: Option<&str>, field: Option<&str>) {
     measure!(
         monotonic_counter.floe.conflicts = 1_u64,
         db.collection.name = table,
@@ -119,7 +119,7 @@ pub(super) fn conflict(table: Option<&str>, model: Option<&str>, field: Option<&
 }
 
 /// Events were appended to streams.
-pub(super) fn appended(table: &str, category: &str, events: u64) {
+pub(crate) fn appended(table: &str, category: &str, events: u64) {
     measure!(
         monotonic_counter.floe.stream.appended_events = events,
         db.collection.name = table,

@@ -9,14 +9,39 @@ use floe_store::Timestamp;
 use tracing::Instrument;
 
 use super::body::TxBody;
-use super::commit::{self, Failure, Manner};
+use super::commit::{self, CommitOptions, Failure};
 use super::hooks::{self, Outcome};
-use super::{Tx, lock, part};
-use crate::changes::outbox;
+use super::session::PartContext;
+use super::{Tx, part};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
 use crate::telemetry::transaction::{self as telemetry, Transaction};
+
+impl Db {
+    /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or
+    /// not at all. The body runs again when another writer changed what it read.
+    ///
+    /// # Errors
+    ///
+    /// What the body returns; and what the commit cannot do, reported by the [kind](crate::ErrorKind).
+    pub async fn transact<R, E, F>(&self, body: F) -> Result<R, E>
+    where
+        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
+            + for<'t> TxBody<&'t Tx, Result<R, E>>
+            + Send
+            + Sync,
+        R: Send,
+        E: From<Error> + Send,
+    {
+        self.tx().run(body).await
+    }
+
+    /// A transaction with options of its own.
+    pub fn tx(&self) -> TxOptions<'_> {
+        TxOptions::new(self)
+    }
+}
 
 /// A transaction that has not begun, with its options.
 #[derive(Clone, Debug)]
@@ -27,7 +52,7 @@ pub struct TxOptions<'db> {
     read_only: bool,
     detached: bool,
     cache_rows: bool,
-    manner: Manner,
+    commit: CommitOptions,
     label: Option<String>,
 }
 
@@ -40,7 +65,7 @@ impl<'db> TxOptions<'db> {
             read_only: false,
             detached: false,
             cache_rows: false,
-            manner: Manner::default(),
+            commit: CommitOptions::default(),
             label: None,
         }
     }
@@ -84,7 +109,7 @@ impl<'db> TxOptions<'db> {
     /// Checks at the end that everything read was true at one moment, even if nothing is written.
     #[must_use]
     pub const fn verified(mut self) -> Self {
-        self.manner.verified = true;
+        self.commit.verified = true;
         self
     }
 
@@ -92,7 +117,7 @@ impl<'db> TxOptions<'db> {
     /// writes take no token, a commit of one item then costs twice the capacity.
     #[must_use]
     pub const fn exactly_once(mut self) -> Self {
-        self.manner.exactly_once = true;
+        self.commit.exactly_once = true;
         self
     }
 
@@ -198,28 +223,21 @@ impl<'db> TxOptions<'db> {
     async fn commit(
         &self,
         tx: &Tx,
-        end: Option<Timestamp>,
+        deadline: Option<Timestamp>,
         attempt: u32,
     ) -> Result<usize, Failure> {
-        let entries = tx.session().finish().map_err(Failure::Final)?;
-        let mut plans = Vec::with_capacity(entries.len());
-        for entry in entries {
-            plans.extend(lock::plan(entry).map_err(Failure::Final)?);
-        }
-        let messages = tx.session().take_messages();
         let now = self.db.engine().now();
-        let parts = tx.session().take_parts(self.db, now);
+        let context = PartContext { db: self.db, now };
+        let parts = tx.session().finish(context).map_err(Failure::Final)?;
         if self.read_only {
-            lock::refuse_writes(&plans).map_err(Failure::Final)?;
-            outbox::refuse(&messages).map_err(Failure::Final)?;
             part::refuse_writes(&parts).map_err(Failure::Final)?;
         }
-        let manner = Manner {
-            end,
+        let options = CommitOptions {
+            deadline,
             attempt,
-            ..self.manner
+            ..self.commit
         };
-        commit::commit(self.db, plans, messages, parts, manner).await
+        commit::commit(self.db, parts, now, options).await
     }
 
     /// Waits before the next run, or tells why there is none.

@@ -1,17 +1,17 @@
-//! What patterns besides models add to a commit: conditional writes, and what it means if one of them is refused.
+//! The share of one pattern in a commit: conditional writes, and what it means if one of them is refused.
 //!
-//! Streams and the graph keep their own notes of what a body did with them. When the body has ended, each becomes a
-//! part; the commit sends the writes of all parts beside those of the models, and asks the part what a condition that
-//! did not hold means.
+//! When the body has ended, the [changes](super::session::Changes) of each pattern become parts. The commit sends the
+//! writes of all parts together, and asks the part what a condition that did not hold means.
 
 use std::fmt;
 
 use floe_store::op::TransactWrite;
-use floe_store::{BoxFuture, Item, Text};
+use floe_store::size::item_size;
+use floe_store::{BoxFuture, Item, Text, Timestamp, Value};
 
-use super::commit::Failure;
+use super::commit::{CommitOptions, Failure};
 use crate::db::Db;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorItem, Result};
 use crate::request::Budget;
 use crate::telemetry::transaction as telemetry;
 
@@ -20,47 +20,137 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     /// Whether it changes anything; otherwise it only checks that what was read is still true.
     fn is_write(&self) -> bool;
 
-    /// What a read-only transaction is told that has such a part.
+    /// The error of a read-only transaction that has such a part and writes.
     fn read_only_error(&self) -> Error;
 
     /// The tables that it writes to, and what is in them, for the error about a missing one.
     fn tables(&self) -> Vec<(String, &'static str)>;
 
-    /// The call that makes its tables.
-    fn ensured_by(&self) -> &'static str;
+    /// What to do if one of its tables is missing.
+    fn remedy(&self) -> &'static str;
 
-    /// What is sent for it in a commit of this id: the same however often it is asked.
+    /// Prepares it for a commit of this id. Called once, before anything is sent.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
+        let _ = commit;
+        Ok(())
+    }
+
+    /// What is sent for it: the same however often it is asked.
     ///
     /// # Errors
     ///
     /// [`TooLarge`](crate::ErrorKind::TooLarge) when an item would be too large.
-    fn writes(&self, id: &Text) -> Result<Vec<TransactWrite>>;
+    fn writes(&self) -> Result<Vec<PartWrite>>;
 
     /// What it means that the condition of the write at this place did not hold, given the item as it is.
-    fn refused(&self, at: usize, item: Option<&Item>) -> Failure;
+    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal;
 
-    /// It was committed with the others.
+    /// Writes over what stood in the way at this place, after [`Refusal::Rewrite`].
+    fn rewrite(&mut self, at: usize) {
+        let _ = at;
+    }
+
+    /// The items that it writes, for the error about a commit whose outcome is unknown.
+    fn items(&self) -> Vec<ErrorItem> {
+        Vec::new()
+    }
+
+    /// Records that it was committed with the others.
     fn committed(&self) {}
 
-    /// Tells that somebody else has changed what it depends on, in the run of this number.
-    fn tell_lost(&self, attempt: u32) {
+    /// Records that another writer has changed what it depends on, in the run of this number.
+    fn record_lost(&self, attempt: u32) {
         telemetry::part_lost(&self.tables(), attempt);
     }
 
-    /// Sends the part as the only one of a commit, where it knows a cheaper way than a transaction to learn the outcome.
-    ///
-    /// # Errors
-    ///
-    /// As for [`writes`](Self::writes).
-    fn send_alone<'a>(
-        &'a self,
-        db: &'a Db,
-        id: &Text,
-        budget: Budget,
-    ) -> Result<Option<BoxFuture<'a, Result<(), Failure>>>> {
-        let _ = (db, id, budget);
-        Ok(None)
+    /// Sends the part as the only one of a commit, where there is a cheaper way than a transaction to learn the outcome,
+    /// and records a lost race by itself. `None` if there is no such way.
+    fn send_alone<'a>(&'a mut self, commit: Alone<'a>) -> Option<SentAlone<'a>> {
+        let _ = commit;
+        None
     }
+}
+
+/// What becomes of a part that is sent alone.
+pub(crate) type SentAlone<'a> = BoxFuture<'a, Result<(), AloneFailure>>;
+
+/// Why a part that was sent alone was not committed.
+#[derive(Debug)]
+pub(crate) enum AloneFailure {
+    /// The condition of its write did not hold.
+    Refused(Refusal),
+    Failed(Failure),
+}
+
+impl From<Failure> for AloneFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// One write of a part.
+#[derive(Clone, Debug)]
+pub(crate) struct PartWrite {
+    pub(crate) write: TransactWrite,
+    /// Size of the item once it is written, as far as it is known; 0 if it is not.
+    pub(crate) bytes: usize,
+}
+
+impl From<TransactWrite> for PartWrite {
+    fn from(write: TransactWrite) -> Self {
+        let bytes = match &write {
+            TransactWrite::Put(put) => item_size(&put.item),
+            _ => 0,
+        };
+        Self { write, bytes }
+    }
+}
+
+/// What a condition that did not hold means.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Another writer was faster: the body may run again.
+    Lost(Error),
+    /// It cannot be committed, unless that follows from another race that was lost.
+    Invalid(Error),
+    /// It can never be committed.
+    Final(Error),
+    /// What stands in the way does not count: the part can [write over it](Part::rewrite).
+    Rewrite,
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Retry(error) => Self::Lost(error),
+            Failure::Final(error) => Self::Invalid(error),
+        }
+    }
+}
+
+/// The identity of one commit.
+#[derive(Clone, Debug)]
+pub(crate) struct CommitId {
+    pub(crate) id: Text,
+    /// The idempotency token of its requests.
+    pub(crate) token: Text,
+    /// The id as the value that is stamped on items.
+    pub(crate) stamp: Value,
+    /// The moment by which items have expired: the same in every sending, which the token requires.
+    pub(crate) now: Timestamp,
+}
+
+/// How a part is sent alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Alone<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) commit: &'a CommitId,
+    pub(crate) options: CommitOptions,
+    pub(crate) budget: Budget,
 }
 
 /// Refuses parts that write in a read-only transaction.

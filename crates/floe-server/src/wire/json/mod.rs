@@ -4,5 +4,5 @@ mod reader;
 mod scan;
 mod writer;
 
-pub(crate) use reader::{Malformed, Reader, Token};
-pub(crate) use writer::Writer;
+pub use reader::{Malformed, Reader, Token};
+pub use writer::Writer;

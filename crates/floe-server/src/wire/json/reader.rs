@@ -13,13 +13,13 @@ const DEPTH_MAX: usize = 4_004;
 
 /// The text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 type Result<T> = std::result::Result<T, Malformed>;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub enum Token {
     /// `{`
     Object,
     /// `[`
@@ -36,7 +36,7 @@ pub(crate) enum Token {
 
 /// A text of JSON, read up to a place.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader at the beginning of a text.
-    pub(crate) const fn new(text: &'a str) -> Self {
+    pub const fn new(text: &'a str) -> Self {
         Self {
             text,
             at: 0,
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What comes next.
-    pub(crate) fn peek(&mut self) -> Result<Token> {
+    pub fn peek(&mut self) -> Result<Token> {
         match self.next_byte() {
             Some(b'{') => Ok(Token::Object),
             Some(b'[') => Ok(Token::Array),
@@ -73,17 +73,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes into an object.
-    pub(crate) fn begin_object(&mut self) -> Result<()> {
+    pub fn begin_object(&mut self) -> Result<()> {
         self.begin(b'{')
     }
 
     /// Goes into an array.
-    pub(crate) fn begin_array(&mut self) -> Result<()> {
+    pub fn begin_array(&mut self) -> Result<()> {
         self.begin(b'[')
     }
 
     /// The name of the next member of the object, or `None` and out of the object at its end.
-    pub(crate) fn next_name(&mut self) -> Result<Option<Cow<'a, str>>> {
+    pub fn next_name(&mut self) -> Result<Option<Cow<'a, str>>> {
         if !self.next_in(b'}')? {
             return Ok(None);
         }
@@ -93,12 +93,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the array has another element; out of the array at its end.
-    pub(crate) fn next_element(&mut self) -> Result<bool> {
+    pub fn next_element(&mut self) -> Result<bool> {
         self.next_in(b']')
     }
 
     /// A string.
-    pub(crate) fn string(&mut self) -> Result<Cow<'a, str>> {
+    pub fn string(&mut self) -> Result<Cow<'a, str>> {
         self.expect(b'"')?;
         let start = self.at;
         self.at += plain_length(self.rest());
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a number.
-    pub(crate) fn number(&mut self) -> Result<&'a str> {
+    pub fn number(&mut self) -> Result<&'a str> {
         self.skip_space();
         let start = self.at;
         self.take_if(|byte| byte == b'-');
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn bool(&mut self) -> Result<bool> {
+    pub fn bool(&mut self) -> Result<bool> {
         match self.next_byte() {
             Some(b't') => self.word("true").map(|()| true),
             _ => self.word("false").map(|()| false),
@@ -139,18 +139,18 @@ impl<'a> Reader<'a> {
     }
 
     /// `null`.
-    pub(crate) fn null(&mut self) -> Result<()> {
+    pub fn null(&mut self) -> Result<()> {
         self.skip_space();
         self.word("null")
     }
 
     /// Goes past a value, whatever it is.
-    pub(crate) fn skip(&mut self) -> Result<()> {
+    pub fn skip(&mut self) -> Result<()> {
         self.skip_depth().map(drop)
     }
 
     /// Goes past a value, and tells how many containers are inside one another in it.
-    pub(crate) fn skip_depth(&mut self) -> Result<usize> {
+    pub fn skip_depth(&mut self) -> Result<usize> {
         let mut inside: Vec<u8> = Vec::new();
         let mut deepest = 0;
         loop {
@@ -191,12 +191,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the reader is, to come [back](Reader::revisit) to.
-    pub(crate) const fn position(&self) -> usize {
+    pub const fn position(&self) -> usize {
         self.at
     }
 
     /// A reader before a value that this one has passed.
-    pub(crate) const fn revisit(&self, position: usize) -> Self {
+    pub const fn revisit(&self, position: usize) -> Self {
         Self {
             at: position,
             begun: false,
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing may follow the value.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         match self.next_byte() {
             None => Ok(()),
             Some(_) => Err(Malformed),

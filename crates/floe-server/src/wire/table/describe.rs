@@ -12,7 +12,7 @@ use crate::wire::json::Writer;
 
 /// When in the life of a table it is described, on which depends what is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub enum Moment {
     /// It is being made: what it takes at once is told only if it was asked for.
     Creation,
     /// It is there at this moment.
@@ -41,7 +41,7 @@ pub(crate) fn write_time(w: &mut Writer, time: Timestamp) {
 }
 
 /// The description of a table.
-pub(crate) fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
+pub fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
     let definition = &table.definition;
     w.object(|w| {
         if moment != Moment::Deletion {

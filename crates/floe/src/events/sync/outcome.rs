@@ -10,8 +10,8 @@ use crate::events::load;
 use crate::events::name::StreamName;
 use crate::events::schema::Batch;
 use crate::events::send::{Sent, send};
+use crate::events::telemetry;
 use crate::request::{Budget, repeat};
-use crate::telemetry::streams as telemetry;
 
 /// What became of an append.
 #[derive(Debug)]

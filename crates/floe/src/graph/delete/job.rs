@@ -31,7 +31,7 @@ use crate::graph::writes::{
     contended, entity_check, entity_update, intent_delete, intent_put, is_leaving, is_number,
     is_version, release,
 };
-use crate::telemetry::graph as telemetry;
+use crate::graph::telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;

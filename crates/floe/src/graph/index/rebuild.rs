@@ -25,7 +25,7 @@ use crate::graph::stored::{
 use crate::graph::writes::{
     self, claimed, contended, entity_update, entry_writes, intent_put, is_version,
 };
-use crate::telemetry::graph as telemetry;
+use crate::graph::telemetry;
 
 /// How often an entity is indexed anew because somebody else has changed it.
 const TRIES_MAX: u32 = 50;

@@ -1,5 +1,7 @@
 //! The one form of every type in the store.
 
+use std::fmt;
+
 use super::super::document::Json as Document;
 use super::*;
 

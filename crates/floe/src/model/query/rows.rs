@@ -10,8 +10,8 @@ use std::task::{Context, Poll, ready};
 use floe_store::{BoxFuture, Item};
 use futures_core::Stream;
 
-use super::cursor::Cursor;
 use super::reader::{Plan, Reader};
+use crate::cursor::Cursor;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -177,7 +177,7 @@ impl<S: Source, M: Model> Rows<S, M> {
         }
         let start = reader.plan.start_behind(last);
         let key = self.source.db().cursor_key();
-        key.seal(&reader.plan, &start).map(Some)
+        key.seal(&reader.plan.asked(), &start).map(Some)
     }
 
     /// Takes the next of the items that were read. `Ready(None)` at the end, `Pending` if more must be read.

@@ -1,0 +1,25 @@
+//! The DynamoDB engine against the Floe server and against `dynoxide`, both served in this process; in one program, so
+//! that it is linked once. The suites of models are those of `floe`.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+#![expect(clippy::duplicate_mod, reason = "the suites run against both servers")]
+
+mod contract_dynoxide;
+mod contract_floe;
+mod credentials;
+mod engine;
+#[cfg(feature = "eventbridge")]
+mod eventbridge;
+mod faults;
+mod models;
+mod models_dynoxide;
+/// What the suites of `floe` share.
+#[path = "../../../floe/tests/it/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of floe use the rest")]
+mod support;
+mod world;

@@ -1,0 +1,182 @@
+//! `floe changes parked`, `replay` and `discard`: the changes that a consumer did not get on with.
+
+use clap::Args;
+use floe::Model;
+use floe::changes::consumer::ConsumerLease;
+use floe::changes::{Parked, ParkedChanges, ParkedId};
+use floe_server::json::{Writer, write_item_hashed};
+
+use crate::out::{Output, Table, print, print_json};
+use crate::place::{Opened, Store};
+use crate::{Failure, moment, note};
+
+const PARKED_HELP: &str = "\
+Examples:
+  floe changes parked mailer --data ./shop
+  floe changes parked mailer --json --endpoint http://127.0.0.1:8000 | jq -r .id
+
+A change is parked when its handler has failed too often, or says that trying again cannot help; every later change of the \
+same item waits behind it. Told are the id, when it was parked or tried last, how often, by which handlers, and why; `again` \
+says that a replay was asked for.";
+
+const REPLAY_HELP: &str = "\
+Examples:
+  floe changes replay mailer orders/aXQx/000000000000000000042 --data ./shop
+  floe changes replay mailer --all --endpoint http://127.0.0.1:8000
+
+The consumer tries the changes of the item again, the oldest first, at its next beat; this command only asks it to.";
+
+const DISCARD_HELP: &str = "\
+Examples:
+  floe changes discard mailer orders/aXQx/000000000000000000042 --data ./shop
+
+The change is never given to its handlers; those behind it are, when they are replayed. Exit code 3 if it is not parked.";
+
+/// Tell which changes are parked, and why
+#[derive(Debug, Args)]
+#[command(after_help = PARKED_HELP)]
+#[group(skip)]
+pub(super) struct ParkedCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// Ask the consumer to try parked changes again
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_HELP)]
+#[group(skip)]
+pub(super) struct ReplayCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    /// A parked change: those of its item are tried again
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    id: Option<ParkedId>,
+
+    /// All that are parked
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// Give up a parked change
+#[derive(Debug, Args)]
+#[command(after_help = DISCARD_HELP)]
+#[group(skip)]
+pub(super) struct DiscardCommand {
+    /// The consumer
+    #[arg(value_name = "CONSUMER")]
+    consumer: String,
+
+    /// The parked change
+    #[arg(value_name = "ID")]
+    id: ParkedId,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl ParkedCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?.list().await?;
+            match self.output.json {
+                true => parked.iter().for_each(|change| {
+                    print_json(|w| write(w, change));
+                }),
+                false if parked.is_empty() => note("nothing is parked"),
+                false => show(&parked),
+            }
+            Ok(())
+        })
+    }
+}
+
+impl ReplayCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?;
+            let items = match &self.id {
+                Some(id) => parked.replay(id).await.map(|()| 1)?,
+                None => parked.replay_all().await?,
+            };
+            self.output.tell(
+                |w| w.object(|w| w.name("items").number(items)),
+                || {
+                    print(format!("asked: items={items}"));
+                },
+            );
+            Ok(())
+        })
+    }
+}
+
+impl DiscardCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let parked = of(opened, &self.consumer).await?;
+            if !parked.discard(&self.id).await? {
+                let message = format!("no such change is parked: id={}", self.id);
+                return Err(Failure::unmet(message));
+            }
+            self.output.tell(
+                |w| w.object(|w| w.name("discarded").string(&self.id.to_string())),
+                || {
+                    print(format!("discarded: id={}", self.id));
+                },
+            );
+            Ok(())
+        })
+    }
+}
+
+/// What is parked of a consumer, if consumers have a table here.
+async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges, Failure> {
+    opened.table(ConsumerLease::SCHEMA.table).await?;
+    Ok(ParkedChanges::of(&opened.db, consumer))
+}
+
+fn show(parked: &[Parked]) {
+    let mut table = Table::new(["id", "time", "kind", "tries", "again", "handlers", "why"]);
+    for parked in parked {
+        let cells = [
+            moment::text(parked.time),
+            parked.change.kind().as_str().to_owned(),
+            parked.attempts.to_string(),
+            if parked.is_asked { "yes" } else { "" }.to_owned(),
+            parked.handlers.join(","),
+            parked.error.clone(),
+        ];
+        table.named_row(&parked.id, cells);
+    }
+    table.print();
+}
+
+fn write(w: &mut Writer, parked: &Parked) {
+    w.object(|w| {
+        w.name("id").string(&parked.id.to_string());
+        w.name("kind").string(parked.change.kind().as_str());
+        w.name("time_ms").number(parked.time.as_millis());
+        w.name("attempts").number(u64::from(parked.attempts));
+        w.name("handlers").string(&parked.handlers.join(","));
+        w.name("error").string(&parked.error);
+        w.name("asked").bool(parked.is_asked);
+        write_item_hashed(w.name("keys"), parked.change.keys());
+    });
+}

@@ -1,0 +1,229 @@
+//! `floe changes tail`: the change stream of a table, change by change.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use floe_server::json::write_item_hashed;
+use floe_store::Item;
+use floe_store::op::{
+    ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
+};
+
+use crate::out::table::escaped;
+use crate::out::value::item_cell;
+use crate::out::{Output, print, print_json};
+use crate::place::{Opened, Store};
+use crate::signals::Signals;
+use crate::{Failure, moment, note};
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe changes tail orders --endpoint http://127.0.0.1:8000
+  floe changes tail orders --from-start --once --data ./shop
+  floe changes tail orders --json --endpoint http://127.0.0.1:8000 \\
+      | jq -r 'select(.kind == \"REMOVE\") | .keys'
+
+A line for each change: time, kind (INSERT, MODIFY, REMOVE), the key, and the item as it is then, as far as the stream \
+keeps images. Changes of one item come in their order. They are kept for a day. With --json each line is an object: kind, \
+sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.";
+
+/// How long to wait where nothing has changed.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Follow the changes of a table
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Tail {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+
+    /// Begin with the oldest change that is kept
+    #[arg(long)]
+    from_start: bool,
+
+    /// End when there is nothing more, instead of waiting
+    #[arg(long)]
+    once: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// How far a change stream was read.
+struct Reading<'o> {
+    opened: &'o Opened,
+    arn: String,
+    /// Where to go on in each shard that was seen; `None` in one that has ended.
+    shards: BTreeMap<String, Option<String>>,
+}
+
+impl Tail {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let table = opened.table(&self.table).await?;
+            let stream = table.latest_stream.ok_or_else(|| {
+                Failure::broken(format!(
+                    "the table has no change stream: table={}; it is asked for when the table is made, with --stream",
+                    self.table
+                ))
+            })?;
+            let mut reading = Reading {
+                opened,
+                arn: stream.arn,
+                shards: BTreeMap::new(),
+            };
+            let from = match self.from_start {
+                true => IteratorKind::TrimHorizon,
+                false => IteratorKind::Latest,
+            };
+            reading.look(&from).await?;
+            if self.once {
+                while self.round(&mut reading).await? > 0 {}
+                return Ok(());
+            }
+            let signals = Signals::new()?;
+            note("following; Ctrl-C ends it");
+            tokio::select! {
+                followed = self.follow(&mut reading) => followed,
+                () = signals.stop() => Ok(()),
+            }
+        })
+    }
+
+    async fn follow(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {
+        loop {
+            if self.round(reading).await? == 0 {
+                tokio::time::sleep(POLL).await;
+            }
+        }
+    }
+
+    /// Tells what has changed in all shards since the last round, and how many changes that were. What comes after a
+    /// shard that has ended is read in the next.
+    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize, Failure> {
+        let mut told = 0;
+        for shard in reading.open() {
+            let records = reading.next(&shard).await?;
+            told += records.len();
+            records.iter().for_each(|record| self.tell(record));
+        }
+        let known = reading.shards.len();
+        reading.look(&IteratorKind::TrimHorizon).await?;
+        Ok(told + (reading.shards.len() - known))
+    }
+
+    fn tell(&self, record: &ChangeRecord) {
+        if self.output.json {
+            print_json(|w| {
+                w.object(|w| {
+                    w.name("kind").string(record.kind.as_str());
+                    w.name("sequence").string(&record.sequence);
+                    w.name("time_ms").number(record.created.as_millis());
+                    write_item_hashed(w.name("keys"), &record.keys);
+                    for (name, image) in [("old", &record.old_image), ("new", &record.new_image)] {
+                        if let Some(image) = image {
+                            write_item_hashed(w.name(name), image);
+                        }
+                    }
+                });
+            });
+            return;
+        }
+        let image = record.new_image.as_ref();
+        let image = image.map(|image| rest(image, &record.keys));
+        let line = format!(
+            "{}  {:<6}  {}  {}",
+            moment::text(record.created),
+            record.kind.as_str(),
+            item_cell(&record.keys),
+            image.unwrap_or_default()
+        );
+        print(escaped(line.trim_end()));
+    }
+}
+
+/// An item without its key, which was told before.
+fn rest(image: &Item, keys: &Item) -> String {
+    let others = image.iter().filter(|(name, _)| !keys.contains(name));
+    let others: Item = others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    item_cell(&others)
+}
+
+impl Reading<'_> {
+    /// Finds the shards that were not seen yet, of which the ones before have been read to their ends.
+    async fn look(&mut self, from: &IteratorKind) -> Result<(), Failure> {
+        let shards = self.describe().await?;
+        let is_there = |id: &String| shards.iter().any(|shard| shard.id == *id);
+        for shard in &shards {
+            let parent = shard.parent_id.as_ref().filter(|id| is_there(id));
+            let is_ready = match parent {
+                None => true,
+                Some(parent) => matches!(self.shards.get(parent), Some(None)),
+            };
+            let is_skipped = *from == IteratorKind::Latest && shard.ending_sequence.is_some();
+            if self.shards.contains_key(&shard.id) {
+                continue;
+            }
+            if is_skipped {
+                self.shards.insert(shard.id.clone(), None);
+            } else if is_ready {
+                let iterator = self.opened.engine().get_shard_iterator(GetShardIterator {
+                    stream_arn: self.arn.clone(),
+                    shard_id: shard.id.clone(),
+                    kind: from.clone(),
+                });
+                self.shards.insert(shard.id.clone(), Some(iterator.await?));
+            }
+        }
+        Ok(())
+    }
+
+    async fn describe(&self) -> Result<Vec<Shard>, Failure> {
+        let mut shards = Vec::new();
+        let mut request = DescribeStream {
+            stream_arn: self.arn.clone(),
+            start_after: None,
+            limit: None,
+        };
+        loop {
+            let page = self
+                .opened
+                .engine()
+                .describe_stream(request.clone())
+                .await?;
+            shards.extend(page.shards);
+            match page.last_shard_id {
+                None => return Ok(shards),
+                last => request.start_after = last,
+            }
+        }
+    }
+
+    /// The shards that have not ended.
+    fn open(&self) -> Vec<String> {
+        let open = self.shards.iter().filter(|(_, next)| next.is_some());
+        open.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The next changes of a shard.
+    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>, Failure> {
+        let Some(Some(iterator)) = self.shards.get(shard).cloned() else {
+            return Ok(Vec::new());
+        };
+        let request = GetRecords {
+            iterator,
+            limit: None,
+        };
+        let read = self.opened.engine().get_records(request).await?;
+        self.shards.insert(shard.to_owned(), read.next_iterator);
+        Ok(read.records)
+    }
+}

@@ -1,0 +1,108 @@
+//! `floe events append`: one event, at the end of a stream.
+
+use clap::Args;
+use floe::events::{EventData, Expected, StreamName};
+
+use super::parse_stream;
+use crate::Failure;
+use crate::input;
+use crate::out::{Output, print};
+use crate::place::Place;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
+      --data ./shop
+  floe events append Cart-7 --type Paid --expect 3 \\
+      --endpoint http://127.0.0.1:8000
+  floe events append Cart-7 --type Noted --body @note.json --expect new \\
+      --data ./shop
+
+The body is stored as it is given; @FILE stands for what is in a file, - for the standard input. An append whose answer was \
+lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.";
+
+/// Append an event to a stream
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Append {
+    /// The stream: Category-id
+    #[arg(value_name = "STREAM", value_parser = parse_stream)]
+    stream: StreamName,
+
+    /// The type of the event
+    #[arg(long = "type", value_name = "NAME")]
+    event_type: String,
+
+    /// What it says
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    body: String,
+
+    /// What is told besides
+    #[arg(long, value_name = "TEXT")]
+    meta: Option<String>,
+
+    /// How many events the stream must have: a number, or new if it must not be there [default: any]
+    #[arg(long, value_name = "VERSION", value_parser = parse_expected)]
+    expect: Option<Expected>,
+
+    /// Make the table, if it is missing
+    #[arg(long)]
+    create_table: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Append {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        if self.event_type.is_empty() {
+            return Err(Failure::usage("--type is empty: an event has a type"));
+        }
+        let mut event =
+            EventData::new(self.event_type.as_str(), input::text("--body", &self.body)?);
+        if let Some(meta) = &self.meta {
+            event = event.meta(input::text("--meta", meta)?);
+        }
+        self.place.run(async |found| {
+            if self.create_table {
+                found.store.ensure_table().await?;
+            }
+            found.events_table().await?;
+            let expected = self.expect.unwrap_or(Expected::Any);
+            let appended = found.store.append(&self.stream, expected, [event]);
+            let version = appended.await?;
+            self.output.tell(
+                |w| {
+                    w.object(|w| {
+                        w.name("stream").string(self.stream.as_str());
+                        w.name("version").number(version);
+                    });
+                },
+                || {
+                    print(format!(
+                        "appended: stream={} version={version}",
+                        self.stream
+                    ));
+                },
+            );
+            Ok(())
+        })
+    }
+}
+
+fn parse_expected(text: &str) -> Result<Expected, String> {
+    match (text, text.parse()) {
+        ("new", _) => Ok(Expected::New),
+        (_, Ok(version)) => Ok(Expected::Exact(version)),
+        _ => Err("not a number of events, or new".to_owned()),
+    }
+}

@@ -1,0 +1,174 @@
+//! `floe feed checkpoint`: shows how far a group has come, or moves it.
+
+use std::str::FromStr;
+
+use clap::Args;
+use floe::events::feed::{Checkpoint, Partition};
+
+use super::status::{Standing, tell_standings};
+use super::{Failure, FoundFeed, Member, Place, broken, print_json};
+use crate::ask::confirm;
+use crate::note;
+use crate::out::Output;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe feed checkpoint --table shop --group mail
+  # handle everything again
+  floe feed checkpoint --table shop --group mail --set start --yes
+  # a new group, from now on
+  floe feed checkpoint --table shop --group audit --set tail --yes
+  floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
+
+Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \
+Workers of the group may go on running: they notice, and begin anew from there.
+
+It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
+of the feed is refused.";
+
+/// Show how far a group has come, or move it
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct CheckpointCommand {
+    /// The group of consumers
+    #[arg(long, value_name = "NAME", value_parser = parse_group)]
+    group: String,
+
+    /// Of this partition alone [default: of all]
+    #[arg(long, value_name = "N")]
+    partition: Option<u32>,
+
+    /// Go on from there: epoch@offset, start or tail
+    #[arg(long, value_name = "PLACE")]
+    set: Option<Target>,
+
+    /// Move it without asking
+    #[arg(long, requires = "set")]
+    yes: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where a group is moved to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Start,
+    Tail,
+    At(Checkpoint),
+}
+
+/// A move of a group in a partition.
+struct Move {
+    member: Member,
+    from: Checkpoint,
+    to: Checkpoint,
+}
+
+impl CheckpointCommand {
+    pub(super) async fn run(&self) -> Result<(), Failure> {
+        let feed = FoundFeed::open(&self.place).await?;
+        let partitions = feed.chosen(self.partition)?;
+        if let Some(target) = self.set {
+            let moves = self.moves(&feed, &partitions, target).await?;
+            self.ask(&moves)?;
+            for Move { member, to, .. } in moves {
+                feed.consumer(&member).move_to(to).await.map_err(broken)?;
+            }
+        }
+        self.show(&feed, &partitions).await?;
+        feed.close()
+    }
+
+    /// Tells how far the group has come.
+    async fn show(&self, feed: &FoundFeed, partitions: &[Partition]) -> Result<(), Failure> {
+        let mut standings = Vec::new();
+        for partition in partitions {
+            standings.push(Standing::of(feed, self.member(*partition)).await?);
+        }
+        match self.output.json {
+            true => standings.iter().for_each(|standing| {
+                print_json(|w| standing.write(w));
+            }),
+            false => tell_standings(&standings),
+        }
+        Ok(())
+    }
+
+    async fn moves(
+        &self,
+        feed: &FoundFeed,
+        partitions: &[Partition],
+        target: Target,
+    ) -> Result<Vec<Move>, Failure> {
+        if matches!(target, Target::At(_)) && partitions.len() > 1 {
+            return Err(Failure::usage(format!(
+                "a place is one of a partition: partitions={}; say which with --partition",
+                partitions.len()
+            )));
+        }
+        let mut moves = Vec::new();
+        for partition in partitions {
+            let (member, tail) = (self.member(*partition), feed.tail(*partition).await?);
+            let to = match target {
+                Target::Start => Checkpoint::START,
+                Target::Tail => tail,
+                Target::At(to) => to,
+            };
+            if to > tail {
+                return Err(Failure::usage(format!(
+                    "the place is after the end of the feed: partition={partition} place={to} tail={tail}"
+                )));
+            }
+            let consumer = feed.consumer(&member);
+            let from = consumer.checkpoint().await.map_err(broken)?;
+            moves.push(Move { member, from, to });
+        }
+        Ok(moves)
+    }
+
+    /// Asks whether that is meant, unless it was said before.
+    fn ask(&self, moves: &[Move]) -> Result<(), Failure> {
+        for Move { member, from, to } in moves {
+            let Member { group, partition } = member;
+            note(&format!(
+                "moving group={group} partition={partition} from={from} to={to}"
+            ));
+        }
+        confirm(self.yes, "moving it", "nothing was moved")
+    }
+
+    fn member(&self, partition: Partition) -> Member {
+        Member {
+            group: self.group.clone(),
+            partition,
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "start" => Ok(Self::Start),
+            "tail" => Ok(Self::Tail),
+            text => {
+                let place = text.parse().map(Self::At);
+                place.map_err(|_| "not a place, such as 1@57, start or tail".to_owned())
+            }
+        }
+    }
+}
+
+/// A group that a checkpoint can be stored for.
+fn parse_group(text: &str) -> Result<String, String> {
+    match !text.is_empty() && !text.contains('_') {
+        true => Ok(text.to_owned()),
+        false => Err("not the name of a group: it has no _".to_owned()),
+    }
+}

@@ -1,0 +1,176 @@
+//! `floe graph check`: compares entities, edges and entries of indexes, and repairs them if asked.
+
+use clap::Args;
+use floe::Db;
+use floe::graph::{Difference, GraphSchema, Report};
+use floe_server::json::Writer;
+
+use super::{Failure, check_tables};
+use crate::out::{Output, Table, grouped, print, print_json};
+use crate::place::Store;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe graph check --data ./data
+  floe graph check --endpoint http://127.0.0.1:8000 --scope library --repair
+  floe graph check --data ./data --json | jq '.scopes[].differences[].kind'
+
+Edges are compared with what they join, the numbers that count them with the edges, entries of indexes and claims of unique \
+keys with what the entities tell of them. What was begun in steps and not ended is told, and ended by --repair. The functions \
+of indexes are in your programs: whether an entity tells the right keys, and an entry that is missing, are for \
+Graph::check and Graph::repair there. Run it while nobody writes; it reads the tables whole, and holds one scope in memory.
+
+The exit code is 0 if all agrees, and 1 if differences remain.";
+
+/// Compare the three tables of a graph, tell every difference, and repair on request
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Check {
+    /// Make the tables agree, as far as that can be told from them
+    #[arg(long)]
+    repair: bool,
+
+    /// Only this scope [default: all there are]
+    #[arg(long, value_name = "NAME")]
+    scope: Option<String>,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        default_value = "",
+        hide_default_value = true
+    )]
+    prefix: String,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// What was found in a scope.
+struct Checked {
+    scope: String,
+    report: Report,
+    /// What is left after a repair.
+    left: Vec<Difference>,
+}
+
+impl Check {
+    pub(super) async fn run(&self) -> Result<(), Failure> {
+        let opened = self.store.open().await?;
+        let schema = GraphSchema::new().prefix(self.prefix.as_str());
+        check_tables(&opened.db, &schema).await?;
+        let db = opened.db.clone().with_graph(schema);
+        let scopes = match &self.scope {
+            Some(scope) => vec![scope.clone()],
+            None => db.graph_scopes().await.map_err(Failure::broken)?,
+        };
+        let mut all = Vec::new();
+        for scope in scopes {
+            all.push(self.check(&db, scope).await?);
+        }
+        match self.output.json {
+            true => drop(print_json(|w| tell_json(w, &all))),
+            false => tell(&all, self.repair),
+        }
+        opened.close()?;
+        let left: usize = all.iter().map(|checked| checked.left.len()).sum();
+        match left {
+            0 => Ok(()),
+            left => Err(Failure::broken(format!(
+                "the tables of the graph do not agree: differences={left}"
+            ))),
+        }
+    }
+
+    async fn check(&self, db: &Db, scope: String) -> Result<Checked, Failure> {
+        let graph = db.graph(scope.as_str());
+        let report = match self.repair {
+            true => graph.repair().await,
+            false => graph.check().await,
+        };
+        let report = report.map_err(Failure::broken)?;
+        let left = match self.repair && !report.differences.is_empty() {
+            true => graph.check().await.map_err(Failure::broken)?.differences,
+            false => report.differences.clone(),
+        };
+        Ok(Checked {
+            scope,
+            report,
+            left,
+        })
+    }
+}
+
+/// Tells the scopes as a table, and below it every difference with its scope before it.
+fn tell(all: &[Checked], is_repaired: bool) {
+    let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
+    names.extend(is_repaired.then_some("left"));
+    let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
+    for Checked {
+        scope,
+        report,
+        left,
+    } in all
+    {
+        let mut counts = vec![
+            report.entities,
+            report.edges,
+            report.entries,
+            count(&report.differences),
+        ];
+        counts.extend(is_repaired.then(|| count(left)));
+        let counts = counts.into_iter().map(grouped);
+        scopes.row(std::iter::once(scope.clone()).chain(counts));
+        for difference in &report.differences {
+            let is_left = is_repaired && left.contains(difference);
+            let ending = if is_left { " (left)" } else { "" };
+            differences.fact(scope, format!("{difference}{ending}"));
+        }
+    }
+    scopes.print();
+    if all
+        .iter()
+        .any(|checked| !checked.report.differences.is_empty())
+    {
+        print("");
+        differences.print();
+    }
+}
+
+fn count(differences: &[Difference]) -> u64 {
+    u64::try_from(differences.len()).unwrap_or(u64::MAX)
+}
+
+fn tell_json(w: &mut Writer, all: &[Checked]) {
+    w.object(|w| {
+        w.name("scopes").array(|w| {
+            for checked in all {
+                let report = &checked.report;
+                w.object(|w| {
+                    w.name("scope").string(&checked.scope);
+                    w.name("entities").number(report.entities);
+                    w.name("edges").number(report.edges);
+                    w.name("entries").number(report.entries);
+                    tell_differences(w.name("differences"), &report.differences);
+                    tell_differences(w.name("left"), &checked.left);
+                });
+            }
+        });
+    });
+}
+
+fn tell_differences(w: &mut Writer, differences: &[Difference]) {
+    w.array(|w| {
+        for difference in differences {
+            w.object(|w| {
+                w.name("kind").string(difference.kind());
+                w.name("text").string(&difference.to_string());
+            });
+        }
+    });
+}

@@ -1,0 +1,32 @@
+//! `floe graph get`: an entity.
+
+use clap::Args;
+
+use super::{EntityPlace, tell_node};
+use crate::Failure;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe graph get library author ann --data ./data
+  floe graph get library author ann --json --endpoint http://127.0.0.1:8000 \\
+      | jq .attributes
+
+Exit code 3: there is no such entity.";
+
+/// Get an entity by its scope, its type and its id
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Get {
+    #[command(flatten)]
+    entity: EntityPlace,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.entity.run(async |_, node| {
+            tell_node(self.entity.place.output, &node);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! `floe item get`: an item by its key.
+
+use clap::Args;
+use floe_server::json::write_item;
+use floe_store::expr::Parser;
+use floe_store::op::GetItem;
+
+use crate::Failure;
+use crate::input::{Input, Placeholders, with_forms};
+use crate::out::Output;
+use crate::out::items::print_item;
+use crate::place::Store;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
+  floe item get orders --key @key.json --projection 'product, quantity' --json \\
+      --endpoint http://127.0.0.1:8000
+
+With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item.";
+
+/// Get an item by its key
+#[derive(Debug, Args)]
+#[command(after_help = with_forms(AFTER_HELP))]
+#[group(skip)]
+pub(super) struct Get {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+
+    /// The key of the item
+    #[arg(long, value_name = "JSON")]
+    key: String,
+
+    /// Only these parts of it: product, address.city
+    #[arg(long, value_name = "EXPRESSION")]
+    projection: Option<String>,
+
+    /// A read that may be a little behind, at half the price
+    #[arg(long)]
+    eventual: bool,
+
+    #[command(flatten)]
+    placeholders: Placeholders,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let request = self.request()?;
+        self.store.run(async |opened| {
+            let table = opened.table(&self.table).await?;
+            let found = opened.engine().get_item(request).await?.item;
+            let item = found.ok_or_else(|| {
+                Failure::unmet(format!("there is no such item: table={}", self.table))
+            })?;
+            let key = &table.definition.key;
+            self.output
+                .tell(|w| write_item(w, &item), || print_item(&item, key));
+            Ok(())
+        })
+    }
+
+    fn request(&self) -> Result<GetItem, Failure> {
+        let key = self.input.item("--key", &self.key)?;
+        let resolved = self.placeholders.resolve(self.input)?;
+        let mut parser = Parser::new(resolved.names.as_ref(), resolved.values.as_ref());
+        let text = self.projection.as_deref();
+        let projection = text.map(|text| parser.projection(text)).transpose()?;
+        parser.finish()?;
+        Ok(GetItem {
+            projection,
+            consistent: !self.eventual,
+            ..GetItem::new(self.table.as_str(), key)
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! What `floe query` and `floe scan` have in common: what is told of which items, page by page.
+
+mod cursor;
+
+use clap::Args;
+use floe_server::json::write_items;
+use floe_store::expr::{Condition, Parser, Paths};
+use floe_store::op::{Page, Query, Scan, Select};
+use floe_store::table::TableDef;
+use floe_store::{Item, Result as StoreResult};
+
+use super::input::{Input, Placeholders, Resolved};
+use super::out::items::print_items;
+use super::out::{Output, grouped, print, print_json};
+use super::place::{Opened, Store};
+use super::{Failure, note};
+
+/// Which items are told, and what of them.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct Selection {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    pub(super) table: String,
+
+    /// Of this index
+    #[arg(long, value_name = "NAME")]
+    index: Option<String>,
+
+    /// Only items of which this holds: quantity > :q
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
+
+    /// Only these parts of them: product, address.city
+    #[arg(long, value_name = "EXPRESSION")]
+    projection: Option<String>,
+
+    #[command(flatten)]
+    placeholders: Placeholders,
+
+    /// The most items
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Go on where an earlier call has ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+
+    /// All items, however many
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+
+    /// Only how many they are
+    #[arg(long, conflicts_with = "projection")]
+    count: bool,
+
+    /// See every write that was answered before
+    #[arg(long)]
+    consistent: bool,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+/// What is asked of the store.
+#[derive(Clone, Debug)]
+pub(super) enum Reading {
+    Query(Query),
+    Scan(Scan),
+}
+
+/// Calls the same on a query and on a scan.
+macro_rules! of_either {
+    ($reading:expr, $one:ident => $call:expr) => {
+        match $reading {
+            Reading::Query($one) => $call,
+            Reading::Scan($one) => $call,
+        }
+    };
+}
+
+impl Reading {
+    async fn page(&self, opened: &Opened) -> StoreResult<Page> {
+        match self {
+            Self::Query(query) => opened.engine().query(query.clone()).await,
+            Self::Scan(scan) => opened.engine().scan(scan.clone()).await,
+        }
+    }
+
+    fn set_start(&mut self, key: Option<Item>) {
+        of_either!(self, one => one.start_key = key);
+    }
+
+    fn set_limit(&mut self, limit: Option<usize>) {
+        of_either!(self, one => one.limit = limit);
+    }
+
+    fn set_filter(&mut self, filter: Option<Condition>) {
+        of_either!(self, one => one.filter = filter);
+    }
+}
+
+/// How much was found so far.
+#[derive(Default)]
+struct Told {
+    count: usize,
+    scanned: usize,
+}
+
+impl Selection {
+    pub(super) fn placeholders(&self) -> Result<Resolved, Failure> {
+        self.placeholders.resolve(self.input)
+    }
+
+    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result<(), Failure> {
+        let filter = self.filter.as_deref();
+        reading.set_filter(filter.map(|text| parser.filter(text)).transpose()?);
+        let projection = self.projection.as_deref();
+        let projection = projection.map(|text| parser.projection(text)).transpose()?;
+        parser.finish()?;
+        let start = self.cursor.as_deref().map(cursor::open).transpose()?;
+        reading.set_start(start);
+        of_either!(&mut reading, one => {
+            one.index_name.clone_from(&self.index);
+            one.consistent = self.consistent;
+            if self.count {
+                one.select = Some(Select::Count);
+            }
+        });
+        self.store
+            .run(async |opened| self.read(opened, reading, projection).await)
+    }
+
+    async fn read(
+        &self,
+        opened: &Opened,
+        mut reading: Reading,
+        projection: Option<Paths>,
+    ) -> Result<(), Failure> {
+        let table = opened.table(&self.table).await?.definition;
+        // What is cut off is found again by its key, which a projection of the store might leave out.
+        let projected_here = match self.filter.is_some() && !self.all {
+            true => projection.clone(),
+            false => {
+                of_either!(&mut reading, one => one.projection.clone_from(&projection));
+                None
+            }
+        };
+        let mut told = Told::default();
+        let mut gathered = Vec::new();
+        loop {
+            let left = self.left(&told);
+            // A filter is told nothing of how many are wanted: it would read as few and find none.
+            reading.set_limit(left.filter(|_| self.filter.is_none()));
+            let mut page = reading.page(opened).await?;
+            let cut = left.filter(|left| *left < page.items.len());
+            if let Some(left) = cut {
+                page.items.truncate(left);
+                page.count = left;
+                page.last_key = page.items.last().and_then(|item| self.key_of(&table, item));
+            }
+            if let Some(paths) = &projected_here {
+                page.items = page.items.iter().map(|item| paths.project(item)).collect();
+            }
+            told.add(&page);
+            let next = page.last_key.clone();
+            let is_end = next.is_none() || self.left(&told) == Some(0);
+            match self.output.json {
+                true => self.tell_page(&page, is_end),
+                false => gathered.append(&mut page.items),
+            }
+            if is_end {
+                return self.tell_end(&table, &gathered, &told, next.as_ref());
+            }
+            reading.set_start(next);
+        }
+    }
+
+    /// How many items may still be told; `None` if there is no end.
+    fn left(&self, told: &Told) -> Option<usize> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        (!self.all && !self.count).then(|| limit.saturating_sub(told.count))
+    }
+
+    /// The key under which an item is found again.
+    fn key_of(&self, table: &TableDef, item: &Item) -> Option<Item> {
+        let mut key = table.key.key_of(item)?;
+        let index = self.index.as_deref().and_then(|name| table.index(name));
+        if let Some(index) = index {
+            key.extend(index.key.key_of(item)?);
+        }
+        Some(key)
+    }
+
+    fn tell_page(&self, page: &Page, is_end: bool) {
+        print_json(|w| {
+            w.object(|w| {
+                if !self.count {
+                    write_items(w.name("items"), &page.items);
+                }
+                w.name("count").number(page.count);
+                w.name("scanned").number(page.scanned_count);
+                if let Some(key) = page.last_key.as_ref().filter(|_| is_end) {
+                    w.name("cursor").string(&cursor::seal(key));
+                }
+            });
+        });
+    }
+
+    fn tell_end(
+        &self,
+        table: &TableDef,
+        items: &[Item],
+        told: &Told,
+        next: Option<&Item>,
+    ) -> Result<(), Failure> {
+        if self.output.json {
+            return Ok(());
+        }
+        if self.count {
+            print(grouped(u64::try_from(told.count).unwrap_or(u64::MAX)));
+            return Ok(());
+        }
+        print_items(items, &table.key);
+        let mut facts = format!("items={} read={}", told.count, told.scanned);
+        if let Some(key) = next {
+            facts.push_str(&format!("; go on with --cursor {}", cursor::seal(key)));
+        }
+        note(&facts);
+        Ok(())
+    }
+}
+
+impl Told {
+    fn add(&mut self, page: &Page) {
+        self.count += page.count;
+        self.scanned += page.scanned_count;
+    }
+}

@@ -1,0 +1,394 @@
+//! Where the store is: in a directory, behind a server, or in Amazon DynamoDB. One notion of it, for every command.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use floe::Db;
+#[cfg(feature = "aws")]
+use floe::db::ConnectOptions;
+use floe::events::{EventStore, EventStoreOptions};
+use floe_local::LocalEngine;
+use floe_store::table::TableDescription;
+use floe_store::{Engine, Error as StoreError};
+
+use super::{ACCOUNT, Failure, note_recovery};
+
+/// Where the store is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where the store is")]
+#[group(skip)]
+pub(super) struct Store {
+    /// In this directory, which no other program may have open meanwhile
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
+    data: Option<PathBuf>,
+
+    /// Behind this server: `floe serve`, DynamoDB Local; over http:// without keys, if the environment has none
+    #[arg(long, value_name = "URL", env = "FLOE_ENDPOINT", value_parser = parse_endpoint)]
+    endpoint: Option<String>,
+
+    /// In this region of AWS [default: as the environment or the profile says]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// With the credentials of this profile of ~/.aws/config
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+
+    /// What the names of all tables begin with
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        env = "FLOE_TABLE_PREFIX",
+        default_value = "",
+        hide_default_value = true
+    )]
+    table_prefix: String,
+}
+
+/// A table of events in a store.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where the events are")]
+#[group(skip)]
+pub(super) struct Place {
+    /// The table of the events; its feed is kept beside it, in <NAME>-index
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "events",
+        env = "FLOE_TABLE"
+    )]
+    pub(super) table: String,
+
+    #[command(flatten)]
+    pub(super) store: Store,
+}
+
+/// Whether a directory without a store is refused, or made one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IfMissing {
+    Refuse,
+    Make,
+}
+
+/// A store that was opened.
+pub(super) struct Opened {
+    pub(super) db: Db,
+    /// The engine, if it is ours to close.
+    pub(super) local: Option<Arc<LocalEngine>>,
+}
+
+/// A table of events that was found.
+pub(super) struct Found {
+    pub(super) store: EventStore,
+    opened: Opened,
+}
+
+impl Store {
+    /// Opens the directory, or makes ready to ask the server.
+    pub(super) async fn open(&self) -> Result<Opened, Failure> {
+        self.open_or(IfMissing::Refuse).await
+    }
+
+    /// As [`open`](Self::open), and says what to do with a directory that holds no store.
+    pub(super) async fn open_or(&self, missing: IfMissing) -> Result<Opened, Failure> {
+        match &self.data {
+            Some(path) => Ok(Opened::of_directory(path, missing)?),
+            None => Ok(Opened {
+                db: self.connect().await?,
+                local: None,
+            }),
+        }
+    }
+
+    /// Runs a command on the store, and closes it whatever has come of that.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.run_or(IfMissing::Refuse, work)
+    }
+
+    /// As [`run`](Self::run), and says what to do with a directory that holds no store.
+    pub(super) fn run_or(
+        &self,
+        missing: IfMissing,
+        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let opened = self.open_or(missing).await?;
+            let done = work(&opened).await;
+            done.and(opened.close())
+        })
+    }
+
+    /// Makes ready to ask a server, or Amazon DynamoDB.
+    #[cfg(feature = "aws")]
+    async fn connect(&self) -> Result<Db, Failure> {
+        let db = Db::connect(self.connect_options()).await;
+        db.map_err(|error| {
+            Failure::broken(format!(
+                "{error}; say where the store is, with --data or --endpoint"
+            ))
+        })
+    }
+
+    /// Refuses what only the AWS SDK can do.
+    #[cfg(not(feature = "aws"))]
+    #[expect(clippy::unused_async, reason = "with the feature it waits for the SDK")]
+    async fn connect(&self) -> Result<Db, Failure> {
+        Err(Failure::usage(
+            "this program is built without the feature aws, and opens directories alone; say which with --data",
+        ))
+    }
+
+    #[cfg(feature = "aws")]
+    fn connect_options(&self) -> ConnectOptions {
+        let has_keys = self.profile.is_some()
+            || ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some());
+        let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some());
+        let mut options = ConnectOptions::new().table_prefix(self.table_prefix.as_str());
+        if let Some(endpoint) = &self.endpoint {
+            options = options.endpoint(endpoint);
+            // Nobody sends a secret to AWS over http. What is meant is a server nearby.
+            if endpoint.starts_with("http://") && !has_keys {
+                options = options.credentials("local", "local");
+                if !has_region {
+                    options = options.region("us-east-1");
+                }
+            }
+        }
+        if let Some(region) = &self.region {
+            options = options.region(region);
+        }
+        if let Some(profile) = &self.profile {
+            options = options.profile(profile);
+        }
+        options
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.data, &self.endpoint, &self.region) {
+            (Some(path), ..) => write!(f, "data: {}", path.display()),
+            (None, Some(endpoint), _) => write!(f, "endpoint: {endpoint}"),
+            (None, None, Some(region)) => write!(f, "region: {region}"),
+            (None, None, None) => f.write_str("Amazon DynamoDB"),
+        }
+    }
+}
+
+impl Opened {
+    /// Opens the store in a directory.
+    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self, Failure> {
+        let engine = Arc::new(open_directory(path, missing)?);
+        Ok(Self {
+            db: Db::with_engine(engine.clone()),
+            local: Some(engine),
+        })
+    }
+
+    pub(super) fn engine(&self) -> &dyn Engine {
+        &**self.db.engine()
+    }
+
+    /// A table as it stands. Fails if there is none of this name.
+    pub(super) async fn table(&self, name: &str) -> Result<TableDescription, Failure> {
+        let found = describe(&self.db, name).await?;
+        found.ok_or_else(|| missing_table(name))
+    }
+
+    /// Closes what was opened.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        let local = self.local.as_ref();
+        local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
+    }
+}
+
+impl Place {
+    /// Opens the directory, or makes ready to ask the server.
+    pub(super) async fn open(&self) -> Result<Found, Failure> {
+        let opened = self.store.open().await?;
+        let store = opened
+            .db
+            .event_store(EventStoreOptions::new(self.table.as_str()));
+        store.table().map_err(Failure::usage)?;
+        Ok(Found { store, opened })
+    }
+}
+
+impl Place {
+    /// Runs a command on the events, and closes the store whatever has come of that.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&Found) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        runtime()?.block_on(async {
+            let found = self.open().await?;
+            let done = work(&found).await;
+            done.and(found.close())
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.store.fmt(f)
+    }
+}
+
+impl Found {
+    /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
+    pub(super) async fn events_table(&self) -> Result<TableDescription, Failure> {
+        let expected = self.store.table().map_err(Failure::usage)?;
+        let table = self.describe(&expected.name).await?.ok_or_else(|| {
+            Failure::broken(format!(
+                "there is no such table: table={}; see --table and --table-prefix",
+                expected.name
+            ))
+        })?;
+        if table.definition.key != expected.key {
+            return Err(Failure::broken(format!(
+                "the table is none of events, whose key is p (S) and i (N): table={}",
+                expected.name
+            )));
+        }
+        Ok(table)
+    }
+
+    /// A table as it stands, if there is one of this name.
+    pub(super) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, Failure> {
+        describe(self.store.db(), table).await
+    }
+
+    /// Closes what was opened.
+    pub(super) fn close(&self) -> Result<(), Failure> {
+        self.opened.close()
+    }
+}
+
+pub(super) fn missing_table(name: &str) -> Failure {
+    Failure::broken(format!(
+        "there is no such table: table={name}; `floe table list` tells which there are"
+    ))
+}
+
+/// A table as it stands, if there is one of this name.
+pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>, Failure> {
+    match db.engine().describe_table(table.to_owned()).await {
+        Ok(table) => Ok(Some(table)),
+        Err(StoreError::ResourceNotFound(_)) => Ok(None),
+        Err(error) => Err(Failure::from(error)),
+    }
+}
+
+fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
+    // The engine would make one, and the mistake be found later.
+    match missing {
+        IfMissing::Refuse => check_store(path)?,
+        IfMissing::Make => refuse_file(path)?,
+    }
+    let options = floe_local::Options::new().account(ACCOUNT);
+    let engine = LocalEngine::open_with(path, options).map_err(|error| {
+        Failure::broken(format!(
+            "{error}; if `floe serve` has it open, say --endpoint instead of --data"
+        ))
+    })?;
+    note_recovery(engine.recovery());
+    Ok(engine)
+}
+
+/// Refuses a directory that is not there, and one that holds no store.
+pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
+    refuse_file(path)?;
+    let shown = path.display();
+    let unfinished = unfinished(path);
+    if path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
+        return Ok(());
+    }
+    // A store that has lost this one file may hold everything else: nothing may be advised that makes a new one here.
+    if path.join("data").is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown} found=data missing=FORMAT; `floe doctor --data {shown} \
+             --salvage TARGET` copies what can be read of it into a new store"
+        )));
+    }
+    if unfinished.is_dir() {
+        return Err(Failure::broken(format!(
+            "a copy to this directory was begun and not ended: path={shown} unfinished={}; run `floe restore` or \
+             `floe backup` again, which clears it away",
+            unfinished.display()
+        )));
+    }
+    if path.is_dir() {
+        return Err(Failure::broken(format!(
+            "there is no store in the directory: path={shown} found={}; {HINT}",
+            entries(path)
+        )));
+    }
+    Err(Failure::broken(format!(
+        "there is no such directory: path={shown}; {HINT}"
+    )))
+}
+
+/// The names of what is in a directory, or of the first of it.
+fn entries(path: &Path) -> String {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    match names.get(..ENTRIES_SHOWN) {
+        Some(shown) if names.len() > ENTRIES_SHOWN => format!("{},...", shown.join(",")),
+        _ if names.is_empty() => "nothing".to_owned(),
+        _ => names.join(","),
+    }
+}
+
+/// How many names of a directory are shown.
+const ENTRIES_SHOWN: usize = 5;
+
+/// What to do where there is no store.
+const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
+
+/// Refuses a file in the place of a directory.
+pub(super) fn refuse_file(path: &Path) -> Result<(), Failure> {
+    match path.exists() && !path.is_dir() {
+        false => Ok(()),
+        true => Err(Failure::broken(format!(
+            "this is a file, and a store is a directory: path={}; {HINT}",
+            path.display()
+        ))),
+    }
+}
+
+/// Where a copy is until it is complete.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    path.with_file_name(name)
+}
+
+fn parse_endpoint(text: &str) -> Result<String, String> {
+    let host = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    match host.is_some_and(|host| !host.is_empty() && !host.contains(' ')) {
+        true => Ok(text.to_owned()),
+        false => Err("not an address, such as http://127.0.0.1:8000".to_owned()),
+    }
+}
+
+/// A runtime for a command that waits for answers, and for little else.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::broken(format!("the runtime could not be started: {error}")))
+}

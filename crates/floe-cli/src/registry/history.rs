@@ -1,0 +1,77 @@
+//! `floe registry history`: all versions of a group.
+
+use clap::Args;
+
+use super::tell::tell_versions;
+use super::{Names, RegistryPlace};
+use crate::{Failure, note};
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe registry history Layer region=eu package=numpy --data ./layers
+  floe registry history Layer region=eu package=numpy --newest-first --max 5 \\
+      --data ./layers
+  floe registry history Layer region=eu package=numpy --json --data ./layers \\
+      | jq 'select(.deleted_ms == null)'
+
+Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.";
+
+/// Tell all versions of a group, also those that are gone
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct HistoryCommand {
+    /// The newest first
+    #[arg(long)]
+    newest_first: bool,
+
+    /// The most versions
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
+    max: u32,
+
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
+impl HistoryCommand {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.place.run(async |schema, versions| {
+            let group = self.names.group(versions)?;
+            let max = usize::try_from(self.max).unwrap_or(usize::MAX);
+            let (mut found, mut after) = (Vec::new(), None::<String>);
+            loop {
+                let mut history = versions.history(&group).limit(max - found.len());
+                if self.newest_first {
+                    history = history.newest_first();
+                }
+                if let Some(after) = after.take() {
+                    history = history.after(after);
+                }
+                let page = history.page().await?;
+                found.extend(page.rows);
+                after = page.next.map(Into::into);
+                if after.is_none() || found.len() >= max {
+                    break;
+                }
+            }
+            if found.is_empty() {
+                return Err(Failure::unmet(format!(
+                    "nothing was published: registry={} group={}",
+                    schema.name,
+                    group.as_str()
+                )));
+            }
+            tell_versions(self.place.output, schema, &found, false);
+            if after.is_some() {
+                note(&format!(
+                    "there are more: versions={}; see --max",
+                    found.len()
+                ));
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! `floe registry latest` and `floe registry deployed`: what is in use.
+
+use clap::Args;
+
+use super::tell::{tell_version, tell_versions};
+use super::{Names, RegistryPlace};
+use crate::Failure;
+
+const LATEST_HELP: &str = "\
+Examples:
+  floe registry latest Layer region=eu package=numpy --data ./layers
+  # of all regions
+  floe registry latest Layer package=numpy --data ./layers
+  # of all groups, where they are one partition
+  floe registry latest Build --json --data ./layers | jq .version
+
+With all names of the group it is one version. With some of them it is one of each group that has these names, for which \
+there must be an index by one of them. Without any it is one of each group, if the partition key is the version. Exit code \
+3: the group has no latest version.";
+
+const DEPLOYED_HELP: &str = "\
+Examples:
+  floe registry deployed Layer region=eu --data ./layers
+  floe registry deployed Layer package=numpy --json \\
+      --endpoint http://127.0.0.1:8000
+
+The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.";
+
+/// Tell the latest version of a group, or of all groups that have a name
+#[derive(Debug, Args)]
+#[command(after_help = LATEST_HELP)]
+#[group(skip)]
+pub(super) struct Latest {
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
+/// Tell all versions that are deployed in the groups that have a name
+#[derive(Debug, Args)]
+#[command(after_help = DEPLOYED_HELP)]
+#[group(skip)]
+pub(super) struct Deployed {
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
+impl Latest {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.place.run(async |schema, versions| {
+            let names = self.names.pairs();
+            let found = versions.latest_named(&names).await?;
+            match (names.len() >= schema.group.len(), found.first()) {
+                (true, Some(version)) => tell_version(self.place.output, schema, version),
+                (true, None) => {
+                    return Err(Failure::unmet(format!(
+                        "there is no latest version: registry={} group={}",
+                        schema.name,
+                        versions.group(&names)?.as_str()
+                    )));
+                }
+                (false, _) => {
+                    tell_versions(self.place.output, schema, &found, true);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Deployed {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.place.run(async |schema, versions| {
+            let found = versions.deployed_named(&self.names.pairs()).await?;
+            tell_versions(self.place.output, schema, &found, true);
+            Ok(())
+        })
+    }
+}

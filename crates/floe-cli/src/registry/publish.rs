@@ -1,0 +1,102 @@
+//! `floe registry publish`: the next version of a group.
+
+use clap::Args;
+use floe::registry::RegistrySchema;
+use floe_store::{Item, Number, Value};
+
+use super::{Names, RegistryPlace};
+use crate::Failure;
+use crate::input::{Input, with_forms};
+use crate::out::print;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
+      --data ./layers
+  floe registry publish Layer --item @layer.json --if-changed --json \\
+      --data ./layers | jq .version
+
+The item has the attributes of the fields, as they are stored; names of the group may be given before it instead. It is \
+checked against the description: all fields that are not optional, of their kinds, and nothing else. It gets the next \
+number and the same hash as a program would give it, and is the latest; the version that was is deprecated, all in one \
+commit. What a program checks besides, as the range of a number, is in the program.";
+
+/// Publish an item as the next version of its group
+#[derive(Debug, Args)]
+#[command(after_help = with_forms(AFTER_HELP))]
+#[group(skip)]
+pub(super) struct Publish {
+    /// What is published: the attributes of its fields
+    #[arg(long, value_name = "JSON")]
+    item: String,
+
+    /// Leave it if the latest version has the same content, by its hash
+    #[arg(long)]
+    if_changed: bool,
+
+    #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
+    names: Names,
+
+    #[command(flatten)]
+    place: RegistryPlace,
+}
+
+impl Publish {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let item = self.input.item("--item", &self.item)?;
+        self.place.run(async |schema, versions| {
+            let item = self.with_names(schema, item)?;
+            let (number, is_new) = match self.if_changed {
+                true => {
+                    let published = versions.publish_if_changed(&item).await?;
+                    (published.number(), published.is_new())
+                }
+                false => (versions.publish(&item).await?, true),
+            };
+            self.place.output.tell(
+                |w| {
+                    w.object(|w| {
+                        w.name("version").number(number);
+                        w.name("published").bool(is_new);
+                    });
+                },
+                || {
+                    print(match is_new {
+                        true => format!("published: version {number}"),
+                        false => format!("unchanged: version {number}"),
+                    });
+                },
+            );
+            Ok(())
+        })
+    }
+
+    /// The item, with the names that were given before it.
+    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item, Failure> {
+        for (name, text) in &self.names.names {
+            let mut fields = schema.group.iter();
+            let field = fields.find(|field| field.name == name || field.attribute == name);
+            let field = field.ok_or_else(|| {
+                Failure::usage(format!(
+                    "the name is none of the group: name={name} group={}",
+                    schema.group_text()
+                ))
+            })?;
+            // Whether it is one is checked with all other fields.
+            let number = text
+                .parse::<Number>()
+                .ok()
+                .filter(|_| field.kind.as_str() == "number");
+            let value = number.map_or_else(|| Value::from(text.as_str()), Value::N);
+            if item.insert(field.attribute, value).is_some() {
+                return Err(Failure::usage(format!(
+                    "the name stands in --item as well: name={name}"
+                )));
+            }
+        }
+        Ok(item)
+    }
+}

@@ -1,0 +1,63 @@
+//! `floe registry retire`: takes a version back.
+
+use clap::Args;
+
+use super::Numbered;
+use crate::Failure;
+use crate::out::print;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
+
+It leaves the lists of what is deployed, and stays in the history with the moment of its deletion. If it was the latest, the \
+newest before it that is still deployed is the latest again. To retire what is gone changes nothing. Exit code 3: there is \
+no such version, or an alias leads to it.";
+
+/// Retire a version: it is not deployed any more, and stays in the history
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Retire {
+    #[command(flatten)]
+    version: Numbered,
+}
+
+impl Retire {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Numbered {
+            version,
+            names,
+            place,
+        } = &self.version;
+        place.run(async |_, versions| {
+            let group = names.group(versions)?;
+            let is_changed = versions.retire(&group, *version).await?;
+            let latest = versions.latest(&group).await?.map(|latest| latest.number);
+            place.output.tell(
+                |w| {
+                    w.object(|w| {
+                        w.name("version").number(version);
+                        w.name("retired").bool(is_changed);
+                        if let Some(latest) = latest {
+                            w.name("latest").number(latest);
+                        }
+                    });
+                },
+                || {
+                    let done = if is_changed {
+                        "retired"
+                    } else {
+                        "gone already"
+                    };
+                    let latest = latest.map_or_else(
+                        || "there is no latest version".to_owned(),
+                        |latest| format!("the latest is version {latest}"),
+                    );
+                    print(format!("{done}: version {version}; {latest}"));
+                },
+            );
+            Ok(())
+        })
+    }
+}

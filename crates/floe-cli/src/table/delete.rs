@@ -1,0 +1,59 @@
+//! `floe table delete`: removes a table with all that is in it.
+
+use clap::Args;
+
+use crate::Failure;
+use crate::ask::confirm;
+use crate::out::{Output, grouped, print};
+use crate::place::Store;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe table delete orders --data ./shop
+  floe table delete orders --endpoint http://127.0.0.1:8000 --yes
+
+It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.";
+
+/// Delete a table with all that is in it
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Delete {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+
+    /// Delete it without asking
+    #[arg(long)]
+    yes: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Delete {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let name = &self.table;
+            let items = opened.table(name).await?.item_count;
+            let what = format!("deleting table={name} items={}", grouped(items));
+            confirm(self.yes, &what, "nothing was deleted")?;
+            opened.engine().delete_table(name.clone()).await?;
+            self.output.tell(
+                |w| {
+                    w.object(|w| {
+                        w.name("deleted").string(name);
+                        w.name("items").number(items);
+                    });
+                },
+                || {
+                    print(format!("deleted: table={name} items={}", grouped(items)));
+                },
+            );
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! `floe table describe`: all that is known of a table.
+
+use clap::Args;
+use floe_server::json::{Moment, write_table};
+use floe_store::table::{
+    Billing, IndexDef, IndexDescription, IndexKind, Projection, TableDescription,
+};
+
+use super::key_text;
+use crate::Failure;
+use crate::out::{Output, Table, bytes, grouped};
+use crate::place::Store;
+
+const AFTER_HELP: &str = "\
+Examples:
+  floe table describe orders --data ./shop
+  floe table describe orders --endpoint http://127.0.0.1:8000 --json \\
+      | jq .TableStatus
+
+With --json it is described as DynamoDB's DescribeTable does.";
+
+/// Tell all that is known of a table
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[group(skip)]
+pub(super) struct Describe {
+    /// The table
+    #[arg(value_name = "TABLE")]
+    table: String,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Describe {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let table = opened.table(&self.table).await?;
+            let moment = Moment::Life(opened.engine().now());
+            self.output
+                .tell(|w| write_table(w, &table, moment), || tell(&table));
+            Ok(())
+        })
+    }
+}
+
+/// Describes a table to people.
+pub(super) fn tell(table: &TableDescription) {
+    let definition = &table.definition;
+    let mut facts = Table::of_facts();
+    facts.fact("table", &definition.name);
+    facts.fact("status", table.status.as_str().to_lowercase());
+    facts.fact("key", key_text(&definition.key));
+    facts.fact("items", grouped(table.item_count));
+    facts.fact("size", bytes(table.size_bytes));
+    facts.fact("paid", billing(definition.billing));
+    if let Some(view) = definition.stream {
+        facts.fact("stream", view.as_str());
+    }
+    if let Some(attribute) = &definition.ttl_attribute {
+        facts.fact("expires by", attribute);
+    }
+    if definition.deletion_protection {
+        facts.fact("deletion", "refused");
+    }
+    for (key, value) in &definition.tags {
+        facts.fact("tag", format!("{key}={value}"));
+    }
+    for index in &definition.indexes {
+        let found = table.indexes.iter().find(|known| known.name == index.name);
+        facts.fact("index", index_text(index, found));
+    }
+    facts.fact("arn", &table.arn);
+    facts.print();
+}
+
+fn billing(billing: Billing) -> String {
+    match billing {
+        Billing::OnDemand => "by the request".to_owned(),
+        Billing::Provisioned(throughput) => format!(
+            "by the hour: reads={} writes={}",
+            throughput.read, throughput.write
+        ),
+    }
+}
+
+/// An index: its name, its key, what it copies, and how much is in it.
+fn index_text(index: &IndexDef, found: Option<&IndexDescription>) -> String {
+    let kind = match index.kind {
+        IndexKind::Global => "global",
+        IndexKind::Local => "local",
+    };
+    let projection = match &index.projection {
+        Projection::All => "all attributes".to_owned(),
+        Projection::KeysOnly => "keys only".to_owned(),
+        Projection::Include(names) => {
+            let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+            format!("with {}", names.join(", "))
+        }
+    };
+    let mut text = format!(
+        "{}: {kind}, by {}, {projection}",
+        index.name,
+        key_text(&index.key)
+    );
+    if let Some(found) = found {
+        let status = found.status.as_str().to_lowercase();
+        text.push_str(&format!(", {status}, {} items", grouped(found.item_count)));
+    }
+    text
+}

@@ -1,0 +1,28 @@
+//! The program `floe`, started as a user starts it: on a directory, behind a server, and in AWS Lambda; and the commands
+//! of the book.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+#![cfg(all(unix, feature = "aws"))]
+
+mod book;
+mod demo;
+mod feed;
+mod graph;
+mod indexer;
+mod items;
+mod lambda;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod parked;
+mod permissions;
+mod refusals;
+mod registry;
+mod secrets;
+mod serve;
+mod transfer;
+mod world;

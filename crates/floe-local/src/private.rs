@@ -1,0 +1,140 @@
+//! Files and directories that other users cannot open, and how one of them is told from another of the same name.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// A file or directory, whatever its name: its device and its number. Elsewhere than on Unix, all are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    device: u64,
+    number: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    pub(crate) fn of(found: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+
+        Self {
+            device: found.dev(),
+            number: found.ino(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn of(_: &Metadata) -> Self {
+        Self {
+            device: 0,
+            number: 0,
+        }
+    }
+
+    /// What has this path; no link is followed.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&fs::symlink_metadata(path)?))
+    }
+}
+
+/// Whether an open file is the one that has this path.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = FileId::of(&file.metadata()?);
+    match FileId::at(path) {
+        Ok(found) => Ok(found == open),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether two paths belong to one user; no link is followed.
+#[cfg(unix)]
+pub(crate) fn have_same_owner(one: &Path, other: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    Ok(fs::symlink_metadata(one)?.uid() == fs::symlink_metadata(other)?.uid())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn have_same_owner(_: &Path, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Whether another file system begins in a directory.
+#[cfg(unix)]
+pub(crate) fn is_mount_point(directory: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+
+    Ok(fs::metadata(directory)?.dev() != fs::metadata(directory.join(".."))?.dev())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_mount_point(_: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Makes a directory that other users cannot enter, if it is not there.
+pub(crate) fn create_dir_all(path: &Path) -> io::Result<()> {
+    dirs().recursive(true).create(path)
+}
+
+/// Makes a directory that other users cannot enter and that is not there.
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    dirs().create(path)
+}
+
+fn dirs() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder
+}
+
+/// Makes a file that other users cannot open and that is not there.
+pub(crate) fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = options();
+    options.create_new(true).open(path)
+}
+
+/// How a file is opened to be written to, and none by a link. Opening a pipe does not wait for a reader of it.
+pub(crate) fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits() as i32);
+    }
+    options
+}
+
+/// Makes a file in the place of one of the same name, which a crash may have left behind. What a link leads to is left.
+pub(crate) fn replace_file(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    create_file(path)
+}
+
+/// Writes a file as a whole or not at all.
+pub(crate) fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> io::Result<()> {
+    let new = folder.join(new);
+    let mut file = replace_file(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, folder.join(name))?;
+    sync_directory(folder)
+}
+
+/// Writes the entries of a directory through to the disk.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    // Elsewhere a directory cannot be opened as a file, and its entries are written with the files.
+    if cfg!(unix) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}

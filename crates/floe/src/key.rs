@@ -1,0 +1,50 @@
+//! The key of an item as it is stored.
+
+use std::fmt;
+
+use floe_store::{Item, Value};
+
+/// The attribute of the partition key in every table of models.
+pub const PARTITION_ATTRIBUTE: &str = "_id";
+
+/// The attribute of the sort key.
+pub const SORT_ATTRIBUTE: &str = "_sk";
+
+/// A key as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EncodedKey {
+    pub(crate) id: Value,
+    pub(crate) sort: Option<Value>,
+}
+
+impl EncodedKey {
+    /// `_id`: text, or a number where the key is a single number.
+    pub const fn id(&self) -> &Value {
+        &self.id
+    }
+
+    /// `_sk`, where the model has a sort key.
+    pub const fn sort(&self) -> Option<&Value> {
+        self.sort.as_ref()
+    }
+
+    /// The attributes of the key.
+    pub fn to_item(&self) -> Item {
+        let mut item = Item::with_capacity(1 + usize::from(self.sort.is_some()));
+        item.insert(PARTITION_ATTRIBUTE, self.id.clone());
+        if let Some(sort) = &self.sort {
+            item.insert(SORT_ATTRIBUTE, sort.clone());
+        }
+        item
+    }
+}
+
+impl fmt::Display for EncodedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.id)?;
+        match &self.sort {
+            Some(sort) => write!(f, "/{sort:?}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Writes without a read: what is expected and what is to be, from two patches.
+
+use super::attribute::Invalid;
+use super::changes::Blind;
+use super::patch::PatchField;
+use super::schema::Role;
+use super::{Key, Model, Patch, key};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A change of an item that must be there. The old value of each field that it changes must be given:
+/// what a value is made of must not have changed.
+pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+    let (expected, new) = (expected.into_fields()?, new.into_fields()?);
+    for field in &new {
+        if field.read_only {
+            let reason = Invalid::new("the field is read-only");
+            return Err(Error::invalid(M::SCHEMA.model, field.field, &reason));
+        }
+        if !expected.iter().any(|known| known.field == field.field) {
+            return Err(Error::new(
+                ErrorKind::InvalidUse,
+                format!(
+                    "an update without a read needs the old value of each field that it changes: \
+                     model={} field={}",
+                    M::SCHEMA.model,
+                    field.field
+                ),
+            ));
+        }
+    }
+    Ok(blind(expected, new))
+}
+
+/// A change of an item that may be there. If it is not, what is set is all that it has, so no field that
+/// the model requires may be left out; the components of the key that an index needs come from the key.
+pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+    let (expected, new) = (expected.into_fields()?, new.into_fields()?);
+    let mut required = M::SCHEMA
+        .fields
+        .iter()
+        .filter(|field| field.role == Role::Plain && !field.optional && !field.has_default);
+    let left_out = required.find(|field| !new.iter().any(|given| given.field == field.name));
+    if let Some(field) = left_out {
+        return Err(Error::new(
+            ErrorKind::InvalidUse,
+            format!(
+                "a write that may create the item needs every field that the model requires: \
+                 model={} field={}",
+                M::SCHEMA.model,
+                field.name
+            ),
+        ));
+    }
+    let mut blind = blind(expected, new);
+    let key = key.encoded().to_item();
+    let stored = M::SCHEMA.fields.iter();
+    for field in stored.filter(|field| field.role != Role::Plain && M::SCHEMA.is_stored(field)) {
+        let component = key::component(M::SCHEMA, &key, field.name)?;
+        blind.set.insert(field.attribute, component);
+    }
+    Ok(blind)
+}
+
+fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> Blind {
+    let mut blind = Blind {
+        expected: expected
+            .into_iter()
+            .map(|field| (field.attribute, field.value))
+            .collect(),
+        ..Blind::default()
+    };
+    for field in new {
+        match field.value {
+            Some(value) => _ = blind.set.insert(field.attribute, value),
+            None => blind.remove.push(field.attribute),
+        }
+    }
+    blind
+}

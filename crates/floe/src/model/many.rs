@@ -1,0 +1,213 @@
+//! Getting several items, of several models, at once.
+
+use std::collections::HashMap;
+
+use floe_store::Item;
+use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
+use floe_store::op::{TransactGet, TransactGetItems};
+
+use super::changes::{Items, Known, Reservation};
+use super::key::EncodedKey;
+use super::schema::Schema;
+use super::{Key, Model};
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{ItemRequest, batch_get};
+use crate::tx::Tx;
+
+/// Several keys: a tuple of keys of different models, or an array or vector of keys of one.
+pub trait Keys {
+    /// The rows, each `None` if the item is not there.
+    type Rows<'tx>;
+
+    /// Which items.
+    #[doc(hidden)]
+    fn items(&self) -> Vec<(&'static Schema, EncodedKey)>;
+
+    /// The rows of what was found, in the order of the keys.
+    #[doc(hidden)]
+    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>>;
+}
+
+/// What was found, in the order of the keys.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Found(std::vec::IntoIter<Known>);
+
+impl Found {
+    fn next<'tx, M: Model>(&mut self, tx: &'tx Tx) -> Result<Option<M::Row<'tx>>> {
+        match self.0.next() {
+            Some(known) => tx.row_of::<M>(known),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<M: Model> Keys for Vec<Key<M>> {
+    type Rows<'tx> = Vec<Option<M::Row<'tx>>>;
+
+    fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
+        self.iter()
+            .map(|key| (M::SCHEMA, key.encoded().clone()))
+            .collect()
+    }
+    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
+        self.iter().map(|_| found.next::<M>(tx)).collect()
+    }
+}
+
+impl<M: Model, const LEN: usize> Keys for [Key<M>; LEN] {
+    type Rows<'tx> = [Option<M::Row<'tx>>; LEN];
+
+    fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
+        self.iter()
+            .map(|key| (M::SCHEMA, key.encoded().clone()))
+            .collect()
+    }
+    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
+        let mut failure = None;
+        let rows = std::array::from_fn(|_| match found.next::<M>(tx) {
+            Ok(row) => row,
+            Err(error) => {
+                failure.get_or_insert(error);
+                None
+            }
+        });
+        failure.map_or(Ok(rows), Err)
+    }
+}
+
+macro_rules! tuples {
+    ($(($($model:ident $place:tt),+))*) => {$(
+        impl<$($model: Model),+> Keys for ($(Key<$model>,)+) {
+            type Rows<'tx> = ($(Option<$model::Row<'tx>>,)+);
+
+            fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
+                vec![$(($model::SCHEMA, self.$place.encoded().clone())),+]
+            }
+            fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
+                Ok(($(found.next::<$model>(tx)?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+/// Reads all keys: at one moment if consistent, else in batches.
+pub(super) async fn get_many<'tx, K: Keys>(
+    tx: &'tx Tx,
+    keys: K,
+    consistent: bool,
+) -> Result<K::Rows<'tx>> {
+    let items = keys.items();
+    if consistent {
+        check_snapshot(tx, items.len())?;
+    }
+    let known = read_all(tx, &items, consistent).await?;
+    keys.rows(tx, &mut Found(known.into_iter()))
+}
+
+fn check_snapshot(tx: &Tx, items: usize) -> Result<()> {
+    if !tx.db().engine().capabilities().transactions {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "the engine has no transactions, which a snapshot of several items needs; read them eventually",
+        ));
+    }
+    if items > TRANSACT_ITEMS_MAX {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "too many items for one snapshot; read them eventually, or in parts: items={items} \
+                 max={TRANSACT_ITEMS_MAX}"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// How one of several keys is answered.
+enum Answer<'s> {
+    /// By what is read for it.
+    Read(Reservation<'s>),
+    /// By what the transaction knows.
+    Known(Known),
+    /// As the key at this place, which is the same.
+    Same(usize),
+}
+
+async fn read_all(
+    tx: &Tx,
+    items: &[(&'static Schema, EncodedKey)],
+    consistent: bool,
+) -> Result<Vec<Known>> {
+    let session = Items::of(tx);
+    let mut answers = Vec::with_capacity(items.len());
+    let mut requests = Vec::with_capacity(items.len());
+    let mut seen = HashMap::new();
+    for (at, (schema, key)) in items.iter().enumerate() {
+        // Waiting for the end of a read that this call itself has not sent yet would take for ever.
+        if session.caches_rows() {
+            let first = *seen.entry((schema.table, key)).or_insert(at);
+            if first < at {
+                answers.push(Answer::Same(first));
+                continue;
+            }
+        }
+        answers.push(match session.reserve(schema, key).await? {
+            Ok(reservation) => {
+                requests.push(ItemRequest {
+                    table: schema.table,
+                    key: key.to_item(),
+                    consistent,
+                });
+                Answer::Read(reservation)
+            }
+            Err(known) => Answer::Known(known),
+        });
+    }
+    let found = match (requests.is_empty(), consistent) {
+        (true, _) => Ok(Vec::new()),
+        (false, true) => snapshot(tx, requests).await,
+        (false, false) => batches(tx, &requests).await,
+    };
+    let mut found = found.map_err(|error| tx.note(error))?.into_iter();
+    let mut known: Vec<Known> = Vec::with_capacity(items.len());
+    for (answer, (schema, _)) in answers.into_iter().zip(items) {
+        let answered = match answer {
+            Answer::Read(reservation) => {
+                let item = found.next().flatten();
+                Some(reservation.settle(tx.unexpired(schema, item)))
+            }
+            Answer::Known(known) => Some(known),
+            Answer::Same(first) => known.get(first).cloned(),
+        };
+        known.extend(answered);
+    }
+    Ok(known)
+}
+
+async fn snapshot(tx: &Tx, requests: Vec<ItemRequest<'static>>) -> Result<Vec<Option<Item>>> {
+    let gets = requests
+        .into_iter()
+        .map(|request| TransactGet::new(request.table, request.key));
+    let request = TransactGetItems::new(gets);
+    Ok(tx.db().engine().transact_get_items(request).await?.items)
+}
+
+async fn batches(tx: &Tx, requests: &[ItemRequest<'static>]) -> Result<Vec<Option<Item>>> {
+    let mut found = Vec::with_capacity(requests.len());
+    for some in requests.chunks(BATCH_GET_ITEMS_MAX) {
+        found.extend(batch_get(tx.db(), some).await?);
+    }
+    Ok(found)
+}

@@ -1,0 +1,336 @@
+//! The share of models in a commit: their plans, and how a single one is sent.
+//!
+//! A plain write without a token whose response was lost is settled by the stamp on the item: the commit's own means
+//! applied, the one that was read means not applied, any other means that it cannot be known.
+
+use floe_store::expr::{Condition, Path};
+use floe_store::limits::ITEM_BYTES_MAX;
+use floe_store::op::TransactWrite;
+use floe_store::op::{ConditionCheck, DeleteItem, GetItem, PutItem, UpdateItem, WriteItem};
+use floe_store::{Error as StoreError, Item};
+
+use super::compile::{Action, Plan, Presence};
+use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
+use crate::error::{Error, ErrorItem, ErrorKind, Result};
+use crate::request::{self, Budget, Outcome, Reconciled, Sending, Write, repeat};
+use crate::telemetry::transaction as telemetry;
+use crate::tx::commit::{Failure, store_failure, unknown};
+use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};
+
+/// The share of models in a commit.
+#[derive(Debug)]
+pub(crate) struct ModelPart {
+    plans: Vec<Plan>,
+    commit: Option<CommitId>,
+}
+
+impl ModelPart {
+    pub(crate) const fn new(plans: Vec<Plan>) -> Self {
+        Self {
+            plans,
+            commit: None,
+        }
+    }
+}
+
+impl Part for ModelPart {
+    fn is_write(&self) -> bool {
+        self.plans.iter().any(Plan::is_write)
+    }
+
+    fn read_only_error(&self) -> Error {
+        let plan = self.plans.iter().find(|plan| plan.is_write());
+        let item = plan.map_or_else(String::new, |plan| {
+            format!(": model={} key={}", plan.schema.model, plan.key)
+        });
+        Error::new(
+            ErrorKind::ReadOnly,
+            format!("a read-only transaction cannot write{item}"),
+        )
+    }
+
+    fn tables(&self) -> Vec<(String, &'static str)> {
+        let schemas = self.plans.iter().map(|plan| plan.schema);
+        schemas
+            .map(|schema| (schema.table.to_owned(), schema.model))
+            .collect()
+    }
+
+    fn remedy(&self) -> &'static str {
+        "pass the schemas of all models to ensure_tables"
+    }
+
+    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
+        for plan in &mut self.plans {
+            plan.stamp(&commit.stamp);
+        }
+        self.commit = Some(commit.clone());
+        match self.plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {
+            Some(plan) => Err(too_large(plan)),
+            None => Ok(()),
+        }
+    }
+
+    fn writes(&self) -> Result<Vec<PartWrite>> {
+        let Some(commit) = &self.commit else {
+            return Ok(Vec::new());
+        };
+        let writes = self.plans.iter().map(|plan| PartWrite {
+            write: transact_write(plan, commit),
+            bytes: plan.size,
+        });
+        Ok(writes.collect())
+    }
+
+    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
+        match (self.plans.get(at), &self.commit) {
+            (Some(plan), Some(commit)) => refused(plan, commit, item),
+            _ => Refusal::Lost(Error::new(ErrorKind::TransactionFailed, "a lost race")),
+        }
+    }
+
+    fn rewrite(&mut self, at: usize) {
+        if let Some(plan) = self.plans.get_mut(at) {
+            plan.replace_expired();
+        }
+    }
+
+    fn items(&self) -> Vec<ErrorItem> {
+        let written = self.plans.iter().filter(|plan| plan.is_write());
+        written.map(|plan| plan.error_item(None)).collect()
+    }
+
+    /// Lost races of models are recorded with the retry, item by item.
+    fn record_lost(&self, _: u32) {}
+
+    /// One plain write, which its token or the stamp on the item settles.
+    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
+        let [plan] = self.plans.as_mut_slice() else {
+            return None;
+        };
+        let can = alone.db.engine().capabilities();
+        // A transaction of one takes a token where a plain write does not.
+        let is_exact = alone.options.exactly_once || plan.schema.exactly_once;
+        if !plan.is_write() || (is_exact && !can.write_tokens) {
+            return None;
+        }
+        Some(Box::pin(send_plain(plan, alone)))
+    }
+}
+
+fn too_large(plan: &Plan) -> Error {
+    let message = format!(
+        "the item is too large: model={} key={} bytes={} max={ITEM_BYTES_MAX}",
+        plan.schema.model, plan.key, plan.size
+    );
+    Error::new(ErrorKind::TooLarge, message).with_items(vec![plan.error_item(None)])
+}
+
+async fn send_plain(plan: &mut Plan, alone: Alone<'_>) -> Result<(), AloneFailure> {
+    let can = alone.db.engine().capabilities();
+    // What is never sent again need not be kept.
+    let is_once = !can.loses_answers && plan.whole.is_none();
+    let mut write = PlainWrite {
+        first: is_once.then(|| std::mem::replace(&mut plan.action, Action::Check)),
+        alone,
+        plan,
+        has_token: can.write_tokens && can.loses_answers,
+        sent: 0,
+    };
+    match request::write(alone.db, alone.budget, &mut write).await {
+        Outcome::Applied => Ok(()),
+        Outcome::Refused(refused) => refused,
+        Outcome::Failed(error) => Err(store_failure(error).into()),
+        Outcome::Unknown(error) => Err(unknown_outcome(plan, error).into()),
+    }
+}
+
+/// One plain write on its way.
+struct PlainWrite<'a> {
+    alone: Alone<'a>,
+    plan: &'a Plan,
+    /// What the only sending writes, if there is only one.
+    first: Option<Action>,
+    /// Whether sending it again has no further effect.
+    has_token: bool,
+    sent: u32,
+}
+
+impl Write for PlainWrite<'_> {
+    type Refusal = Result<(), AloneFailure>;
+
+    async fn send(&mut self, sending: Sending) -> Result<(), StoreError> {
+        self.sent = sending.number;
+        let action = self.first.take();
+        let action = action.unwrap_or_else(|| self.plan.action.clone());
+        // Found not to be applied, an earlier sending may still come late: then this one must not be applied too.
+        let only_as_read = sending.in_doubt && !self.has_token;
+        let commit = self.alone.commit;
+        let write = write_item(self.plan, action, commit, self.has_token, only_as_read);
+        self.alone.db.engine().write_item(write).await.map(drop)
+    }
+
+    fn refused(
+        &mut self,
+        error: StoreError,
+        sending: Sending,
+    ) -> Result<Self::Refusal, StoreError> {
+        let StoreError::ConditionalCheckFailed { item } = &error else {
+            return Err(error);
+        };
+        let (item, plan) = (item.as_deref(), self.plan);
+        Ok(match judge(plan, self.alone.commit, item) {
+            Settled::Applied => {
+                telemetry::settled("stamp", true, sending.number);
+                Ok(())
+            }
+            // An earlier sending may have come late, and another writer has changed the item since.
+            Settled::Unknown if sending.in_doubt && !self.has_token => {
+                Err(unknown_outcome(plan, error.clone()).into())
+            }
+            _ => Err(AloneFailure::Refused(refused(
+                plan,
+                self.alone.commit,
+                item,
+            ))),
+        })
+    }
+
+    async fn reconcile(&mut self) -> Reconciled {
+        if self.has_token {
+            return Reconciled::Resend;
+        }
+        let settled = settle(self.plan, &self.alone).await;
+        match settled {
+            Settled::Applied => {
+                telemetry::settled("stamp", true, self.sent);
+                Reconciled::Applied
+            }
+            Settled::NotApplied => {
+                telemetry::settled("stamp", false, self.sent);
+                Reconciled::Resend
+            }
+            Settled::Unknown => Reconciled::Unknown,
+        }
+    }
+}
+
+/// What the item shows of a write.
+enum Settled {
+    Applied,
+    NotApplied,
+    Unknown,
+}
+
+/// Looks at the item whether a write whose response was lost has been applied.
+async fn settle(plan: &Plan, alone: &Alone<'_>) -> Settled {
+    let get = || {
+        let get = GetItem::new(plan.schema.table, plan.key.to_item());
+        alone.db.engine().get_item(get)
+    };
+    let budget = Budget::for_write().deadline(alone.options.deadline);
+    match repeat(alone.db, budget, get).await {
+        Ok(output) => judge(plan, alone.commit, output.item.as_ref()),
+        Err(_) => Settled::Unknown,
+    }
+}
+
+/// Whether the commit has been applied to the item as it is now.
+fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Settled {
+    let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
+    let is_as_read = match plan.expects.presence {
+        Presence::Absent | Presence::New => {
+            item.is_none_or(|item| plan.schema.is_expired(item, commit.now))
+        }
+        Presence::Present | Presence::Alive => {
+            item.is_some() && plan.stamp.is_some() && stamp == plan.stamp.as_ref()
+        }
+        Presence::Any | Presence::AbsentOrEqual => false,
+    };
+    if stamp == Some(&commit.stamp) {
+        Settled::Applied
+    } else if is_as_read {
+        Settled::NotApplied
+    } else {
+        Settled::Unknown
+    }
+}
+
+/// The request of a plan; if asked, only for an item whose stamp is the one that was read.
+fn write_item(
+    plan: &Plan,
+    action: Action,
+    commit: &CommitId,
+    has_token: bool,
+    only_as_read: bool,
+) -> WriteItem {
+    let stamp = plan.stamp.as_ref().filter(|_| only_as_read);
+    let as_read = stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
+    let condition = plan.condition(commit.now).into_iter().chain(as_read);
+    let condition = condition.reduce(Condition::and);
+    let token = has_token.then(|| commit.token.as_str().to_owned());
+    let table = plan.schema.table;
+    match action {
+        Action::Put(item) => {
+            let mut put = PutItem::new(table, item).return_old_on_failure();
+            (put.condition, put.token) = (condition, token);
+            put.into()
+        }
+        Action::Update(update) => {
+            let key = plan.key.to_item();
+            let mut write = UpdateItem::new(table, key, update).return_old_on_failure();
+            (write.condition, write.token) = (condition, token);
+            write.into()
+        }
+        Action::Delete | Action::Check => {
+            let key = plan.key.to_item();
+            let mut delete = DeleteItem::new(table, key).return_old_on_failure();
+            (delete.condition, delete.token) = (condition, token);
+            delete.into()
+        }
+    }
+}
+
+fn transact_write(plan: &Plan, commit: &CommitId) -> TransactWrite {
+    if plan.is_write() {
+        return write_item(plan, plan.action.clone(), commit, false, false).into();
+    }
+    // Whatever was read was there or was not, so there is a condition.
+    let always = || Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE));
+    let condition = plan.condition(commit.now).unwrap_or_else(always);
+    let mut check = ConditionCheck::new(plan.schema.table, plan.key.to_item(), condition);
+    check.return_old_on_failure = true;
+    check.into()
+}
+
+/// What it means that the item was not as expected.
+fn refused(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Refusal {
+    let error_item = || plan.error_item(item);
+    if plan.expects.presence == Presence::New {
+        let (model, key) = (plan.schema.model, &plan.key);
+        let message = format!("the item exists already: model={model} key={key}");
+        let error = Error::new(ErrorKind::AlreadyExists, message);
+        return Refusal::Final(error.with_items(vec![error_item()]));
+    }
+    if plan.meets_expired(item, commit.now) {
+        return Refusal::Rewrite;
+    }
+    let item = error_item();
+    let error = Error::new(ErrorKind::TransactionFailed, race_text(&item));
+    Refusal::Lost(error.with_items(vec![item]))
+}
+
+fn race_text(item: &ErrorItem) -> String {
+    let (model, key) = (item.model, &item.key);
+    match item.fields.as_slice() {
+        [] => format!("somebody else created or removed the item: model={model} key={key}"),
+        fields => format!(
+            "somebody else changed the item: model={model} key={key} fields={}",
+            fields.join(",")
+        ),
+    }
+}
+
+fn unknown_outcome(plan: &Plan, error: StoreError) -> Failure {
+    unknown(error, vec![plan.error_item(None)], "")
+}

@@ -1,0 +1,85 @@
+//! What patterns keep with a database: one value of each type, made when it is first asked for.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+/// Values of different types, found by their type. There are few, so looking through them is fast.
+#[derive(Clone, Default)]
+pub(crate) struct Settings {
+    first: OnceLock<Box<Setting>>,
+}
+
+#[derive(Clone)]
+struct Setting {
+    value: Arc<dyn Any + Send + Sync>,
+    next: OnceLock<Box<Setting>>,
+}
+
+impl Settings {
+    /// The same with this value in place of another of its type.
+    pub(crate) fn with<T: Any + Send + Sync>(&self, value: T) -> Self {
+        let others = std::iter::successors(self.first.get(), |setting| setting.next.get());
+        let others = others.filter(|setting| !setting.value.is::<T>());
+        let mut last = Setting {
+            value: Arc::new(value),
+            next: OnceLock::new(),
+        };
+        for other in others {
+            last = Setting {
+                value: other.value.clone(),
+                next: OnceLock::from(Box::new(last)),
+            };
+        }
+        Self {
+            first: OnceLock::from(Box::new(last)),
+        }
+    }
+
+    /// The value of this type, which is the default if there was none.
+    pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> &T {
+        let mut place = &self.first;
+        loop {
+            let setting = place.get_or_init(|| {
+                Box::new(Setting {
+                    value: Arc::new(T::default()),
+                    next: OnceLock::new(),
+                })
+            });
+            if let Some(value) = setting.value.downcast_ref() {
+                return value;
+            }
+            place = &setting.next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct First(u8);
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Second(u8);
+
+    #[test]
+    fn settings_are_found_by_their_type() {
+        let none = Settings::default();
+        let both = none.with(First(1)).with(Second(2));
+        assert_eq!((both.get(), both.get()), (&First(1), &Second(2)));
+        let other = both.with(First(3));
+        assert_eq!((other.get(), other.get()), (&First(3), &Second(2)));
+        assert_eq!(both.get::<First>(), &First(1));
+    }
+
+    #[test]
+    fn missing_setting_is_made_once_and_shared_with_copies_made_later() {
+        let settings = Settings::default();
+        let first: *const First = settings.get();
+        let copy = settings.clone();
+        assert!(std::ptr::eq(first, settings.get::<First>()));
+        assert!(std::ptr::eq(first, copy.get::<First>()));
+        assert_eq!(copy.get::<Second>(), &Second(0));
+    }
+}

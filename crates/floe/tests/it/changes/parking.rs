@@ -1,0 +1,343 @@
+//! Changes that handlers do not get on with: parked with all that comes behind them, replayed in their order, or forgotten.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use floe::changes::{Change, Changed, Failure, Inserted, Notice, ParkedChanges, Pattern, Router};
+use floe::{Db, Error, ErrorKind, Tx};
+use floe_store::Value;
+
+use super::support::{Levels, Notes, Player, consumer, noting, play, player, prepare};
+use super::world::World;
+
+/// A router that fails for a player while something is broken.
+fn breakable(levels: &Levels, who: &'static str, is_broken: &Arc<AtomicBool>) -> Router {
+    let is_broken = is_broken.clone();
+    noting(levels, move |name, level| {
+        let is_broken = is_broken.load(Ordering::SeqCst);
+        async move {
+            match name == who && is_broken {
+                true => Err(Failure::new(format!("broken at {level}"))),
+                false => Ok(()),
+            }
+        }
+    })
+}
+
+async fn played(db: &Db, turns: &[&str]) {
+    for name in turns {
+        play(db, name).await;
+    }
+}
+
+#[test]
+fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
+    let mut world = World::new(1);
+    let (db, test) = (world.db.clone(), world.test.clone());
+    world.wait(async move {
+        prepare(&db).await;
+        played(&db, &["ada", "bob", "bob", "ada", "eve"]).await;
+        let (levels, is_broken) = (Levels::default(), Arc::new(AtomicBool::new(true)));
+        let pauses = Notes::default();
+        let noted = pauses.clone();
+        let consumer = consumer(&db, breakable(&levels, "bob", &is_broken))
+            .attempts_max(4)
+            .backoff(Duration::from_millis(100), Duration::from_millis(300))
+            .on_notice(move |notice| match notice {
+                Notice::Retried {
+                    handler,
+                    failure,
+                    attempts,
+                    pause,
+                    ..
+                } => noted.add(format!(
+                    "{handler}: {failure} {attempts} {}",
+                    pause.as_millis() / 50
+                )),
+                Notice::Parked(change, error) => noted.add(format!("{:?} {error}", change.kind())),
+                _ => {}
+            });
+        let begun = test.now();
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!((ran.handled, ran.parked), (3, 2));
+        let told = pauses.take();
+        let tries: Vec<&String> = told.iter().filter(|note| note.contains(':')).collect();
+        assert_eq!(tries.len(), 3, "{told:?}");
+        assert!(
+            tries
+                .iter()
+                .all(|note| note.starts_with("inserted Player: broken at 1"))
+        );
+        // 100, 200 and 300 milliseconds, each within a tenth.
+        let waited = test.now().since(begun).as_millis();
+        assert!((540..=660).contains(&waited), "{waited}");
+        assert_eq!(
+            told[3..],
+            [
+                "Insert broken at 1",
+                "Modify an earlier change of the item is parked"
+            ]
+        );
+        let parked = consumer.parked().list().await.unwrap();
+        let facts: Vec<_> = parked
+            .iter()
+            .map(|p| {
+                (
+                    p.attempts,
+                    p.error.as_str(),
+                    p.handlers.join(","),
+                    p.is_asked,
+                )
+            })
+            .collect();
+        assert_eq!(
+            facts,
+            [
+                (4, "broken at 1", "inserted Player".to_owned(), false),
+                (
+                    0,
+                    "an earlier change of the item is parked",
+                    "changed Player".to_owned(),
+                    false
+                ),
+            ]
+        );
+        assert_eq!(
+            parked[0].change.keys().get("_id"),
+            Some(&Value::from("bob"))
+        );
+        assert_eq!(
+            parked[0].change.new_image().unwrap().get("level"),
+            Some(&Value::from(1))
+        );
+        assert!(parked[0].time >= begun);
+        // What comes later waits behind them, also in another run.
+        played(&db, &["bob", "ada"]).await;
+        is_broken.store(false, Ordering::SeqCst);
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!((ran.handled, ran.parked), (1, 1));
+        // Somebody asks, who has no handlers.
+        let all = ParkedChanges::of(&db, "levels");
+        assert_eq!(all.replay_all().await.unwrap(), 1);
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!((ran.replayed, ran.handled), (3, 0));
+        assert_eq!(all.list().await.unwrap(), []);
+        played(&db, &["bob"]).await;
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!((ran.handled, ran.parked), (1, 0));
+        let expected = [("ada", 3), ("bob", 4), ("eve", 1)].map(|(n, l)| (n.to_owned(), l));
+        assert_eq!((levels.all(), levels.repeated()), (expected.into(), 0));
+    });
+}
+
+#[test]
+fn a_replay_stops_where_it_fails_again_and_can_be_asked_of_who_runs() {
+    let mut world = World::new(2);
+    let db = world.db.clone();
+    let (levels, is_broken) = (Levels::default(), Arc::new(AtomicBool::new(true)));
+    world.wait({
+        let db = db.clone();
+        async move {
+            prepare(&db).await;
+            played(&db, &["bob", "bob", "bob"]).await;
+        }
+    });
+    let (tell, told) = tokio::sync::oneshot::channel::<()>();
+    let running = consumer(&db, breakable(&levels, "bob", &is_broken)).attempts_max(2);
+    world.spawn(async move {
+        running.run(async { drop(told.await) }).await.unwrap();
+    });
+    world.pass(Duration::from_secs(1));
+    let all = ParkedChanges::of(&db, "levels");
+    let list = |world: &mut World| {
+        let all = all.clone();
+        world.wait(async move { all.list().await.unwrap() })
+    };
+    let parked = list(&mut world);
+    assert_eq!(parked.len(), 3);
+    let ask = |world: &mut World, id: floe::changes::ParkedId| {
+        let all = all.clone();
+        world.wait(async move { all.replay(&id).await.unwrap() });
+    };
+    // Whichever change is named: those of an item are tried in their order.
+    ask(&mut world, parked[2].id.clone());
+    assert!(list(&mut world)[0].is_asked);
+    world.pass(Duration::from_secs(4));
+    let again = list(&mut world);
+    let tried: Vec<(u32, bool)> = again.iter().map(|p| (p.attempts, p.is_asked)).collect();
+    assert_eq!(tried, [(4, false), (0, false), (0, false)]);
+    is_broken.store(false, Ordering::SeqCst);
+    ask(&mut world, parked[0].id.clone());
+    world.pass(Duration::from_secs(4));
+    assert_eq!(list(&mut world), []);
+    assert_eq!(levels.all()["bob"], 3);
+    drop(tell);
+    world.pass(Duration::from_secs(1));
+}
+
+#[test]
+fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
+    let mut world = World::new(3);
+    let db = world.db.clone();
+    world.wait(async move {
+        prepare(&db).await;
+        played(&db, &["bob"]).await;
+        let notes = Notes::default();
+        let noted = notes.clone();
+        let router = Router::new()
+            .on_inserted::<Player>(async |_: Inserted<Player>| Err(Failure::permanent("never")))
+            .on_changed::<Player>(move |a: Changed<Player>| {
+                let notes = noted.clone();
+                async move {
+                    notes.add(format!("{}", a.new.level));
+                    Ok(())
+                }
+            });
+        let consumer = consumer(&db, router);
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!(ran.parked, 1);
+        let all = consumer.parked();
+        let parked = all.list().await.unwrap();
+        // What trying again cannot help was tried once.
+        assert_eq!((parked[0].attempts, parked[0].error.as_str()), (1, "never"));
+        let id = parked[0].id.to_string().parse().unwrap();
+        assert_eq!(parked[0].id, id);
+        assert!(all.discard(&id).await.unwrap());
+        assert!(!all.discard(&id).await.unwrap());
+        let error = all.replay(&id).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        let error = "bob".parse::<floe::changes::ParkedId>().unwrap_err();
+        assert_eq!(error.to_string(), "not the id of a parked change: id=bob");
+        played(&db, &["bob"]).await;
+        let ran = consumer.run_until_caught_up().await.unwrap();
+        assert_eq!((ran.handled, ran.parked), (1, 0));
+        assert_eq!(notes.take(), ["2"]);
+    });
+}
+
+/// Of several handlers the one that failed is tried again, now and when it is replayed. One that is gone is missed.
+#[test]
+fn a_parked_change_waits_for_the_handlers_that_are_not_done() {
+    let mut world = World::new(4);
+    let db = world.db.clone();
+    world.wait(async move {
+        prepare(&db).await;
+        played(&db, &["bob"]).await;
+        let (notes, failures) = (Notes::default(), Arc::new(AtomicU32::new(3)));
+        let noted = |notes: &Notes, text: &'static str| {
+            let notes = notes.clone();
+            move |_: Change| {
+                notes.add(text);
+                async { Ok(()) }
+            }
+        };
+        let flaky = {
+            let (notes, failures) = (notes.clone(), failures.clone());
+            move |_: Change| {
+                notes.add("flaky");
+                let fails = failures
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+                    .is_ok();
+                async move {
+                    if fails {
+                        Err(Failure::new("busy"))
+                    } else {
+                        Ok(())
+                    }
+                }
+            }
+        };
+        let router = |name: &str| {
+            Router::new()
+                .matching(Pattern::any(), noted(&notes, "one"))
+                .matching(Pattern::any(), flaky.clone())
+                .named(name)
+                .matching(Pattern::any(), noted(&notes, "two"))
+        };
+        let consume = async |name: &str| {
+            let consumer = consumer(&db, router(name)).table("players").attempts_max(2);
+            consumer.run_until_caught_up().await.unwrap()
+        };
+        assert_eq!(consume("flaky").await.parked, 1);
+        assert_eq!(notes.take(), ["one", "flaky", "two", "flaky"]);
+        let all = ParkedChanges::of(&db, "levels");
+        assert_eq!(all.list().await.unwrap()[0].handlers, ["flaky"]);
+        all.replay_all().await.unwrap();
+        assert_eq!(consume("renamed").await.replayed, 0);
+        assert_eq!(notes.take(), [""; 0]);
+        let parked = all.list().await.unwrap();
+        assert_eq!(
+            parked[0].error,
+            "the router has no such handler: handler=\"flaky\""
+        );
+        all.replay_all().await.unwrap();
+        assert_eq!(consume("flaky").await.replayed, 1);
+        assert_eq!(notes.take(), ["flaky", "flaky"]);
+        assert_eq!(all.list().await.unwrap(), []);
+    });
+}
+
+#[test]
+fn a_change_larger_than_an_item_is_parked_whole() {
+    let mut world = World::new(5);
+    let db = world.db.clone();
+    world.wait(async move {
+        prepare(&db).await;
+        let long = |sign: &str| sign.repeat(180_000);
+        for text in [long("ä"), long("ö")] {
+            let put = floe_store::op::PutItem::new(
+                "players",
+                floe_store::Item::new()
+                    .with("_id", "big")
+                    .with("level", 1)
+                    .with("text", text.as_str()),
+            );
+            db.engine().write_item(put.into()).await.unwrap();
+        }
+        let failing = async |_: Change| Err(Failure::permanent("no"));
+        let router = Router::new().matching(Pattern::any(), failing);
+        let failing = consumer(&db, router).table("players");
+        assert_eq!(failing.run_until_caught_up().await.unwrap().parked, 2);
+        let all = failing.parked();
+        let parked = all.list().await.unwrap();
+        assert_eq!(
+            parked[1].change.old_image().unwrap().get("text"),
+            Some(&long("ä").into())
+        );
+        assert_eq!(
+            parked[1].change.new_image().unwrap().get("text"),
+            Some(&long("ö").into())
+        );
+        all.replay_all().await.unwrap();
+        let router = Router::new().matching(Pattern::any(), async |_: Change| Ok(()));
+        let working = consumer(&db, router).table("players");
+        assert_eq!(working.run_until_caught_up().await.unwrap().replayed, 2);
+        let scan = floe_store::op::Scan::new("floe_changes").consistent();
+        let left = db.engine().scan(scan).await.unwrap().items;
+        assert_eq!(left.len(), 2, "the lease and the position: {left:?}");
+    });
+}
+
+#[test]
+fn there_is_an_end_to_parking() {
+    let mut world = World::new(6);
+    let db = world.db.clone();
+    world.wait(async move {
+        prepare(&db).await;
+        for number in 0..10 {
+            let body = async |tx: &Tx| tx.create(player(&format!("p{number}"), 1)).map(drop);
+            db.transact(body).await.map_err(|e: Error| e).unwrap();
+        }
+        let failing = async |_: Inserted<Player>| Err(Failure::permanent("no"));
+        let router = Router::new().on_inserted::<Player>(failing);
+        let consumer = consumer(&db, router).parked_max(4).at_once_max(1);
+        let error = consumer.run_until_caught_up().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(
+            error.to_string(),
+            "too many changes are parked: consumer=levels parked_max=4"
+        );
+        assert_eq!(consumer.parked().list().await.unwrap().len(), 4);
+    });
+}

@@ -1,0 +1,181 @@
+//! Several processes of one name: one delivers, another takes its place, and nothing is lost by it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use floe::Db;
+use floe::changes::{Consumer, Notice};
+use floe_store::env::SeededRandom;
+use tokio::sync::oneshot;
+
+use super::support::{Levels, Notes, consumer, noting, play, prepare};
+use super::world::{Pause, World};
+
+/// A process that notes whether it delivers.
+fn process(db: &Db, levels: &Levels, notes: &Notes, name: &'static str) -> Consumer {
+    let noted = notes.clone();
+    let router = noting(levels, |_, _| async {
+        Pause::default().await;
+        Ok(())
+    });
+    consumer(db, router).on_notice(move |notice| match notice {
+        Notice::Leads => noted.add(format!("{name} leads")),
+        Notice::Waits => noted.add(format!("{name} waits")),
+        _ => {}
+    })
+}
+
+fn spawn(world: &mut World, consumer: Consumer) -> (usize, oneshot::Sender<()>) {
+    let (tell, told) = oneshot::channel::<()>();
+    let task = world.spawn(async move { drop(consumer.run(async { drop(told.await) }).await) });
+    (task, tell)
+}
+
+fn written(world: &mut World, names: &'static [&'static str]) {
+    let db = world.db.clone();
+    world.wait(async move {
+        for name in names {
+            play(&db, name).await;
+        }
+    });
+}
+
+#[test]
+fn one_delivers_and_another_takes_its_place() {
+    let mut world = World::new(1);
+    let db = world.db.clone();
+    world.wait({
+        let db = db.clone();
+        async move { prepare(&db).await }
+    });
+    let (levels, notes) = (Levels::default(), Notes::default());
+    let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+    world.pass(Duration::from_secs(1));
+    let (_, tell) = spawn(&mut world, process(&db, &levels, &notes, "second"));
+    written(&mut world, &["ada", "bob", "ada"]);
+    world.pass(Duration::from_secs(60));
+    assert_eq!(notes.take(), ["first leads", "second waits"]);
+    assert_eq!((levels.all().len(), levels.repeated()), (2, 0));
+    // It dies. Its place is taken when its lease is over.
+    world.kill(first);
+    written(&mut world, &["ada"]);
+    world.pass(Duration::from_secs(8));
+    assert_eq!((notes.take(), levels.all()["ada"]), (vec![], 2));
+    world.pass(Duration::from_secs(8));
+    assert_eq!(notes.take(), ["second leads"]);
+    assert_eq!(levels.all()["ada"], 3);
+    // Who is told to stop lets the next one begin at once.
+    let (_, _tell) = spawn(&mut world, process(&db, &levels, &notes, "third"));
+    world.pass(Duration::from_secs(1));
+    drop(tell);
+    world.pass(Duration::from_secs(3));
+    assert_eq!(notes.take(), ["third waits", "third leads"]);
+    written(&mut world, &["ada"]);
+    world.pass(Duration::from_secs(1));
+    assert_eq!((levels.all()["ada"], levels.repeated()), (4, 0));
+}
+
+/// One that only wants to catch up leaves the work to who does it.
+#[test]
+fn who_catches_up_does_not_wait_for_who_delivers() {
+    let mut world = World::new(2);
+    let db = world.db.clone();
+    world.wait({
+        let db = db.clone();
+        async move { prepare(&db).await }
+    });
+    let (levels, notes) = (Levels::default(), Notes::default());
+    let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+    written(&mut world, &["ada"]);
+    let second = process(&db, &levels, &notes, "second");
+    let catching = second.clone();
+    let ran = world.wait(async move { catching.run_until_caught_up().await.unwrap() });
+    assert_eq!(ran.records, 0);
+    world.kill(first);
+    written(&mut world, &["ada"]);
+    let ran = world.wait(async move { second.run_until_caught_up().await.unwrap() });
+    assert_eq!((ran.handled, levels.all()["ada"]), (1, 2));
+}
+
+/// A process stalls for longer than its lease, in the middle of anything. When it goes on, it stores nothing any more.
+#[test]
+fn who_stalls_is_fenced_off() {
+    for seed in 0..60 {
+        let mut world = World::new(seed);
+        let db = world.db.clone();
+        world.wait({
+            let db = db.clone();
+            async move { prepare(&db).await }
+        });
+        let (levels, notes) = (Levels::default(), Notes::default());
+        let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+        let (_, _other) = spawn(&mut world, process(&db, &levels, &notes, "second"));
+        written(&mut world, &["ada", "bob", "ada", "eve", "ada"]);
+        for _ in 0..seed {
+            world.turn();
+        }
+        world.stall(first, true);
+        world.pass(Duration::from_secs(30));
+        written(&mut world, &["ada", "bob"]);
+        world.pass(Duration::from_secs(5));
+        world.stall(first, false);
+        world.pass(Duration::from_secs(20));
+        written(&mut world, &["eve"]);
+        world.pass(Duration::from_secs(20));
+        let all = levels.all();
+        assert_eq!(
+            (all["ada"], all["bob"], all["eve"]),
+            (4, 2, 2),
+            "seed={seed}"
+        );
+    }
+}
+
+/// Processes come, die and stall at random moments, while others write.
+#[test]
+fn nothing_is_lost_whoever_comes_and_goes() {
+    for seed in 0..15 {
+        let mut world = World::new(seed);
+        let db = world.db.clone();
+        world.wait({
+            let db = db.clone();
+            async move { prepare(&db).await }
+        });
+        let (levels, notes) = (Levels::default(), Notes::default());
+        let random = SeededRandom::new(seed);
+        let count = Arc::new(AtomicU64::new(0));
+        let mut running = Vec::new();
+        for _ in 0..25 {
+            match random.below(4) {
+                0 => running.push(spawn(&mut world, process(&db, &levels, &notes, "one"))),
+                1 if !running.is_empty() => {
+                    let at = random.below(running.len() as u64) as usize;
+                    let (task, _tell) = running.swap_remove(at);
+                    world.kill(task);
+                }
+                2 if !running.is_empty() => {
+                    let at = random.below(running.len() as u64) as usize;
+                    let (_, tell) = running.swap_remove(at);
+                    drop(tell);
+                }
+                _ => {
+                    let (db, name) = (world.db.clone(), format!("p{}", random.below(3)));
+                    world.wait(async move { play(&db, &name).await });
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+            for _ in 0..random.below(200) {
+                world.turn();
+            }
+            world.pass(Duration::from_millis(random.below(8_000)));
+        }
+        for (task, _) in running {
+            world.kill(task);
+        }
+        let last = process(&db, &levels, &notes, "last");
+        world.wait(async move { last.run_until_caught_up().await.unwrap() });
+        let reached: i64 = levels.all().values().sum();
+        assert_eq!(reached as u64, count.load(Ordering::SeqCst), "seed={seed}");
+    }
+}

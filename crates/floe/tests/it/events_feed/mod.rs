@@ -1,0 +1,422 @@
+//! The feed from end to end: appended, indexed, read, consumed; whoever dies on the way.
+
+mod at_least_once;
+mod groups;
+mod lag;
+mod sim;
+mod views;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use floe::db::Timer;
+
+use floe::events::feed::{
+    Consumer, Delivery, EpochLimits, Filter, Handled, IndexerOptions, Partition, Partitions,
+};
+use floe::events::{EventData, EventStore, EventStoreOptions, Expected, Recorded, StreamName};
+use floe::{Db, Error, Model};
+use floe_local::LocalEngine;
+use floe_store::env::SeededRandom;
+use floe_store::{BoxFuture, Env};
+use tokio::sync::watch;
+
+use crate::support::sim as world;
+
+/// What a view has seen of a stream.
+#[derive(Model)]
+struct Seen {
+    #[model(key)]
+    stream: String,
+    events: u64,
+    /// How often the next event was not the one that had to come.
+    faults: u32,
+}
+
+/// Comes back at once.
+struct NoTime;
+
+impl Timer for NoTime {
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+/// A store whose streams calve often.
+async fn store() -> EventStore {
+    let engine = Arc::new(LocalEngine::memory().unwrap());
+    let db = Db::with_parts(engine, Env::system(), Arc::new(NoTime));
+    db.ensure_tables(&[Seen::SCHEMA]).await.unwrap();
+    let store = db.event_store(EventStoreOptions::new("shop").tip_events_max(4));
+    store.ensure_table().await.unwrap();
+    store.ensure_feed().await.unwrap();
+    store
+}
+
+fn partitions() -> Partitions {
+    Partitions::new(NonZeroU32::new(2).unwrap())
+}
+
+fn name(stream: &str) -> StreamName {
+    StreamName::parse(stream).unwrap()
+}
+
+async fn append(store: &EventStore, stream: &str, count: u64) {
+    let events = (0..count).map(|_| EventData::new("Added", "{}"));
+    let stream = name(stream);
+    let appended = store.append(&stream, Expected::Any, events);
+    appended.await.unwrap();
+}
+
+async fn index(store: &EventStore) {
+    let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
+    indexer.run_until_caught_up().await.unwrap();
+}
+
+/// Lets the others run so often.
+async fn turns(count: u64) {
+    for _ in 0..count {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Notes the events in the view.
+async fn see(delivery: Delivery<'_>) -> Result<(), Error> {
+    let seen = Seen {
+        stream: delivery.stream.to_string(),
+        events: 0,
+        faults: 0,
+    };
+    let mut seen = delivery.tx.get_or_create(seen).await?;
+    for event in delivery.events {
+        if event.index != *seen.events {
+            seen.faults += 1;
+        }
+        seen.events += 1;
+    }
+    Ok(())
+}
+
+async fn seen(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
+    let rows = store.db().scan::<Seen>().all().await.unwrap();
+    rows.into_iter()
+        .map(|seen| (name(&seen.stream), (seen.events, seen.faults)))
+        .collect()
+}
+
+async fn written(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
+    let mut written = BTreeMap::new();
+    for stream in store.streams(None).collect().await.unwrap() {
+        let version = store.version(&stream).await.unwrap();
+        written.insert(stream, (version, 0));
+    }
+    written
+}
+
+/// Several append, on several threads. Two indexers compete, and two consumers of each partition do; they are killed
+/// again and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_sees_every_event_once_and_in_order() {
+    for seed in 0..4 {
+        let store = store().await;
+        let random = Arc::new(SeededRandom::new(seed));
+        let options = IndexerOptions::new()
+            .partitions(partitions())
+            .batch_max(1 + random.below(20) as usize)
+            .limits({
+                let mut limits = EpochLimits::default();
+                limits.version_max = 5;
+                limits
+            });
+        let mut tasks = Vec::new();
+        for _ in 0..3 {
+            let (store, random) = (store.clone(), random.clone());
+            tasks.push(tokio::spawn(async move {
+                for _ in 0..40 {
+                    let stream = format!("Cart-{}", random.below(10));
+                    append(&store, &stream, 1 + random.below(3)).await;
+                }
+            }));
+        }
+        for _ in 0..2 {
+            let (store, random, options) = (store.clone(), random.clone(), options.clone());
+            tasks.push(tokio::spawn(async move {
+                for _ in 0..12 {
+                    let mut indexer = store.indexer(options.clone()).unwrap();
+                    let killed = turns(random.below(80));
+                    indexer.run(killed).await.unwrap();
+                }
+            }));
+        }
+        for worker in 0..4 {
+            let (store, random) = (store.clone(), random.clone());
+            tasks.push(tokio::spawn(async move {
+                let partition = Partition::new(worker % 2);
+                let consumer = Consumer::new(store, "view", partition).events_max(2);
+                for _ in 0..12 {
+                    tokio::select! {
+                        consumed = consumer.run_exactly_once(see) => {
+                            consumed.unwrap();
+                        }
+                        () = turns(random.below(80)) => {}
+                    }
+                }
+            }));
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let mut indexer = store.indexer(options).unwrap();
+        indexer.run_until_caught_up().await.unwrap();
+        for partition in partitions().all() {
+            let consumer = Consumer::new(store.clone(), "view", partition);
+            let consumed = consumer.run_exactly_once(see);
+            let consumed = consumed.await.unwrap();
+            assert_eq!(consumer.checkpoint().await.unwrap(), consumed.checkpoint);
+        }
+        assert_eq!(seen(&store).await, written(&store).await, "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_feed_is_read_from_any_place() {
+    let store = store().await;
+    for _ in 0..5 {
+        append(&store, "Cart-1", 2).await;
+        append(&store, "Order-1", 1).await;
+        index(&store).await;
+    }
+    let mut feed = store.feed().from_start();
+    let mut batches = Vec::new();
+    while let Some(batch) = feed.next().await.unwrap() {
+        batches.push(batch);
+    }
+    let events: usize = batches
+        .iter()
+        .flat_map(|batch| &batch.streams)
+        .map(|(_, events)| events.len())
+        .sum();
+    assert_eq!(events, 15);
+    for (place, batch) in batches.iter().enumerate() {
+        let mut later = store.feed().from(batch.checkpoint);
+        assert_eq!(later.next().await.unwrap().as_ref(), batches.get(place + 1));
+    }
+
+    // What a filter does not let through moves the checkpoint all the same.
+    let filter = Filter::default().category("Order");
+    let mut orders = store.feed().filter(filter).from_start();
+    let mut indexes = Vec::new();
+    while let Some(batch) = orders.next().await.unwrap() {
+        for (stream, events) in batch.streams {
+            assert_eq!(stream.category(), "Order");
+            indexes.extend(events.into_iter().map(|event| event.index));
+        }
+    }
+    assert_eq!(indexes, [0, 1, 2, 3, 4]);
+    assert_eq!(orders.checkpoint(), feed.checkpoint());
+
+    let mut tail = store.feed().from_tail().await.unwrap();
+    assert_eq!(tail.next().await.unwrap(), None);
+    let waited = tokio::spawn(async move { tail.wait_next().await.unwrap() });
+    append(&store, "Cart-1", 3).await;
+    index(&store).await;
+    let batch = waited.await.unwrap();
+    let [(stream, events)] = batch.streams.as_slice() else {
+        panic!("{batch:?}");
+    };
+    let indexes: Vec<u64> = events.iter().map(|event| event.index).collect();
+    assert_eq!((stream.as_str(), indexes), ("Cart-1", vec![10, 11, 12]));
+}
+
+/// What a handler was given of each stream.
+#[derive(Clone, Default)]
+struct Given(Arc<Mutex<BTreeMap<String, Vec<u64>>>>);
+
+impl Given {
+    fn note(&self, stream: &StreamName, events: &[Recorded]) {
+        let mut given = self.0.lock().unwrap();
+        let indexes = given.entry(stream.to_string()).or_default();
+        indexes.extend(events.iter().map(|event| event.index));
+    }
+
+    fn take(&self) -> BTreeMap<String, Vec<u64>> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_get_on_is_parked_and_the_others_go_on() {
+    let store = store().await;
+    let consumer = Consumer::new(store.clone(), "mail", Partition::FIRST).tries_max(3);
+    let (given, tries) = (Given::default(), AtomicU32::new(0));
+    let picky = |stream: StreamName, events: Vec<Recorded>| {
+        let (given, tries) = (&given, &tries);
+        async move {
+            if stream.id() == "bad" && events.iter().any(|event| event.index == 1) {
+                tries.fetch_add(1, Ordering::Relaxed);
+                return match events.first().map(|event| event.index) {
+                    Some(0) => {
+                        given.note(&stream, &events[..1]);
+                        Ok(Handled::UpTo(1))
+                    }
+                    _ => Err("poison"),
+                };
+            }
+            given.note(&stream, &events);
+            Ok(Handled::All)
+        }
+    };
+    append(&store, "Cart-bad", 3).await;
+    append(&store, "Cart-good", 2).await;
+    index(&store).await;
+    let consumed = consumer.run_until_caught_up(picky).await.unwrap();
+    assert_eq!((consumed.events, consumed.parked.len()), (3, 1));
+    assert_eq!(tries.load(Ordering::Relaxed), 4);
+    let parked = &consumed.parked[0];
+    assert_eq!(parked.stream, name("Cart-bad"));
+    assert_eq!((parked.index, parked.end), (1, 3));
+    assert_eq!(parked.reason, "poison");
+
+    append(&store, "Cart-bad", 1).await;
+    append(&store, "Cart-good", 1).await;
+    index(&store).await;
+    let consumed = consumer.run_until_caught_up(picky).await.unwrap();
+    assert_eq!((consumed.events, consumed.parked.len()), (1, 0));
+    let expected = [("Cart-bad", vec![0]), ("Cart-good", vec![0, 1, 2])];
+    assert_eq!(
+        given.take(),
+        expected
+            .map(|(name, indexes)| (name.to_owned(), indexes))
+            .into()
+    );
+    assert_eq!(consumer.parked().await.unwrap()[0].end, 4);
+
+    let handle = |stream: StreamName, events: Vec<Recorded>| {
+        given.note(&stream, &events);
+        std::future::ready(Ok::<_, Error>(Handled::All))
+    };
+    let retried = consumer.retry_parked(handle).await.unwrap();
+    assert_eq!((retried.events, retried.parked.len()), (3, 0));
+    assert_eq!(
+        given.take(),
+        [("Cart-bad".to_owned(), vec![1, 2, 3])].into()
+    );
+    assert!(consumer.parked().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_consumer_goes_on_where_it_was() {
+    let store = store().await;
+    let given = Given::default();
+    let handle = |stream: StreamName, events: Vec<Recorded>| {
+        given.note(&stream, &events);
+        std::future::ready(Ok::<_, Error>(Handled::All))
+    };
+    append(&store, "Cart-1", 3).await;
+    index(&store).await;
+    let consumer = || Consumer::new(store.clone(), "mail", Partition::FIRST);
+    consumer().run_until_caught_up(handle).await.unwrap();
+    let before = consumer().checkpoint().await.unwrap();
+    given.take();
+    append(&store, "Cart-1", 1).await;
+    append(&store, "Order-1", 1).await;
+    index(&store).await;
+    let orders = consumer().filter(Filter::default().category("Order"));
+    let consumed = orders.run_until_caught_up(handle).await.unwrap();
+    assert_eq!(consumed.events, 1);
+    assert_eq!(given.take(), [("Order-1".to_owned(), vec![0])].into());
+    assert_eq!(
+        consumer().run_until_caught_up(handle).await.unwrap().events,
+        0
+    );
+    consumer().move_to(before).await.unwrap();
+    assert_eq!(
+        consumer().run_until_caught_up(handle).await.unwrap().events,
+        2
+    );
+    let late = Consumer::new(store.clone(), "late", Partition::FIRST);
+    late.move_to_tail().await.unwrap();
+    assert_eq!(late.run_until_caught_up(handle).await.unwrap().events, 0);
+}
+
+/// What the store fails with is not the stream's fault.
+#[tokio::test]
+async fn a_view_stands_still_where_the_store_fails_its_handler() {
+    let store = store().await;
+    append(&store, "Cart-1", 5).await;
+    index(&store).await;
+    let consumer = Consumer::new(store.clone(), "view", Partition::FIRST).events_max(2);
+    let failed = consumer.run_exactly_once(async |delivery| {
+        see(delivery).await?;
+        match delivery.events.iter().any(|event| event.index == 3) {
+            true => Err(floe_store::Error::Unreachable("no".to_owned()).into()),
+            false => Ok(()),
+        }
+    });
+    assert_eq!(
+        failed.await.unwrap_err().to_string(),
+        Error::from(floe_store::Error::Unreachable("no".to_owned())).to_string()
+    );
+    assert_eq!(seen(&store).await, [(name("Cart-1"), (2, 0))].into());
+    let consumed = consumer.run_exactly_once(see);
+    assert_eq!(consumed.await.unwrap().events, 3);
+    assert_eq!(seen(&store).await, [(name("Cart-1"), (5, 0))].into());
+}
+
+/// The futures of workers go from thread to thread, with handlers that borrow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_run_in_tasks_of_their_own() {
+    // With time as it is: leases mean nothing where it takes none.
+    let db = Db::memory().unwrap();
+    db.ensure_tables(&[Seen::SCHEMA]).await.unwrap();
+    let store = db.events();
+    store.ensure_table().await.unwrap();
+    store.ensure_feed().await.unwrap();
+    index(&store).await;
+    let (stop, stopped) = watch::channel(false);
+    let given = Given::default();
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        let (mut stopped, given) = (stopped.clone(), given.clone());
+        let group = store.consumers("mail").poll(Duration::from_millis(5));
+        tasks.push(tokio::spawn(async move {
+            let handle = |stream: StreamName, events: Vec<Recorded>| {
+                let given = &given;
+                async move {
+                    tokio::task::yield_now().await;
+                    given.note(&stream, &events);
+                    Ok::<_, Error>(Handled::All)
+                }
+            };
+            let stopped = async { drop(stopped.wait_for(|is_told| *is_told).await) };
+            group.run(stopped, handle).await.unwrap().events
+        }));
+        let group = store.consumers("view");
+        tasks.push(tokio::spawn(async move {
+            let at_once = std::future::ready(());
+            let worked = group.run_exactly_once(at_once, see).await;
+            worked.unwrap().events
+        }));
+    }
+    for _ in 0..5 {
+        append(&store, "Cart-1", 2).await;
+        append(&store, "Order-1", 1).await;
+    }
+    index(&store).await;
+    let group = store.consumers("mail");
+    while group.lag().await.unwrap().events > 0 {
+        tokio::task::yield_now().await;
+    }
+    stop.send_replace(true);
+    let mut events = 0;
+    for task in tasks {
+        events += task.await.unwrap();
+    }
+    let given = given.take();
+    assert_eq!(given["Cart-1"], (0..10).collect::<Vec<_>>());
+    assert_eq!(given["Order-1"], (0..5).collect::<Vec<_>>());
+    assert_eq!(events, 15);
+}

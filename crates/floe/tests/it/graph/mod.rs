@@ -1,0 +1,18 @@
+//! The entity graph: what it answers, what it asks of the store, and that its tables always agree.
+
+mod deletion;
+mod entities;
+mod indexes;
+mod lists;
+mod model;
+mod plans;
+mod properties;
+mod races;
+mod repair;
+mod shared_lists;
+mod steps;
+mod support;
+mod transactions;
+mod use_cases;
+
+use crate::support::{no_time, slow};

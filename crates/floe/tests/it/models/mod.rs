@@ -1,0 +1,14 @@
+//! The suites of models and transactions. They run on any engine that `super::stage` makes for them: the embedded
+//! one here, the DynamoDB engine over HTTP in `floe-aws`.
+
+mod commit_races;
+mod commit_table;
+mod lost_answers;
+mod outbox;
+mod query;
+mod rows;
+mod seed_models;
+mod transactions;
+
+use super::stage;
+use crate::support::{self, gate, ledger, no_time};

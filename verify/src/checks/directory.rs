@@ -1,0 +1,86 @@
+//! Opens the engine on a directory, in the ways in which the checks need it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use floe_local::{Durability, LocalEngine, Options};
+use floe_store::{Engine, Result};
+
+use super::audit::Findings;
+
+/// How to open a directory.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(super) struct Settings {
+    /// Acknowledges before the sync.
+    #[arg(long = "relaxed")]
+    pub(super) is_relaxed: bool,
+    /// Buffers as small as can be, so that files are flushed and merged all the time.
+    #[arg(long = "small")]
+    pub(super) is_small: bool,
+    /// Does nothing in the background: nothing expires while one looks.
+    #[arg(long = "idle")]
+    pub(super) is_idle: bool,
+}
+
+impl Settings {
+    /// For looking: nothing happens that one does not do oneself.
+    pub(super) const IDLE: Self = Self {
+        is_relaxed: false,
+        is_small: false,
+        is_idle: true,
+    };
+
+    /// As flags of a process that a check starts.
+    pub(super) fn flags(self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            (self.is_relaxed, "--relaxed"),
+            (self.is_small, "--small"),
+            (self.is_idle, "--idle"),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        set.map(|(_, flag)| flag)
+    }
+
+    fn options(self) -> Options {
+        let mut options = Options::new().background(!self.is_idle);
+        if self.is_relaxed {
+            options = options.durability(Durability::Relaxed);
+        }
+        if self.is_small {
+            options = options.write_buffer_bytes(0).cache_bytes(1 << 20);
+        }
+        options
+    }
+}
+
+/// An engine on a directory.
+pub(super) struct Opened(Arc<LocalEngine>);
+
+/// Opens a directory.
+pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
+    let engine = LocalEngine::open_with(folder, settings.options())?;
+    Ok(Opened(Arc::new(engine)))
+}
+
+impl Opened {
+    /// The engine, to be shared.
+    pub(super) fn engine(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.0) as Arc<dyn Engine>
+    }
+
+    /// Lets the engine's own doctor look at everything that is stored.
+    pub(super) fn ask_doctor(&self, findings: &mut Findings) -> Result<()> {
+        let report = self.0.doctor(false)?;
+        findings.doctor += report.findings_total;
+        for finding in report.findings {
+            findings.note(format!("doctor: {finding:?}"));
+        }
+        Ok(())
+    }
+
+    /// Closes the directory.
+    pub(super) fn close(self) -> Result<()> {
+        self.0.close()
+    }
+}

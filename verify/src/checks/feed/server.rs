@@ -1,0 +1,114 @@
+//! The process that serves the store, killed and started again at the same address on the same directory.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use floe_local::LocalEngine;
+use floe_server::{Options, Server, Service};
+
+use super::setting::{Files, runtime};
+use crate::checks::child;
+use crate::checks::clients::server::Running;
+use crate::checks::planted::{Bug, Flawed};
+use crate::checks::role::Role;
+use crate::{Failure, out};
+
+/// The name of the role.
+pub(crate) const ROLE: &str = "feed-serve";
+
+/// A server that cannot be started again by then never will.
+const RESTART_MAX: Duration = Duration::from_secs(30);
+
+/// A server that can be killed.
+#[derive(Debug)]
+pub(super) struct Served {
+    files: Files,
+    planted: Option<Bug>,
+    address: String,
+    running: Option<Running>,
+}
+
+impl Served {
+    pub(super) fn start(files: &Files, planted: Option<Bug>) -> Result<Self, Failure> {
+        let mut served = Self {
+            files: files.clone(),
+            planted,
+            address: "127.0.0.1:0".to_owned(),
+            running: None,
+        };
+        let running = served.run()?;
+        running.address().clone_into(&mut served.address);
+        served.running = Some(running);
+        Ok(served)
+    }
+
+    /// Host and port, the same for good.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Kills it with SIGKILL.
+    pub(super) fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Starts it again.
+    pub(super) fn restart(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + RESTART_MAX;
+        loop {
+            match self.run() {
+                Ok(running) => {
+                    self.running = Some(running);
+                    return Ok(());
+                }
+                // For a moment, a client that tries to connect may have the port.
+                Err(_) if Instant::now() < deadline => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn run(&self) -> Result<Running, Failure> {
+        let mut command = child::command(ROLE)?;
+        command.arg("--folder").arg(&self.files.0);
+        command.arg("--listen").arg(&self.address);
+        if let Some(bug) = self.planted {
+            command.arg("--planted").arg(bug.name());
+        }
+        Running::start(command)
+    }
+}
+
+/// What the process is told.
+#[derive(Debug, Args)]
+pub(in crate::checks) struct Serving {
+    #[arg(long)]
+    folder: PathBuf,
+    #[arg(long)]
+    listen: SocketAddr,
+    #[arg(long)]
+    planted: Option<Bug>,
+}
+
+impl Role for Serving {
+    const NAME: &str = ROLE;
+
+    /// Runs the role.
+    fn run(self) -> Result<ExitCode, Failure> {
+        let files = Files(self.folder);
+        runtime()?.block_on(async {
+            let engine = Arc::new(LocalEngine::open(files.data())?);
+            let engine = Flawed::plant(engine, self.planted);
+            let server =
+                Server::bind(Options::new().listen(self.listen), Service::new(engine)).await;
+            let server = server.map_err(|error| Failure::broken(error.to_string()))?;
+            out::figures(&format!("http://{}", server.local_addr()));
+            server.serve_until(std::future::pending()).await;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}

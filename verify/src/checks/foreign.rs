@@ -1,0 +1,196 @@
+//! `verify foreign`: a directory that is not a store is refused and left as it is.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `kinds` | the kinds of directories |
+//! | `ways` | the ways of opening one, and what must hold after each |
+
+mod kinds;
+mod ways;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use floe_store::op::PutItem;
+use floe_store::table::KeyKind;
+use floe_store::{Item, TableDef};
+
+use super::directory::{self, Settings};
+use super::figures::{Figures, Progress, Verdict};
+use super::planted::Bug;
+use super::program::{Choice, FloeFlags};
+use super::{Check, Common, Work, on_all_cores, runtime};
+use crate::{Failure, out};
+use kinds::{Expect, KINDS, Kind};
+pub(super) use ways::Opening;
+use ways::{Bench, Fault, Outcome, Way};
+
+pub(super) const CHECK: Check = Check {
+    name: "foreign",
+    proves: "a directory that is not a store is refused, with what was found, and nothing in it changes",
+    how: "Makes directories of many kinds that are not stores: projects, other databases, stores without their marker,\n\
+          links, files, pipes. Opens each in every way: LocalEngine::open, floe serve, floe import --new, floe doctor,\n\
+          floe backup to it and with it in the place of the unfinished copy. Each must be refused at once with a message\n\
+          that names what was found, without a panic, and every path, mode, link and content must be as before. Stores\n\
+          with a stray file must keep it and their items. Empty directories must be accepted.",
+    flags: Flags::augment_args,
+    planted: &[Bug::ClearsForeign],
+    prepare,
+};
+
+/// Minimum number of kinds that are not stores.
+const KINDS_MIN: usize = 30;
+/// The table of the store that some kinds are made from, and how many items it has.
+const TABLE: &str = "Kept";
+const ITEMS: u64 = 20;
+
+#[derive(Clone, Debug)]
+struct Plan {
+    planted: Option<Bug>,
+    kind: Option<String>,
+    floe: Choice,
+}
+
+/// The flags of the check.
+#[derive(Debug, Args)]
+struct Flags {
+    /// Only this kind (train_data, ...)
+    #[arg(long, value_name = "NAME")]
+    kind: Option<String>,
+
+    #[command(flatten)]
+    floe: FloeFlags,
+}
+
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+    let flags = Flags::from_arg_matches(flags)?;
+    let plan = Plan {
+        planted: common.planted,
+        kind: flags.kind,
+        floe: flags.floe.into(),
+    };
+    Ok(Box::new(move || run(&plan)))
+}
+
+fn run(plan: &Plan) -> Result<Verdict, Failure> {
+    let started = Instant::now();
+    let folder = tempfile::tempdir()?;
+    let store = folder.path().join("store");
+    make_store(&store)?;
+    let bench = Bench {
+        floe: plan.floe.prepare()?,
+        store: &store,
+        scratch: folder.path(),
+        planted: plan.planted,
+    };
+    let is_chosen = |kind: &&Kind| plan.kind.as_ref().is_none_or(|name| kind.name == name);
+    let runs: Vec<_> = KINDS
+        .iter()
+        .filter(is_chosen)
+        .flat_map(|kind| Way::ALL.map(|way| (kind, way)))
+        .collect();
+    let total = run_all(&bench, &runs)?;
+    Ok(total.verdict(plan, started))
+}
+
+/// Makes a store with some items, and closes it.
+fn make_store(folder: &Path) -> Result<(), Failure> {
+    let opened = directory::open(folder, Settings::IDLE)?;
+    let engine = opened.engine();
+    runtime()?.block_on(async {
+        let table = TableDef::builder(TABLE, "id", KeyKind::N).build()?;
+        engine.create_table(table.into()).await?;
+        for id in 0..ITEMS {
+            let item = Item::new().with("id", id).with("text", "kept");
+            engine.write_item(PutItem::new(TABLE, item).into()).await?;
+        }
+        Ok::<(), Failure>(())
+    })?;
+    drop(engine);
+    Ok(opened.close()?)
+}
+
+fn run_all(bench: &Bench<'_>, runs: &[(&'static Kind, Way)]) -> Result<Total, Failure> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
+    on_all_cores(|| {
+        while let Some((kind, way)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = bench.run(kind, *way)?;
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            let (total, progress) = &mut *results;
+            total.take(kind, *way, outcome);
+            progress.tick(|| format!("runs={} of={}", total.runs, runs.len()));
+        }
+        Ok(())
+    })?;
+    let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(total)
+}
+
+/// What all runs have come to.
+#[derive(Debug, Default)]
+struct Total {
+    runs: u64,
+    /// The kinds with each fault.
+    faults: Vec<(Fault, &'static str)>,
+    /// The kinds that were run.
+    kinds: Vec<&'static Kind>,
+    notes: Vec<String>,
+}
+
+impl Total {
+    fn take(&mut self, kind: &'static Kind, way: Way, outcome: Outcome) {
+        self.runs += 1;
+        if !self.kinds.iter().any(|known| known.name == kind.name) {
+            self.kinds.push(kind);
+        }
+        for (fault, what) in outcome.faults {
+            let fault_name = fault.name();
+            self.notes.push(format!(
+                "{fault_name}: kind={} way={} {what}",
+                kind.name,
+                way.name()
+            ));
+            if !self.faults.contains(&(fault, kind.name)) {
+                self.faults.push((fault, kind.name));
+            }
+        }
+    }
+
+    /// How many kinds show this fault.
+    fn count(&self, fault: Fault) -> usize {
+        self.faults
+            .iter()
+            .filter(|(each, _)| *each == fault)
+            .count()
+    }
+
+    fn kinds(&self, expect: Expect) -> usize {
+        let kinds = self.kinds.iter();
+        kinds.filter(|kind| kind.expect == expect).count()
+    }
+
+    fn verdict(mut self, plan: &Plan, started: Instant) -> Verdict {
+        if plan.planted.is_none() {
+            self.notes.sort();
+            self.notes.iter().for_each(|note| out::note(note));
+        }
+        let foreign = self.kinds(Expect::Refused);
+        let mut figures = Figures::new(CHECK.name)
+            .put("kinds", foreign)
+            .put("strays", self.kinds(Expect::Kept))
+            .put("controls", self.kinds(Expect::Accepted))
+            .put("ways", Way::ALL.len())
+            .put("runs", self.runs);
+        for fault in Fault::ALL {
+            figures = figures.put(fault.name(), self.count(fault));
+        }
+        let figures = figures.put("seconds", started.elapsed().as_secs());
+        let is_whole = plan.kind.is_some() || foreign >= KINDS_MIN;
+        let found = plan.planted.map(|_| self.count(Fault::Changed) > 0);
+        Verdict::new(figures, is_whole && self.faults.is_empty(), found)
+    }
+}

@@ -1,0 +1,296 @@
+//! `verify isolation`: transactions are strictly serializable.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use floe_store::env::SeededRandom;
+use floe_store::expr::{Condition, Path, SetOperand, Update};
+use floe_store::op::{
+    ConditionCheck, TransactGet, TransactGetItems, TransactWrite, TransactWriteItems, UpdateItem,
+};
+use floe_store::table::KeyKind;
+use floe_store::{Engine, Error, Item, Result, TableDef, Value};
+use floe_testkit::history::isolation::{self, Level, Recorder, Status, Transaction};
+use tokio::task::JoinSet;
+
+use super::directory::{self, Opened, Settings};
+use super::figures::{Figures, Verdict};
+use super::planted::{Bug, Flawed};
+use super::stage::mixed;
+use super::{Check, Common, Work, runtime};
+use crate::{Failure, out};
+
+pub(super) const CHECK: Check = Check {
+    name: "isolation",
+    proves: "multi-item transactions of concurrent clients are strictly serializable",
+    how: "Clients read and append to several lists at once: they read by one transaction and write \
+          by another,\non the condition that nothing they read has changed. From the lists that \
+          were read follows which\ntransaction must have come before which; a cycle among them is \
+          a contradiction.",
+    flags: Flags::augment_args,
+    planted: &[Bug::SplitTransaction],
+    prepare,
+};
+
+const TABLE: &str = "Lists";
+/// The most lists in one transaction.
+const LISTS_MAX: u64 = 4;
+/// After so many transactions for each list in use, the oldest gives way to a new one, so that lists
+/// stay short.
+const TRANSACTIONS_PER_LIST: u64 = 50;
+
+/// How the run is sized.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    seed: u64,
+    planted: Option<Bug>,
+    operations: u64,
+    clients: u64,
+    keys: u64,
+}
+
+/// The flags of the check.
+#[derive(Debug, Args)]
+struct Flags {
+    /// Transactions in all [default: 250000; quick: 50000]
+    #[arg(long, value_name = "N")]
+    operations: Option<u64>,
+
+    /// Clients at once
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    clients: u64,
+
+    /// Lists that are in use at a time
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    keys: u64,
+}
+
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+    let flags = Flags::from_arg_matches(flags)?;
+    let plan = Plan {
+        seed: common.seed,
+        planted: common.planted,
+        operations: flags.operations.unwrap_or(common.pick(50_000, 250_000)),
+        clients: flags.clients,
+        keys: flags.keys,
+    };
+    Ok(Box::new(move || run(plan)))
+}
+
+fn run(plan: Plan) -> Result<Verdict, Failure> {
+    let folder = tempfile::tempdir()?;
+    let started = Instant::now();
+    let opened = directory::open(folder.path(), Settings::default())?;
+    let history = runtime()?.block_on(play(&opened, plan))?;
+    opened.close()?;
+    let played = started.elapsed();
+    let report = isolation::check(&history, Level::StrictSerializable);
+    if !report.is_ok() && plan.planted.is_none() {
+        out::note(&report.to_string());
+    }
+    let aborted = history
+        .iter()
+        .filter(|t| t.status == Status::Aborted)
+        .count();
+    let figures = Figures::new(CHECK.name)
+        .put("seed", plan.seed)
+        .put("transactions", report.transactions)
+        .put("clients", plan.clients)
+        .put("committed", report.committed)
+        .put("aborted", aborted)
+        .put("unknown", report.unknown)
+        .put("dependencies", report.dependencies)
+        .put("violations", report.anomalies.len())
+        .put("play_ms", played.as_millis())
+        .put("check_ms", (started.elapsed() - played).as_millis());
+    let is_complete = report.transactions as u64 >= plan.operations && report.unknown == 0;
+    let found = plan.planted.map(|_| !report.is_ok());
+    Ok(Verdict::new(figures, report.is_ok() && is_complete, found))
+}
+
+async fn play(opened: &Opened, plan: Plan) -> Result<Vec<Transaction<u64, u64>>, Failure> {
+    let engine = Flawed::plant(opened.engine(), plan.planted);
+    let table = TableDef::builder(TABLE, "key", KeyKind::N).build()?;
+    engine.create_table(table.into()).await?;
+    let shared = Arc::new(Shared {
+        recorder: Recorder::new(),
+        begun: AtomicU64::new(0),
+        plan,
+    });
+    let mut clients = JoinSet::new();
+    for number in 0..plan.clients {
+        let client = Client {
+            engine: Arc::clone(&engine),
+            shared: Arc::clone(&shared),
+            random: SeededRandom::new(mixed(plan.seed ^ number)),
+            number,
+        };
+        clients.spawn(async move { client.run().await });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.map_err(|error| Failure::broken(error.to_string()))??;
+    }
+    let shared = Arc::into_inner(shared);
+    let shared = shared.ok_or_else(|| Failure::broken("a client is still running"))?;
+    Ok(shared.recorder.into_transactions())
+}
+
+/// What the clients share.
+struct Shared {
+    recorder: Recorder<u64, u64>,
+    begun: AtomicU64,
+    plan: Plan,
+}
+
+struct Client {
+    engine: Arc<dyn Engine>,
+    shared: Arc<Shared>,
+    random: SeededRandom,
+    number: u64,
+}
+
+/// A list as a transaction read it.
+struct List {
+    key: u64,
+    values: Vec<u64>,
+    is_there: bool,
+}
+
+impl Client {
+    async fn run(&self) -> Result<()> {
+        loop {
+            let begun = self.shared.begun.fetch_add(1, Ordering::Relaxed);
+            if begun >= self.shared.plan.operations {
+                return Ok(());
+            }
+            let keys = self.choose_keys(begun);
+            match self.random.below(10) {
+                0..3 => self.read_only(&keys).await?,
+                3..5 => self.append_blindly(&keys, begun).await?,
+                _ => self.read_and_append(&keys, begun).await?,
+            }
+        }
+    }
+
+    /// Some of the lists that are in use now.
+    fn choose_keys(&self, begun: u64) -> BTreeSet<u64> {
+        let Plan { keys, .. } = self.shared.plan;
+        let oldest = begun / TRANSACTIONS_PER_LIST;
+        let count = 1 + self.random.below(LISTS_MAX);
+        (0..count)
+            .map(|_| oldest + self.random.below(keys))
+            .collect()
+    }
+
+    async fn read_only(&self, keys: &BTreeSet<u64>) -> Result<()> {
+        let mut transaction = self.shared.recorder.begin(self.number);
+        for list in self.read(keys).await? {
+            transaction.read(list.key, list.values);
+        }
+        transaction.committed();
+        Ok(())
+    }
+
+    async fn append_blindly(&self, keys: &BTreeSet<u64>, value: u64) -> Result<()> {
+        let mut transaction = self.shared.recorder.begin(self.number);
+        let actions = keys.iter().map(|key| {
+            transaction.append(*key, value);
+            TransactWrite::Update(append(*key, value))
+        });
+        let input = TransactWriteItems::new(actions.collect::<Vec<_>>());
+        match self.engine.transact_write_items(input).await {
+            Ok(_) => transaction.committed(),
+            Err(error) if is_refusal(&error) => transaction.aborted(),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Reads all the lists and appends to some, if none has changed meanwhile.
+    async fn read_and_append(&self, keys: &BTreeSet<u64>, value: u64) -> Result<()> {
+        let mut transaction = self.shared.recorder.begin(self.number);
+        let mut actions = Vec::new();
+        for (position, list) in self.read(keys).await?.into_iter().enumerate() {
+            let unchanged = list.unchanged();
+            let is_appended = position == 0 || self.random.below(2) == 0;
+            transaction.read(list.key, list.values);
+            actions.push(if is_appended {
+                transaction.append(list.key, value);
+                TransactWrite::Update(append(list.key, value).condition(unchanged))
+            } else {
+                TransactWrite::Check(ConditionCheck::new(TABLE, key_of(list.key), unchanged))
+            });
+        }
+        match self
+            .engine
+            .transact_write_items(TransactWriteItems::new(actions))
+            .await
+        {
+            Ok(_) => transaction.committed(),
+            Err(error) if is_refusal(&error) => transaction.aborted(),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn read(&self, keys: &BTreeSet<u64>) -> Result<Vec<List>> {
+        let gets = keys.iter().map(|key| TransactGet::new(TABLE, key_of(*key)));
+        let output = self
+            .engine
+            .transact_get_items(TransactGetItems::new(gets))
+            .await?;
+        let items = keys.iter().zip(output.items);
+        Ok(items
+            .map(|(key, item)| List::from(*key, item.as_ref()))
+            .collect())
+    }
+}
+
+impl List {
+    fn from(key: u64, item: Option<&Item>) -> Self {
+        let values = item.and_then(|item| item.get("values")?.as_l());
+        let number = |value: &Value| value.as_n().and_then(|n| n.to_u64());
+        Self {
+            key,
+            values: values
+                .unwrap_or_default()
+                .iter()
+                .filter_map(number)
+                .collect(),
+            is_there: item.is_some(),
+        }
+    }
+
+    /// Lists only grow, so one of the same length is the same.
+    fn unchanged(&self) -> Condition {
+        if self.is_there {
+            Condition::eq(Path::attribute("length"), self.values.len() as u64)
+        } else {
+            Condition::attribute_not_exists("key")
+        }
+    }
+}
+
+fn append(key: u64, value: u64) -> UpdateItem {
+    let empty = SetOperand::Value(Value::L(Vec::new()));
+    let values = SetOperand::if_not_exists("values", empty);
+    let added = SetOperand::Value(Value::L(vec![value.into()]));
+    let update = Update::new()
+        .set("values", SetOperand::list_append(values, added))
+        .set_sum("length", SetOperand::if_not_exists("length", 0), 1);
+    UpdateItem::new(TABLE, key_of(key), update)
+}
+
+fn key_of(key: u64) -> Item {
+    Item::new().with("key", key)
+}
+
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::TransactionCanceled { .. } | Error::TransactionConflict
+    )
+}
