@@ -144,6 +144,7 @@ mod book;
 pub mod cache;
 pub mod changes;
 pub mod db;
+mod delivery;
 pub mod deploy;
 pub mod error;
 pub mod events;

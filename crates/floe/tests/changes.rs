@@ -8,6 +8,8 @@
 
 #[path = "changes/consuming.rs"]
 mod consuming;
+#[path = "changes/handlers.rs"]
+mod handlers;
 #[path = "changes/parking.rs"]
 mod parking;
 #[path = "changes/processes.rs"]

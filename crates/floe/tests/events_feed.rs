@@ -6,6 +6,8 @@
 mod at_least_once;
 #[path = "events_feed/groups.rs"]
 mod groups;
+#[path = "events_feed/handlers.rs"]
+mod handlers;
 #[path = "events_feed/lag.rs"]
 mod lag;
 #[path = "events_feed/sim.rs"]
