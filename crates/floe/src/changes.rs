@@ -24,10 +24,8 @@ pub mod lambda;
 mod limits;
 pub mod outbox;
 pub mod pattern;
-mod recent;
 pub mod router;
 pub mod sink;
-pub(crate) mod stream;
 pub mod watched;
 mod work;
 

@@ -145,6 +145,7 @@ pub mod cache;
 pub mod changes;
 mod cursor;
 pub mod db;
+mod delivery;
 pub mod deploy;
 pub mod error;
 pub mod events;

@@ -61,7 +61,8 @@ pub(super) type WorkOf<'a> = dyn Fn(&Change) -> Option<Work> + Send + Sync + 'a;
 
 impl Router {
     /// Gives changes to their handlers: the changes of an item one after the other, several items at once. Each handler
-    /// is tried once; where one fails, the later changes of the same item are not tried.
+    /// is tried once; where one fails or panics, the later changes of the same item are not tried. A handler may take as
+    /// long as it does.
     ///
     /// Nothing is remembered: who gives the failed changes again gives them to all their handlers again. A
     /// [consumer](super::consumer) remembers.
@@ -129,7 +130,7 @@ impl Router {
             delivery.unwanted += part.unwanted;
             delivery.failures.extend(part.failures);
         }
-        if let Err(failure) = self.flush().await {
+        if let Err(failure) = self.flush(None).await {
             delivery = unflushed(changes, &failure);
         }
         delivery.failures.sort_by_key(|failed| failed.place);
@@ -149,7 +150,7 @@ impl Router {
                 delivery.unwanted += 1;
                 continue;
             };
-            if delivery.failures.is_empty() && work.attempt(self, db).await {
+            if delivery.failures.is_empty() && work.attempt(self, db, None).await {
                 delivery.handled += 1;
                 continue;
             }

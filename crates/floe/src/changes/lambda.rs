@@ -42,10 +42,10 @@ use serde_json::{Value as Json, json};
 use super::change::Change;
 use super::deliver::Delivery;
 use super::json;
-use super::recent::Recent;
 use super::router::Router;
 use super::work::Work;
 use crate::db::Db;
+use crate::delivery::Recent;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How many changes a receiver remembers: Lambda sends at most 10,000 at once.

@@ -40,6 +40,7 @@ use super::pattern::Pattern;
 use super::sink::Sink;
 use super::watched::Watched;
 use crate::db::Db;
+use crate::delivery::{Timeout, guard};
 use crate::model::Model;
 
 /// Where changes go: handlers by type, by pattern and by topic, and sinks.
@@ -318,10 +319,10 @@ impl Router {
     }
 
     /// Makes lasting what sinks have taken.
-    pub(super) async fn flush(&self) -> Handled {
+    pub(super) async fn flush(&self, timeout: Option<Timeout<'_>>) -> Handled {
         for route in &self.routes {
             if let Target::Change(target) = &route.target {
-                target.flush().await?;
+                guard(timeout, async { target.flush().await }).await??;
             }
         }
         Ok(())

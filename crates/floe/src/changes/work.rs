@@ -14,6 +14,7 @@ use super::handler::{Failure, Handled};
 use super::outbox::{Message, OutboxRecord};
 use super::router::{OutboxEnd, Route, Router, Target};
 use crate::db::Db;
+use crate::delivery::{Timeout, guard};
 use crate::model::Model;
 
 /// What is left to be done about a change.
@@ -188,15 +189,21 @@ impl Work {
     }
 
     /// Tries to do what is left, each handler once. `true` if all is done then.
-    pub(super) async fn attempt(&mut self, router: &Router, db: Option<&Db>) -> bool {
+    pub(super) async fn attempt(
+        &mut self,
+        router: &Router,
+        db: Option<&Db>,
+        timeout: Option<Timeout<'_>>,
+    ) -> bool {
         for lane in &mut self.lanes {
             if lane.is_stuck() {
                 continue;
             }
             lane.failure = None;
             while let Some(step) = lane.steps.front() {
-                let handled = run(*step, router, db, &self.envelope, &self.messages).await;
-                if let Err(failure) = handled {
+                let handled = run(*step, router, db, &self.envelope, &self.messages);
+                let handled = guard(timeout, handled).await;
+                if let Err(failure) = handled.unwrap_or_else(|cut| Err(cut.into())) {
                     lane.failure = Some(failure);
                     break;
                 }

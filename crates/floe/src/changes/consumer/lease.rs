@@ -1,30 +1,11 @@
 //! Who delivers: of all processes of a consumer's name, one.
 //!
-//! The process that delivers says so again and again. Another one takes its place when it has seen its count unchanged for
-//! longer than a lease lasts, by its own timer: no clock is compared with another one. The process that cannot say it for so
-//! long knows that it may be taken for gone, and stops. Until it does, both may deliver; what keeps the old one from doing
-//! harm is the term, under which everything is stored.
+//! A consumer is a group with one partition, whose lease is one item. Processes that wait for their turn only read it.
 
 use super::stored::ConsumerLease;
 use crate::db::Db;
+use crate::delivery::{Beat, Lease, Members, Standing};
 use crate::error::{Error, Result};
-
-/// The lease as somebody else holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    holder: Option<String>,
-    beats: u64,
-    term: u64,
-}
-
-/// The lease as one's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mine {
-    pub(super) holder: String,
-    pub(super) term: u64,
-    /// How often somebody has asked to look at what is parked.
-    pub(super) asked: u64,
-}
 
 /// A lease that nobody has held.
 fn unheld(consumer: &str) -> ConsumerLease {
@@ -37,58 +18,39 @@ fn unheld(consumer: &str) -> ConsumerLease {
     }
 }
 
-/// Takes the lease, if it is free or its holder is gone: still as it was seen then.
-pub(super) async fn take(
-    db: &Db,
-    consumer: &str,
-    me: &str,
-    gone: Option<&Seen>,
-) -> Result<Result<Mine, Seen>> {
+/// Says that a process is alive, and takes the lease if it is free.
+pub(super) async fn beat(db: &Db, consumer: &str, beat: &Beat) -> Result<Standing> {
     db.transact(async |tx| {
         let mut lease = tx.get_or_create(unheld(consumer)).await?;
-        let seen = Seen {
-            holder: lease.holder.clone(),
-            beats: *lease.beats,
-            term: *lease.term,
+        let (holder, term) = (lease.holder.clone(), *lease.term);
+        let beats = holder.iter().map(|holder| (holder.clone(), *lease.beats));
+        let stored = Members {
+            beats: beats.collect(),
+            leases: [(0, Lease { holder, term })].into(),
         };
-        let is_mine = seen.holder.as_deref().is_none_or(|holder| holder == me);
-        if !is_mine && gone != Some(&seen) {
-            return Ok::<_, Error>(Err(seen));
+        let mut members = stored.after(beat, Some(1));
+        if let Some(term) = members.held(&beat.member).get(&0) {
+            lease.holder.set(Some(beat.member.clone()))?;
+            lease.term.set(*term)?;
+            lease.beats += 1;
+        } else {
+            // It is no member before it holds the lease.
+            members = members.without(&beat.member);
         }
-        lease.holder.set(Some(me.to_owned()))?;
-        lease.term += 1;
-        lease.beats += 1;
-        Ok(Ok(Mine {
-            holder: me.to_owned(),
-            term: *lease.term,
-            asked: *lease.asked,
-        }))
-    })
-    .await
-}
-
-/// Says that one is alive. Gives how often somebody has asked to look at what is parked; `None` if the lease is somebody
-/// else's.
-pub(super) async fn beat(db: &Db, consumer: &str, mine: &Mine) -> Result<Option<u64>> {
-    db.transact(async |tx| {
-        let Some(mut lease) = tx.get::<ConsumerLease>(consumer).await? else {
-            return Ok::<_, Error>(None);
-        };
-        if lease.holder.as_ref() != Some(&mine.holder) || *lease.term != mine.term {
-            return Ok(None);
-        }
-        lease.beats += 1;
-        Ok(Some(*lease.asked.peek()))
+        Ok::<_, Error>(Standing {
+            members,
+            partitions: Some(1),
+            asked: *lease.asked.peek(),
+        })
     })
     .await
 }
 
 /// Gives the lease back, so that nobody has to wait for its end.
-pub(super) async fn give_back(db: &Db, consumer: &str, mine: &Mine) -> Result<()> {
+pub(super) async fn leave(db: &Db, consumer: &str, member: &str) -> Result<()> {
     db.transact(async |tx| {
         if let Some(mut lease) = tx.get::<ConsumerLease>(consumer).await?
-            && lease.holder.as_ref() == Some(&mine.holder)
-            && *lease.term == mine.term
+            && lease.holder.as_deref() == Some(member)
         {
             lease.holder.set(None)?;
         }
@@ -117,7 +79,7 @@ mod tests {
     use crate::changes::Change;
     use crate::changes::consumer::parked::{ParkedChanges, Parking, Removed};
     use crate::changes::consumer::{SCHEMAS, position};
-    use crate::changes::stream::{Place, Positions};
+    use crate::delivery::{Place, Positions, Token};
 
     fn at(sequence: &str) -> Positions {
         let place = Place::After(sequence.to_owned());
@@ -140,12 +102,28 @@ mod tests {
         Change::new("t", record)
     }
 
-    /// Who has lost the lease stores nothing any more: no position, nothing parked, and it gives nothing back.
+    async fn beaten(db: &Db, member: &str, gone: Option<(&str, u64)>) -> Standing {
+        let gone = gone.map(|(member, beats)| (member.to_owned(), beats));
+        let sent = Beat {
+            member: member.to_owned(),
+            gone: gone.into_iter().collect(),
+            ..Beat::default()
+        };
+        beat(db, "c", &sent).await.unwrap()
+    }
+
+    fn token(standing: &Standing, member: &str) -> Option<Token> {
+        let term = *standing.members.held(member).get(&0)?;
+        let member = member.to_owned();
+        Some(Token { member, term })
+    }
+
+    /// A process that has lost the lease stores nothing any more: no position, nothing parked, and it gives nothing back.
     #[tokio::test]
-    async fn who_has_lost_the_lease_stores_nothing() {
+    async fn stale_lease_holder_is_fenced() {
         let db = Db::memory().unwrap();
         db.ensure_tables(&SCHEMAS).await.unwrap();
-        let old = take(&db, "c", "old", None).await.unwrap().unwrap();
+        let old = token(&beaten(&db, "old", None).await, "old").unwrap();
         let claimed = position::claim(&db, "c", "t", &old).await.unwrap();
         assert_eq!(claimed, Some(Positions::default()));
         assert!(
@@ -153,13 +131,19 @@ mod tests {
                 .await
                 .unwrap()
         );
-        let seen = take(&db, "c", "new", None).await.unwrap().unwrap_err();
-        assert_eq!(beat(&db, "c", &old).await.unwrap(), Some(0));
+        let seen = beaten(&db, "new", None).await;
+        assert_eq!(seen.members.beats, [("old".to_owned(), 1)].into());
+        let again = beaten(&db, "old", None).await;
+        assert_eq!(token(&again, "old"), Some(old.clone()));
         // It has beaten since, so it is not gone.
-        assert!(take(&db, "c", "new", Some(&seen)).await.unwrap().is_err());
-        let seen = take(&db, "c", "new", None).await.unwrap().unwrap_err();
-        let new = take(&db, "c", "new", Some(&seen)).await.unwrap().unwrap();
-        assert_eq!((new.term, beat(&db, "c", &old).await.unwrap()), (2, None));
+        let seen = beaten(&db, "new", Some(("old", 1))).await;
+        assert_eq!(token(&seen, "new"), None);
+        assert_eq!(seen.members.beats, [("old".to_owned(), 2)].into());
+        let taken = beaten(&db, "new", Some(("old", 2))).await;
+        let new = token(&taken, "new").unwrap();
+        assert_eq!(new.term, 2);
+        let lost = beaten(&db, "old", None).await;
+        assert_eq!(token(&lost, "old"), None);
 
         let claimed = position::claim(&db, "c", "t", &new).await.unwrap();
         assert_eq!(claimed, Some(at("5")));
@@ -189,9 +173,19 @@ mod tests {
             parked.remove(&id, Some(&old)).await.unwrap(),
             Removed::Fenced
         );
-        give_back(&db, "c", &old).await.unwrap();
-        assert_eq!(beat(&db, "c", &new).await.unwrap(), Some(0));
-        give_back(&db, "c", &new).await.unwrap();
-        assert!(take(&db, "c", "third", None).await.unwrap().is_ok());
+        leave(&db, "c", "old").await.unwrap();
+        let held = beaten(&db, "new", None).await;
+        assert_eq!(token(&held, "new"), Some(new));
+        leave(&db, "c", "new").await.unwrap();
+        let third = beaten(&db, "third", None).await;
+        assert_eq!(token(&third, "third").map(|token| token.term), Some(3));
+        // A process that cannot know whether it still holds the lease gives it back, and takes it anew.
+        let sent = Beat {
+            member: "third".to_owned(),
+            given_back: [0].into(),
+            ..Beat::default()
+        };
+        let anew = beat(&db, "c", &sent).await.unwrap();
+        assert_eq!(token(&anew, "third").map(|token| token.term), Some(4));
     }
 }

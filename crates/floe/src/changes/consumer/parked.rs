@@ -11,9 +11,10 @@ use floe_store::{Item, Timestamp};
 
 use super::super::change::Change;
 use super::super::work::Pending;
-use super::lease::{self, Mine};
+use super::lease;
 use super::stored::{ConsumerLease, ParkedPart, ParkedRecord, item_name};
 use crate::db::Db;
+use crate::delivery::Token;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A change that is parked.
@@ -253,7 +254,7 @@ impl ParkedChanges {
     /// Parks a change, if the lease is still one's own. What is parked already stays as it is.
     pub(super) async fn park(
         &self,
-        mine: &Mine,
+        token: &Token,
         change: &Change,
         pending: &[Pending],
         attempts: u32,
@@ -263,7 +264,7 @@ impl ParkedChanges {
         let key = ParkedId::of(&record).key(&self.consumer);
         self.db
             .transact(async |tx| {
-                if !holds(tx, &self.consumer, mine).await? {
+                if !holds(tx, &self.consumer, token).await? {
                     return Ok::<_, Error>(Parking::Fenced);
                 }
                 if tx.get::<ParkedRecord>(key.clone()).await?.is_some() {
@@ -281,7 +282,7 @@ impl ParkedChanges {
     /// A parked change was tried again, and has not got on.
     pub(super) async fn tried(
         &self,
-        mine: &Mine,
+        token: &Token,
         parked: &Parked,
         pending: &[Pending],
         attempts: u32,
@@ -291,7 +292,7 @@ impl ParkedChanges {
         let key = parked.id.key(&self.consumer);
         self.db
             .transact(async |tx| {
-                if !holds(tx, &self.consumer, mine).await? {
+                if !holds(tx, &self.consumer, token).await? {
                     return Ok::<_, Error>(false);
                 }
                 if let Some(mut record) = tx.get::<ParkedRecord>(key.clone()).await? {
@@ -309,12 +310,12 @@ impl ParkedChanges {
     }
 
     /// Removes a parked change, if the lease is still one's own, where there is one.
-    pub(super) async fn remove(&self, id: &ParkedId, mine: Option<&Mine>) -> Result<Removed> {
+    pub(super) async fn remove(&self, id: &ParkedId, token: Option<&Token>) -> Result<Removed> {
         let key = id.key(&self.consumer);
         self.db
             .transact(async |tx| {
-                if let Some(mine) = mine
-                    && !holds(tx, &self.consumer, mine).await?
+                if let Some(token) = token
+                    && !holds(tx, &self.consumer, token).await?
                 {
                     return Ok::<_, Error>(Removed::Fenced);
                 }
@@ -362,9 +363,9 @@ pub(super) struct Items {
 }
 
 /// Whether the lease is one's own; the commit is made only if it is then.
-async fn holds(tx: &crate::Tx, consumer: &str, mine: &Mine) -> Result<bool> {
+async fn holds(tx: &crate::Tx, consumer: &str, token: &Token) -> Result<bool> {
     let lease = tx.get::<ConsumerLease>(consumer).await?;
     Ok(lease.is_some_and(|lease| {
-        lease.holder.as_ref() == Some(&mine.holder) && *lease.term == mine.term
+        lease.holder.as_ref() == Some(&token.member) && *lease.term == token.term
     }))
 }

@@ -1,9 +1,8 @@
 //! How far the changes of a table are done, under the term of the lease.
 
-use super::lease::Mine;
 use super::stored::ConsumerPosition;
-use crate::changes::stream::Positions;
 use crate::db::Db;
+use crate::delivery::{Positions, Token};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Json;
 
@@ -12,7 +11,7 @@ pub(super) async fn claim(
     db: &Db,
     consumer: &str,
     table: &str,
-    mine: &Mine,
+    token: &Token,
 ) -> Result<Option<Positions>> {
     let shards = db
         .transact(async |tx| {
@@ -20,14 +19,14 @@ pub(super) async fn claim(
                 .get_or_create(ConsumerPosition {
                     consumer: consumer.to_owned(),
                     table: table.to_owned(),
-                    term: mine.term,
+                    term: token.term,
                     shards: Json::Object(serde_json::Map::new()),
                 })
                 .await?;
-            if *position.term > mine.term {
+            if *position.term > token.term {
                 return Ok::<_, Error>(None);
             }
-            position.term.set(mine.term)?;
+            position.term.set(token.term)?;
             Ok(Some(position.shards.clone()))
         })
         .await?;
@@ -48,14 +47,14 @@ pub(super) async fn store(
     db: &Db,
     consumer: &str,
     table: &str,
-    mine: &Mine,
+    token: &Token,
     positions: &Positions,
 ) -> Result<bool> {
     let shards = positions.to_json();
     db.transact(async |tx| {
         let key = (consumer.to_owned(), table.to_owned());
         let position = tx.get::<ConsumerPosition>(key).await?;
-        let Some(mut position) = position.filter(|position| *position.term == mine.term) else {
+        let Some(mut position) = position.filter(|position| *position.term == token.term) else {
             return Ok::<_, Error>(false);
         };
         position.shards.overwrite(shards.clone())?;

@@ -8,8 +8,8 @@ use floe_store::table::StreamView;
 use super::super::change::{Change, KeyNames};
 use super::super::limits::LOOKS_PER_SEARCH;
 use super::super::router::Needs;
-use crate::changes::stream::{Positions, Round, Shards};
 use crate::db::Db;
+use crate::delivery::{Positions, Round, Shards};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A table whose changes are read.

@@ -11,7 +11,8 @@
 //!
 //! A stream whose handler does not get on is parked after some tries, with all that comes for it later. The others go
 //! on. Parked streams are told by [`parked`](ConsumerGroup::parked), and tried again by
-//! [`retry_parked`](ConsumerGroup::retry_parked).
+//! [`retry_parked`](ConsumerGroup::retry_parked). A handler that panics has failed a try, and so has one that takes longer
+//! than its [timeout](ConsumerGroup::handler_timeout).
 //!
 //! # What is promised of two workers
 //!
@@ -68,38 +69,33 @@
 //! # }
 //! ```
 
-mod backlog;
 mod deliver;
 mod exactly_once;
 mod group;
 mod lease;
 mod options;
 mod progress;
-mod worker;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
+use self::exactly_once::View;
 pub use self::group::{ConsumerGroup, Worked};
-use self::lease::{Members, ReaderGroup};
+use self::lease::ReaderGroup;
 pub use self::options::Notice;
 use self::options::Options;
 pub use self::progress::Parked;
 use self::progress::{Place, Progress, ReaderCheckpoint};
 use super::checkpoint::Checkpoint;
-use super::indexer::passes;
 use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Lag, Reader, behind};
+use crate::db::Db;
+use crate::delivery::{self, Attempts, End, Host, Members, Orders};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
-use crate::request::Backoff;
-use crate::side_by_side;
 use crate::telemetry::feed as telemetry;
 use crate::tx::Tx;
 use crate::tx::body::TxBody;
@@ -152,7 +148,7 @@ impl Consumer {
     /// Handles so many streams at once.
     #[must_use]
     pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.options.at_once_max = streams;
+        self.options.delivery.concurrency_max = streams;
         self
     }
 
@@ -166,7 +162,14 @@ impl Consumer {
     /// Tries so often to get on with a stream.
     #[must_use]
     pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.options.tries_max = tries;
+        self.options.delivery.attempts_max = tries;
+        self
+    }
+
+    /// Timeout of a handler, for the events of one call. Default: 60 seconds.
+    #[must_use]
+    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
+        self.options.delivery.handler_timeout = timeout;
         self
     }
 
@@ -225,7 +228,7 @@ impl Consumer {
         let decide = |stored: &Progress| Ok::<_, Error>([stored.moved(place)]);
         self.stored().transact(decide).await?;
         // Who waits at the tail stores nothing, and would not notice.
-        let decide = |members: &Members| Ok::<_, Error>(members.restarted(self.partition));
+        let decide = |members: &Members| Ok::<_, Error>(members.restarted(self.partition.number()));
         self.members().transact(decide).await
     }
 
@@ -253,9 +256,9 @@ impl Consumer {
         E: fmt::Display + Send,
     {
         let ran = self.deliver(&handler, Orders::default()).await?;
-        match ran.is_fenced {
-            false => Ok(ran.consumed),
-            true => Err(self.fenced()),
+        match ran.end {
+            End::Done => Ok(ran.consumed),
+            End::Fenced => Err(self.fenced()),
         }
     }
 
@@ -324,38 +327,38 @@ impl Consumer {
         self.retry_with_commits(&handler).await
     }
 
-    async fn retry_with_commits<H>(&self, handler: &H) -> Result<Consumed>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    async fn retry_with_commits(&self, handler: &dyn View) -> Result<Consumed> {
         let progress = self.progress().await?;
         let mut consumed = Consumed {
             checkpoint: progress.place.checkpoint,
             ..Consumed::default()
         };
         for known in progress.parked() {
-            let (mut index, mut tries) = (known.index, 0);
+            let (mut index, mut attempts) = (known.index, Attempts::new(self));
             while index < known.end {
-                match self.commit_parked(handler, &known.stream, index).await {
+                let error = match self.commit_parked(handler, &known.stream, index).await {
                     Ok(Some(next)) => {
                         consumed.events += next - index;
-                        (index, tries) = (next, 0);
+                        index = next;
+                        attempts.progressed();
+                        continue;
                     }
                     // Somebody else tries it, too.
                     Ok(None) => break,
-                    Err(_) if tries + 1 < self.options.tries_max => {
-                        tries += 1;
-                        self.pause(tries).await;
-                    }
-                    Err(error) if is_poison(&error) => {
-                        let range = index..known.end;
-                        let parked = Parked::new(known.stream.clone(), range, &error.to_string());
-                        self.store_retried(&parked, Some(&parked)).await?;
-                        consumed.parked.push(parked);
-                        break;
-                    }
-                    Err(error) => return Err(error),
+                    Err(error) => error,
+                };
+                if let Some(pause) = attempts.fail(Duration::ZERO) {
+                    attempts.wait(pause).await;
+                    continue;
                 }
+                if !is_poison(&error) {
+                    return Err(error);
+                }
+                let range = index..known.end;
+                let parked = Parked::new(known.stream.clone(), range, &error.to_string());
+                self.store_retried(&parked, Some(&parked)).await?;
+                consumed.parked.push(parked);
+                break;
             }
         }
         Ok(consumed)
@@ -368,23 +371,6 @@ impl Consumer {
             Ok::<_, Error>((after != *stored).then_some(after))
         };
         self.stored().transact(decide).await
-    }
-
-    async fn pause(&self, tries: u32) {
-        let db = self.store.db();
-        let pause = Backoff::default().pause(tries, db.env().next_u64());
-        db.timer().sleep(pause).await;
-    }
-
-    const fn patience(&self, follows: bool) -> Patience<'_> {
-        Patience {
-            store: &self.store,
-            group: self.id.0.as_str(),
-            options: &self.options,
-            partition: Some(self.partition),
-            is_endless: follows,
-            failures: 0,
-        }
     }
 
     /// Reads all spans: the filter comes later, so that places do not depend on it.
@@ -427,29 +413,19 @@ fn members(store: &EventStore, group: &str) -> Stream<ReaderGroup> {
     index.stream::<ReaderGroup>(group).load(Load::RequireLeader)
 }
 
-/// Up to where a run over a partition goes.
-#[derive(Clone, Debug, Default)]
-struct Orders {
-    /// The term of the lease under which it runs, if there is one.
-    lease: Option<u64>,
-    /// Whether it waits at the tail, and for a store that does not answer.
-    follows: bool,
-    /// Whether it is told to stop.
-    stop: Option<watch::Receiver<bool>>,
-}
-
-impl Orders {
-    fn is_told(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| *stop.borrow())
+impl Host for Consumer {
+    fn db(&self) -> &Db {
+        self.store.db()
     }
 
-    /// Waits for something, unless it is told to stop.
-    async fn unless_told(&self, future: impl Future<Output = ()>) {
-        let Some(mut stop) = self.stop.clone() else {
-            return future.await;
-        };
-        let told = async move { drop(stop.wait_for(|is_told| *is_told).await) };
-        side_by_side::unless(pin!(told), future).await;
+    fn options(&self) -> &delivery::Options {
+        &self.options.delivery
+    }
+
+    fn store_failed(&self, error: &Error, _: Duration) {
+        telemetry::failed(&self.id.0, error);
+        let (partition, error) = (Some(self.partition), error.clone());
+        self.options.tell(&Notice::Failed { partition, error });
     }
 }
 
@@ -457,57 +433,17 @@ impl Orders {
 #[derive(Debug)]
 struct Ran {
     consumed: Consumed,
-    /// Whether it had to end because somebody else goes on, or the checkpoint was moved.
-    is_fenced: bool,
+    end: End,
 }
 
 impl Ran {
-    const fn fenced(consumed: Consumed) -> Self {
+    fn nothing(end: End) -> Self {
         Self {
-            consumed,
-            is_fenced: true,
+            consumed: Consumed::default(),
+            end,
         }
     }
 }
-
-/// Waits where the store fails, again and again.
-#[derive(Debug)]
-struct Patience<'c> {
-    store: &'c EventStore,
-    group: &'c str,
-    options: &'c Options,
-    partition: Option<Partition>,
-    is_endless: bool,
-    failures: u32,
-}
-
-impl Patience<'_> {
-    /// Waits after a failure.
-    ///
-    /// # Errors
-    ///
-    /// The failure itself, if there is no patience for it.
-    async fn outlast(&mut self, error: Error) -> Result<()> {
-        if !self.is_endless || !passes(&error) {
-            return Err(error);
-        }
-        self.failures = self.failures.saturating_add(1);
-        let partition = self.partition;
-        telemetry::failed(self.group, &error);
-        self.options.tell(&Notice::Failed { partition, error });
-        let db = self.store.db();
-        let pause = BACKOFF.pause(self.failures, db.env().next_u64());
-        db.timer().sleep(pause).await;
-        Ok(())
-    }
-}
-
-/// The pauses after failures of the store.
-const BACKOFF: Backoff = Backoff {
-    retries: u32::MAX,
-    initial: Duration::from_millis(100),
-    max: Duration::from_secs(10),
-};
 
 /// Events of a stream, and the transaction that what they lead to is written in.
 #[derive(Clone, Copy, Debug)]

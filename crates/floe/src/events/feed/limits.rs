@@ -52,18 +52,8 @@ pub(crate) const PARKED_MAX: usize = 500;
 /// How much is kept of what a handler said of a stream that is parked.
 pub(crate) const REASON_CHARS_MAX: usize = 300;
 
-/// How long a worker may be silent before others take what it holds, unless something else is said.
-pub(crate) const LEASE: Duration = Duration::from_secs(10);
-
-/// How often a worker beats while a lease lasts: one beat may be lost, and another one late.
-pub(crate) const BEATS_PER_LEASE: u32 = 4;
-
 /// How often a beat is tried, because another member was faster.
 pub(crate) const BEAT_ATTEMPTS: u32 = 20;
-
-/// How long handlers that are under way may take when a worker stops or gives a partition up, unless something else is
-/// said.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// How often in a row an indexer must find nothing before it has caught up: DynamoDB gives empty pages before the end.
 pub(crate) const EMPTY_ROUNDS: u32 = 3;

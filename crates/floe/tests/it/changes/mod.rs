@@ -1,6 +1,7 @@
 //! The change router: which handlers a change goes to, in which order, and what becomes of those that fail.
 
 mod consuming;
+mod handlers;
 mod parking;
 mod processes;
 mod recorded;

@@ -2,6 +2,7 @@
 
 mod at_least_once;
 mod groups;
+mod handlers;
 mod lag;
 mod sim;
 mod views;

@@ -1,40 +1,58 @@
 //! At least once: events of a partition to handlers, many streams at once, each in its order.
 //!
-//! Reading, handling and storing go on beside each other. Batches are read ahead into the [backlog](super::backlog), as
-//! far as it has room. What is stored is up to where everything is done, so whoever goes on from there misses nothing,
-//! and is given again what was handled beyond.
+//! What runs is [`delivery`](crate::delivery). The partition is its source, and the streams are the keys. A checkpoint is
+//! stored with the streams that are parked by then, in one item.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use floe_store::BoxFuture;
 use tracing::Instrument;
 
-use super::backlog::Backlog;
 use super::progress::{Parked, Place, Progress};
-use super::{Consumed, Consumer, Handled, Notice, Orders, Patience, Ran};
+use super::{Consumed, Consumer, Handled, Notice, Ran};
+use crate::delivery::{
+    Attempts, Batch, BatchOf, Consume, End, Entry, Host, Limits, Orders, Run, Size, Timeout, guard,
+    outlast,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::limits::{BATCHES_AHEAD, EVENTS_AHEAD};
 use crate::events::feed::log::TableLog;
-use crate::events::feed::reader::{FeedBatch, Reader};
-use crate::events::feed::span::Span;
+use crate::events::feed::reader::Reader;
 use crate::events::feed::subscription::load_between;
 use crate::events::{Recorded, StreamName};
-use crate::side_by_side::crowd::{Crowd, Ticket};
 use crate::telemetry::feed as telemetry;
 
-/// What has come to its end.
-enum Done {
-    Read(Reader<TableLog>, Result<Option<FeedBatch>>),
-    /// What is stored was looked at, before spans of parked streams are passed by.
-    Looked(Reader<TableLog>, FeedBatch, Result<Progress>),
-    Handled(StreamName, Result<Outcome>),
-    Stored(Result<Option<Progress>>),
-    Waited,
-    Told,
-    GraceOver,
+/// A handler of events, whatever its type.
+pub(super) trait Handler: Send + Sync {
+    /// Calls it. An error is told as text.
+    fn call(
+        &self,
+        stream: StreamName,
+        events: Vec<Recorded>,
+    ) -> BoxFuture<'_, Result<Handled, String>>;
+}
+
+impl<H, F, E> Handler for H
+where
+    H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
+    F: Future<Output = Result<Handled, E>> + Send,
+    E: fmt::Display + Send,
+{
+    fn call(
+        &self,
+        stream: StreamName,
+        events: Vec<Recorded>,
+    ) -> BoxFuture<'_, Result<Handled, String>> {
+        Box::pin(async move {
+            let handled = self(stream, events).await;
+            handled.map_err(|error| error.to_string())
+        })
+    }
 }
 
 /// What became of events that were given to a handler.
@@ -47,75 +65,59 @@ pub(super) struct Outcome {
     pub(super) reason: Option<String>,
 }
 
-/// What is not stored yet.
-#[derive(Default)]
-struct Unstored {
-    checkpoint: Option<Checkpoint>,
-    parked: Vec<Parked>,
+/// A run over a partition.
+struct Delivering<'c> {
+    consumer: &'c Consumer,
+    handler: &'c dyn Handler,
+    is_patient: bool,
+    known: Mutex<Known>,
 }
 
-/// A run over a partition.
-struct Run<'c> {
-    consumer: &'c Consumer,
-    orders: Orders,
+/// What is known in a run.
+struct Known {
     /// What is stored, and what will be.
-    known: Progress,
-    unstored: Unstored,
-    /// What is being stored, and is parked with it.
-    storing: Option<Vec<Parked>>,
-    /// Absent while it reads.
-    reader: Option<Reader<TableLog>>,
-    is_at_tail: bool,
-    backlog: Backlog,
-    handlers: HashMap<StreamName, Ticket>,
-    is_stopping: bool,
+    progress: Progress,
+    /// What is parked and not stored.
+    unstored: Vec<Parked>,
+    /// What is parked and being stored.
+    storing: Vec<Parked>,
     consumed: Consumed,
 }
 
 impl Consumer {
-    /// Gives the events of the partition to handlers, up to where the orders say.
-    pub(super) async fn deliver<'c, H, F, E>(
-        &'c self,
-        handler: &'c H,
-        orders: Orders,
-    ) -> Result<Ran>
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
-    {
-        let mut patience = self.patience(orders.follows);
-        let claimed = loop {
-            match self.claim(orders.lease).await {
-                Ok(claimed) => break claimed,
-                Err(error) => patience.outlast(error).await?,
-            }
+    /// Gives the events of the partition to the handler, up to where the orders say.
+    pub(super) async fn deliver(&self, handler: &dyn Handler, orders: Orders) -> Result<Ran> {
+        let (lease, is_patient) = (orders.lease.as_ref(), orders.is_patient);
+        let lease = lease.map(|lease| lease.term);
+        let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<Progress>>>;
+        let claimed = orders.unless_stopped(outlast(self, is_patient, claim));
+        let Some(claimed) = claimed.await else {
+            return Ok(Ran::nothing(End::Done));
         };
-        let Some(known) = claimed else {
-            return Ok(Ran::fenced(Consumed::default()));
+        let Some(progress) = claimed? else {
+            return Ok(Ran::nothing(End::Fenced));
         };
-        let mut run = Run {
+        let reader = self.reader(progress.place.checkpoint);
+        let delivering = Delivering {
             consumer: self,
-            orders,
-            unstored: Unstored::default(),
-            storing: None,
-            reader: Some(self.reader(known.place.checkpoint)),
-            is_at_tail: false,
-            backlog: Backlog::default(),
-            handlers: HashMap::new(),
-            is_stopping: false,
-            consumed: Consumed::default(),
-            known,
+            handler,
+            is_patient,
+            known: Mutex::new(Known {
+                progress,
+                unstored: Vec::new(),
+                storing: Vec::new(),
+                consumed: Consumed::default(),
+            }),
         };
-        let is_fenced = run.finish(handler).await?;
-        let checkpoint = run.known.place.checkpoint;
-        Ok(Ran {
-            consumed: Consumed {
-                checkpoint,
-                ..run.consumed
-            },
-            is_fenced,
-        })
+        let run = Run::new(&delivering, orders, vec![(reader, None)]);
+        let end = run.finish().await?;
+        let known = delivering.known.into_inner();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        let consumed = Consumed {
+            checkpoint: known.progress.place.checkpoint,
+            ..known.consumed
+        };
+        Ok(Ran { consumed, end })
     }
 
     /// Makes the progress one's own; `None` if somebody else holds the partition by now.
@@ -151,19 +153,14 @@ impl Consumer {
     }
 
     /// Gives events of a stream to the handler until they are done, or it does not get on.
-    pub(super) async fn handle<H, F, E>(
+    pub(super) async fn handle(
         &self,
         stream: &StreamName,
         mut range: Range<u64>,
-        handler: &H,
-        follows: bool,
-    ) -> Result<Outcome>
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
-    {
-        let (start, mut tries) = (range.start, 0);
+        handler: &dyn Handler,
+        is_patient: bool,
+    ) -> Result<Outcome> {
+        let (start, mut attempts) = (range.start, Attempts::new(self));
         let mut outcome = Outcome {
             index: start,
             events: 0,
@@ -174,45 +171,43 @@ impl Consumer {
                 .start
                 .saturating_add(self.options.events_max.max(1) as u64);
             let chunk = range.start..end.min(range.end);
-            let (done, reason) = match self.load(stream, chunk.clone(), follows).await {
+            let (done, reason) = match self.load(stream, chunk.clone(), is_patient).await {
                 Ok(events) => match self.call(stream, events, handler).await {
                     Ok(Handled::All) => (chunk.end, None),
                     Ok(Handled::UpTo(index)) => (index.clamp(chunk.start, chunk.end), None),
                     Ok(Handled::None) => (chunk.start, None),
-                    Err(error) => (chunk.start, Some(error.to_string())),
+                    Err(reason) => (chunk.start, Some(reason)),
                 },
                 Err(error) if is_of_stream(&error) => (chunk.start, Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            tries = if done > range.start { 0 } else { tries + 1 };
-            range.start = done;
             outcome.index = done;
             outcome.events = done - start;
-            if tries >= self.options.tries_max.max(1) {
+            if done > range.start {
+                attempts.progressed();
+            } else if let Some(pause) = attempts.fail(Duration::ZERO) {
+                attempts.wait(pause).await;
+            } else {
                 let reason = reason.unwrap_or_else(|| "nothing was handled".to_owned());
                 outcome.reason = Some(reason);
                 return Ok(outcome);
             }
-            if tries > 0 {
-                self.pause(tries).await;
-            }
+            range.start = done;
         }
         Ok(outcome)
     }
 
     /// Calls the handler.
-    async fn call<H, F, E>(
+    async fn call(
         &self,
         stream: &StreamName,
         events: Vec<Recorded>,
-        handler: &H,
-    ) -> Result<Handled, E>
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-    {
+        handler: &dyn Handler,
+    ) -> Result<Handled, String> {
         let span = telemetry::handle(&self.id.0, self.partition, stream, events.len());
-        handler(stream.clone(), events).instrument(span).await
+        let called = async { handler.call(stream.clone(), events).await };
+        let called = guard(Some(Timeout::of(self)), called.instrument(span)).await;
+        called.unwrap_or_else(|interrupted| Err(interrupted.to_string()))
     }
 
     /// Loads events of a stream, however long the store does not answer if the consumer follows the feed.
@@ -220,15 +215,10 @@ impl Consumer {
         &self,
         stream: &StreamName,
         range: Range<u64>,
-        follows: bool,
+        is_patient: bool,
     ) -> Result<Vec<Recorded>> {
-        let mut patience = self.patience(follows);
-        loop {
-            match load_between(&self.store, stream, range.clone()).await {
-                Ok(events) => return Ok(events),
-                Err(error) => patience.outlast(error).await?,
-            }
-        }
+        let load = || load_between(&self.store, stream, range.clone());
+        outlast(self, is_patient, || Box::pin(load())).await
     }
 }
 
@@ -240,246 +230,164 @@ pub(super) fn is_of_stream(error: &Error) -> bool {
     )
 }
 
-async fn read(
-    mut patience: Patience<'_>,
-    mut reader: Reader<TableLog>,
-) -> (Reader<TableLog>, Result<Option<FeedBatch>>) {
-    loop {
-        let error = match reader.next().await {
-            Ok(batch) => return (reader, Ok(batch)),
-            Err(error) => error,
-        };
-        if let Err(error) = patience.outlast(error).await {
-            return (reader, Err(error));
+/// The ranges, where those that stand side by side are one.
+fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut().filter(|last| last.end == range.start) {
+            Some(last) => last.end = range.end,
+            None => joined.push(range),
         }
+    }
+    joined
+}
+
+impl Delivering<'_> {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a stream is parked; `None` if the progress was claimed or moved by somebody else. What is stored to be
+    /// parked may have been tried again elsewhere, and not be parked any more.
+    async fn is_parked(&self, stream: &StreamName) -> Result<Option<bool>> {
+        let term = {
+            let known = self.known();
+            let mut unstored = known.storing.iter().chain(&known.unstored);
+            if !known.progress.is_parked(stream) || unstored.any(|p| p.stream == *stream) {
+                return Ok(Some(known.progress.is_parked(stream)));
+            }
+            known.progress.term
+        };
+        let look = || Box::pin(self.consumer.progress()) as BoxFuture<'_, Result<Progress>>;
+        let stored = outlast(self.consumer, self.is_patient, look).await?;
+        if stored.term != term {
+            return Ok(None);
+        }
+        let is_parked = stored.is_parked(stream);
+        if !is_parked {
+            let mut known = self.known();
+            known.progress = known.progress.without_parked(stream);
+        }
+        Ok(Some(is_parked))
+    }
+
+    /// Parks events that the handler does not get on with.
+    fn park(&self, parked: Parked) -> Result<()> {
+        let consumer = self.consumer;
+        telemetry::parked(&consumer.id.0, consumer.partition, &parked.stream);
+        let notice = Notice::Parked(consumer.partition, parked.clone());
+        consumer.options.tell(&notice);
+        let mut known = self.known();
+        known.consumed.parked.push(parked.clone());
+        known.park(parked)
+    }
+
+    /// Parks events of a stream that is parked.
+    fn pass_by(&self, stream: &StreamName, range: Range<u64>) -> Result<()> {
+        let mut known = self.known();
+        let mut told = known.consumed.parked.iter_mut().rev();
+        if let Some(told) = told.find(|told| told.stream == *stream) {
+            told.end = told.end.max(range.end);
+        }
+        known.park(Parked::new(stream.clone(), range, PASSED_BY))
     }
 }
 
-impl<'c> Run<'c> {
-    /// Runs until nothing is left to do. Tells whether it was fenced off.
-    async fn finish<H, F, E>(&mut self, handler: &'c H) -> Result<bool>
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
-    {
-        let mut crowd: Crowd<'_, Done> = Crowd::new();
-        if let Some(mut stop) = self.orders.stop.clone() {
-            crowd.join(Box::pin(async move {
-                // Who could tell it is gone: then it is dropped soon.
-                drop(stop.wait_for(|is_told| *is_told).await);
-                Done::Told
-            }));
-        }
-        loop {
-            self.begin_to_read(&mut crowd);
-            self.begin_to_handle(&mut crowd, handler);
-            self.begin_to_store(&mut crowd);
-            if self.has_ended() {
-                return Ok(false);
-            }
-            match crowd.next().await {
-                Done::Read(reader, batch) => match batch? {
-                    Some(batch) if self.has_parked(&batch) => {
-                        self.look(&mut crowd, reader, batch);
-                    }
-                    Some(batch) => self.take(reader, batch)?,
-                    None => self.wait_at_tail(&mut crowd, reader),
-                },
-                Done::Looked(reader, batch, stored) => {
-                    let stored = stored?;
-                    if stored.term != self.known.term {
-                        return Ok(true);
-                    }
-                    self.learn(stored)?;
-                    self.take(reader, batch)?;
-                }
-                Done::Handled(stream, outcome) => self.end_of_handling(stream, outcome?)?,
-                Done::Stored(stored) => {
-                    self.storing = None;
-                    match stored? {
-                        Some(stored) => self.learn(stored)?,
-                        None => return Ok(true),
-                    }
-                }
-                Done::Waited => self.is_at_tail = false,
-                Done::Told => self.stop(&mut crowd),
-                Done::GraceOver => {
-                    for (_, ticket) in self.handlers.drain() {
-                        crowd.leave(ticket);
-                    }
-                }
-            }
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        let is_busy = self.storing.is_some() || !self.handlers.is_empty();
-        let reads_no_more = self.is_stopping || self.is_at_tail && !self.orders.follows;
-        reads_no_more && !is_busy
-    }
-
-    fn begin_to_read(&mut self, crowd: &mut Crowd<'c, Done>) {
-        let (batches, events) = self.backlog.len();
-        let has_room = batches < BATCHES_AHEAD && events < EVENTS_AHEAD;
-        if self.is_stopping || self.is_at_tail || !has_room {
-            return;
-        }
-        if let Some(reader) = self.reader.take() {
-            let patience = self.consumer.patience(self.orders.follows);
-            crowd.join(Box::pin(async move {
-                let (reader, batch) = read(patience, reader).await;
-                Done::Read(reader, batch)
-            }));
-        }
-    }
-
-    fn begin_to_handle<H, F, E>(&mut self, crowd: &mut Crowd<'c, Done>, handler: &'c H)
-    where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
-    {
-        let options = &self.consumer.options;
-        while !self.is_stopping && self.handlers.len() < options.at_once_max.max(1) {
-            let Some((stream, range)) = self.backlog.begin(options.events_max) else {
-                return;
-            };
-            let (consumer, follows) = (self.consumer, self.orders.follows);
-            let name = stream.clone();
-            let ticket = crowd.join(Box::pin(async move {
-                let outcome = consumer.handle(&name, range, handler, follows).await;
-                Done::Handled(name, outcome)
-            }));
-            self.handlers.insert(stream, ticket);
-        }
-    }
-
-    fn begin_to_store(&mut self, crowd: &mut Crowd<'c, Done>) {
-        if let Some(checkpoint) = self.backlog.pass_done() {
-            self.unstored.checkpoint = Some(checkpoint);
-        }
-        let is_all_stored = self.unstored.checkpoint.is_none() && self.unstored.parked.is_empty();
-        if self.storing.is_some() || is_all_stored {
-            return;
-        }
-        let Unstored { checkpoint, parked } = std::mem::take(&mut self.unstored);
-        self.storing = Some(parked.clone());
-        let (consumer, term) = (self.consumer, self.known.term);
-        let mut patience = consumer.patience(self.orders.follows);
-        crowd.join(Box::pin(async move {
-            loop {
-                let error = match consumer.advance(term, checkpoint, &parked).await {
-                    Ok(stored) => return Done::Stored(Ok(stored)),
-                    Err(error) => error,
-                };
-                if let Err(error) = patience.outlast(error).await {
-                    return Done::Stored(Err(error));
-                }
-            }
-        }));
-    }
-
-    /// Looks at what is stored: what is parked may have been tried again elsewhere, and not be parked any more. Nothing is
-    /// read meanwhile, so that batches keep their order.
-    fn look(&self, crowd: &mut Crowd<'c, Done>, reader: Reader<TableLog>, batch: FeedBatch) {
-        let consumer = self.consumer;
-        let mut patience = consumer.patience(self.orders.follows);
-        crowd.join(Box::pin(async move {
-            loop {
-                let error = match consumer.progress().await {
-                    Ok(stored) => return Done::Looked(reader, batch, Ok(stored)),
-                    Err(error) => error,
-                };
-                if let Err(error) = patience.outlast(error).await {
-                    return Done::Looked(reader, batch, Err(error));
-                }
-            }
-        }));
-    }
-
-    fn wait_at_tail(&mut self, crowd: &mut Crowd<'c, Done>, reader: Reader<TableLog>) {
-        self.reader = Some(reader);
-        self.is_at_tail = true;
-        if self.orders.follows {
-            let consumer = self.consumer;
-            crowd.join(Box::pin(async move {
-                consumer
-                    .store
-                    .db()
-                    .timer()
-                    .sleep(consumer.options.poll)
-                    .await;
-                Done::Waited
-            }));
-        }
-    }
-
-    fn stop(&mut self, crowd: &mut Crowd<'c, Done>) {
-        self.is_stopping = true;
-        let consumer = self.consumer;
-        crowd.join(Box::pin(async move {
-            consumer
-                .store
-                .db()
-                .timer()
-                .sleep(consumer.options.grace)
-                .await;
-            Done::GraceOver
-        }));
-    }
-
-    /// This is stored now; what is not stored yet comes on top.
-    fn learn(&mut self, stored: Progress) -> Result<()> {
-        self.known = stored;
-        let storing = self.storing.iter().flatten();
-        for parked in storing.chain(&self.unstored.parked) {
-            self.known.park(parked.clone())?;
-        }
-        Ok(())
-    }
-
-    fn has_parked(&self, batch: &FeedBatch) -> bool {
-        let mut spans = batch.spans.iter();
-        spans.any(|span| self.known.is_parked(&span.stream))
-    }
-
-    /// Takes a batch: what is parked is passed by.
-    fn take(&mut self, reader: Reader<TableLog>, batch: FeedBatch) -> Result<()> {
-        self.reader = Some(reader);
-        let filter = &self.consumer.options.filter;
-        let wanted = batch.spans.into_iter();
-        let wanted = wanted.filter(|span| filter.lets_through(&span.stream));
-        let (passed_by, given): (Vec<Span>, Vec<Span>) =
-            wanted.partition(|span| self.known.is_parked(&span.stream));
-        self.backlog.push(batch.checkpoint, given);
-        for span in passed_by {
-            let range = span.start..span.end();
-            self.park(Parked::new(span.stream, range, PASSED_BY))?;
-        }
-        Ok(())
-    }
-
-    fn end_of_handling(&mut self, stream: StreamName, outcome: Outcome) -> Result<()> {
-        self.handlers.remove(&stream);
-        self.consumed.events += outcome.events;
-        self.backlog.end(stream.clone(), outcome.index);
-        let Some(reason) = outcome.reason else {
-            return Ok(());
-        };
-        let end = self.backlog.take_out(&stream).unwrap_or(outcome.index);
-        telemetry::parked(&self.consumer.id.0, self.consumer.partition, &stream);
-        let parked = Parked::new(stream, outcome.index..end, &reason);
-        let notice = Notice::Parked(self.consumer.partition, parked.clone());
-        self.consumer.options.tell(&notice);
-        self.consumed.parked.push(parked.clone());
-        self.park(parked)
-    }
-
+impl Known {
     fn park(&mut self, parked: Parked) -> Result<()> {
-        self.known.park(parked.clone())?;
-        self.unstored.parked.push(parked);
+        self.progress.park(parked.clone())?;
+        self.unstored.push(parked);
         Ok(())
+    }
+}
+
+impl Consume for Delivering<'_> {
+    type Source = Reader<TableLog>;
+    type Key = StreamName;
+    type Work = Range<u64>;
+    type Mark = Checkpoint;
+
+    const LIMITS: Limits = Limits {
+        batches_max: BATCHES_AHEAD,
+        records_max: EVENTS_AHEAD,
+        bytes_max: usize::MAX,
+    };
+    const EMPTY_READS: u32 = 1;
+
+    fn host(&self) -> &dyn Host {
+        self.consumer
+    }
+
+    fn turn_records_max(&self) -> u64 {
+        self.consumer.options.events_max as u64
+    }
+
+    async fn read(&self, _: usize, reader: &mut Reader<TableLog>) -> Result<BatchOf<Self>> {
+        let batch = reader.next().await?;
+        let (mark, is_idle) = (batch.as_ref().map(|b| b.checkpoint), batch.is_none());
+        let filter = &self.consumer.options.filter;
+        let spans = batch.into_iter().flat_map(|batch| batch.spans);
+        let spans = spans.filter(|span| filter.lets_through(&span.stream));
+        let entries = spans.filter(|span| !span.types.is_empty()).map(|span| {
+            let (work, records) = (span.start..span.end(), span.types.len() as u64);
+            Entry {
+                key: span.stream,
+                work,
+                size: Size { records, bytes: 0 },
+            }
+        });
+        Ok(Batch {
+            entries: entries.collect(),
+            mark,
+            is_idle,
+        })
+    }
+
+    async fn turn(&self, _: usize, stream: &StreamName, ranges: Vec<Range<u64>>) -> Result<End> {
+        let Some(mut is_parked) = self.is_parked(stream).await? else {
+            return Ok(End::Fenced);
+        };
+        let end = ranges.iter().map(|range| range.end).max();
+        for range in joined(ranges) {
+            if is_parked {
+                self.pass_by(stream, range)?;
+                continue;
+            }
+            let (end, handler) = (end.unwrap_or(range.end), self.handler);
+            let handled = self
+                .consumer
+                .handle(stream, range, handler, self.is_patient);
+            let outcome = handled.await?;
+            self.known().consumed.events += outcome.events;
+            if let Some(reason) = outcome.reason {
+                is_parked = true;
+                self.park(Parked::new(stream.clone(), outcome.index..end, &reason))?;
+            }
+        }
+        Ok(End::Done)
+    }
+
+    fn has_unstored(&self) -> bool {
+        !self.known().unstored.is_empty()
+    }
+
+    async fn store(&self, marks: &[(usize, Checkpoint)]) -> Result<End> {
+        let (term, parked) = {
+            let known = &mut *self.known();
+            known.storing.append(&mut known.unstored);
+            (known.progress.term, known.storing.clone())
+        };
+        let checkpoint = marks.last().map(|(_, checkpoint)| *checkpoint);
+        let Some(stored) = self.consumer.advance(term, checkpoint, &parked).await? else {
+            return Ok(End::Fenced);
+        };
+        let known = &mut *self.known();
+        known.progress = stored;
+        known.storing.clear();
+        for parked in &known.unstored {
+            known.progress.park(parked.clone())?;
+        }
+        Ok(End::Done)
     }
 }
 

@@ -5,14 +5,33 @@
 //! cannot get on with is parked in the same item, so that its events are either in the view or parked, never both.
 
 use std::cmp::Ordering;
+use std::time::Duration;
+
+use floe_store::BoxFuture;
 
 use super::deliver::is_of_stream;
 use super::progress::{Parked, Place, Progress, ReaderCheckpoint};
-use super::{Consumed, Consumer, Delivery, Notice, Orders, Ran, passes};
+use super::{Consumed, Consumer, Delivery, Notice, Ran};
+use crate::delivery::{Attempts, End, Orders, StoreRetry, Timeout, guard, passes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::span::Span;
 use crate::events::{Recorded, StreamName};
 use crate::tx::body::TxBody;
+
+/// A handler in a transaction, whatever its type.
+pub(super) trait View: Send + Sync {
+    /// Calls it.
+    fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>>;
+}
+
+impl<H> View for H
+where
+    H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
+{
+    fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>> {
+        Box::pin(TxBody::call(self, delivery))
+    }
+}
 
 /// What became of events.
 enum Committed {
@@ -33,47 +52,41 @@ struct Step {
 
 impl Consumer {
     /// Commits the events of the partition, up to where the orders say.
-    pub(super) async fn project<H>(&self, handler: &H, orders: Orders) -> Result<Ran>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    pub(super) async fn project(&self, handler: &dyn View, orders: Orders) -> Result<Ran> {
         let mut consumed = Consumed::default();
-        let mut patience = self.patience(orders.follows);
+        let mut retry = StoreRetry::new(self, orders.is_patient);
         loop {
             let before = consumed.events;
             let went = self.project_on(handler, &orders, &mut consumed).await;
             if consumed.events > before {
-                patience = self.patience(orders.follows);
+                retry = StoreRetry::new(self, orders.is_patient);
             }
             match went {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(error) => patience.outlast(error).await?,
+                Err(error) => retry.outlast(error).await?,
             }
         }
         Ok(Ran {
             consumed,
-            is_fenced: false,
+            end: End::Done,
         })
     }
 
     /// Goes on from what is stored; `false` if somebody else has gone on meanwhile.
-    async fn project_on<H>(
+    async fn project_on(
         &self,
-        handler: &H,
+        handler: &dyn View,
         orders: &Orders,
         consumed: &mut Consumed,
-    ) -> Result<bool>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    ) -> Result<bool> {
         let mut known = self.progress().await?;
         let mut place = known.place;
         let mut reader = self.reader(place.checkpoint);
         loop {
             while let Some(batch) = reader.next().await? {
                 for (chunk, to) in self.chunks(place, &batch.spans) {
-                    if orders.is_told() {
+                    if orders.is_stopped() {
                         consumed.checkpoint = known.place.checkpoint;
                         return Ok(true);
                     }
@@ -95,33 +108,30 @@ impl Consumer {
                 known.place = place;
             }
             consumed.checkpoint = place.checkpoint;
-            if !orders.follows || orders.is_told() {
+            if !orders.follows || orders.is_stopped() {
                 return Ok(true);
             }
-            let waited = self.store.db().timer().sleep(self.options.poll);
-            orders.unless_told(waited).await;
+            let waited = self.store.db().timer().sleep(self.options.delivery.poll);
+            orders.unless_stopped(waited).await;
         }
     }
 
     /// Commits a few events; `false` if somebody else has gone on.
-    async fn step<H>(
+    async fn step(
         &self,
-        handler: &H,
+        handler: &dyn View,
         orders: &Orders,
         step: &Step,
         known: &mut Progress,
         consumed: &mut Consumed,
-    ) -> Result<bool>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    ) -> Result<bool> {
         let (stream, range) = (&step.chunk.stream, step.chunk.start..step.chunk.end());
         let mut committed = Committed::Handled;
         if known.is_parked(stream) {
             committed = self.pass_by(step, None).await?;
         }
         if matches!(committed, Committed::Handled) {
-            committed = match self.load(stream, range.clone(), orders.follows).await {
+            committed = match self.load(stream, range.clone(), orders.is_patient).await {
                 Ok(events) => self.commit(handler, step, &events).await?,
                 Err(error) if is_of_stream(&error) => {
                     self.pass_by(step, Some(error.to_string())).await?
@@ -177,13 +187,15 @@ impl Consumer {
     }
 
     /// Commits what the handler makes of events, with the place after them. Parks them if it does not get on.
-    async fn commit<H>(&self, handler: &H, step: &Step, events: &[Recorded]) -> Result<Committed>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    async fn commit(
+        &self,
+        handler: &dyn View,
+        step: &Step,
+        events: &[Recorded],
+    ) -> Result<Committed> {
         let (index, id, chunk) = (self.store.feed_index(), &self.id, &step.chunk);
         let stream = &chunk.stream;
-        let mut tries = 0;
+        let mut attempts = Attempts::new(self);
         loop {
             let committed = self.store.db().transact(async |tx| {
                 let mut stored = tx.stream_in::<ReaderCheckpoint>(&index, id).await?;
@@ -197,7 +209,7 @@ impl Consumer {
                     return Ok(Committed::Parked(None));
                 }
                 let delivery = Delivery { tx, stream, events };
-                TxBody::call(handler, delivery).await?;
+                self.call_in(handler, delivery).await?;
                 stored.append([after])?;
                 Ok::<_, Error>(Committed::Handled)
             });
@@ -205,15 +217,20 @@ impl Consumer {
                 Ok(committed) => return Ok(committed),
                 Err(error) => error,
             };
-            tries += 1;
-            if tries < self.options.tries_max {
-                self.pause(tries).await;
+            if let Some(pause) = attempts.fail(Duration::ZERO) {
+                attempts.wait(pause).await;
             } else if is_of_handler(&error) {
                 return self.pass_by(step, Some(error.to_string())).await;
             } else {
                 return Err(error);
             }
         }
+    }
+
+    /// Calls the handler in a transaction.
+    async fn call_in(&self, handler: &dyn View, delivery: Delivery<'_>) -> Result<()> {
+        let called = async { handler.call(delivery).await };
+        guard(Some(Timeout::of(self)), called).await?
     }
 
     /// Parks events: because of a reason, or else because their stream is parked, if it still is.
@@ -246,15 +263,12 @@ impl Consumer {
 
     /// Commits what the handler makes of parked events of a stream, from this index on. Tells where to go on; `None` if
     /// somebody else has, or nothing is left.
-    pub(super) async fn commit_parked<H>(
+    pub(super) async fn commit_parked(
         &self,
-        handler: &H,
+        handler: &dyn View,
         stream: &StreamName,
         from: u64,
-    ) -> Result<Option<u64>>
-    where
-        H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-    {
+    ) -> Result<Option<u64>> {
         let known = self.progress().await?;
         let known = known.parked_of(stream).filter(|known| known.index == from);
         let Some(known) = known.cloned() else {
@@ -274,7 +288,7 @@ impl Consumer {
                     return Ok(None);
                 }
                 let delivery = Delivery { tx, stream, events };
-                TxBody::call(handler, delivery).await?;
+                self.call_in(handler, delivery).await?;
                 let after = stored.state().retried(&tried, None);
                 stored.append([after])?;
                 Ok::<_, Error>(Some(end))

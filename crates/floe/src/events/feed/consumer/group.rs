@@ -3,19 +3,25 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, pending};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use floe_store::BoxFuture;
 
+use super::deliver::Handler;
+use super::exactly_once::View;
 use super::options::{Notice, Options};
-use super::worker::{Worker, Works};
-use super::{Consumer, Delivery, Handled, Orders, Parked, Ran};
-use crate::error::Result;
+use super::{Consumer, Delivery, Handled, Parked, Ran};
+use crate::db::Db;
+use crate::delivery::{
+    self, Beat, End, Group, Host, Members, Notice as LeaseNotice, Orders, Standing, Worker,
+};
+use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
-use crate::events::feed::partition::Partition;
+use crate::events::feed::partition::{Partition, Partitions};
 use crate::events::feed::reader::{Filter, Lag};
 use crate::events::{EventStore, Recorded, StreamName};
+use crate::telemetry::feed as telemetry;
 use crate::tx::body::TxBody;
 
 impl EventStore {
@@ -94,7 +100,7 @@ impl ConsumerGroup {
     /// Handles so many streams of a partition at once; 16 if nothing is said.
     #[must_use]
     pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.options.at_once_max = streams;
+        self.options.delivery.concurrency_max = streams;
         self
     }
 
@@ -108,14 +114,22 @@ impl ConsumerGroup {
     /// Tries so often to get on with a stream before it is parked; 5 times if nothing is said.
     #[must_use]
     pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.options.tries_max = tries;
+        self.options.delivery.attempts_max = tries;
+        self
+    }
+
+    /// Timeout of a handler, for the events of one call. Default: 60 seconds. A handler that takes longer is dropped, and
+    /// has failed a try; until then it holds its stream alone, or in the form for views its partition.
+    #[must_use]
+    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
+        self.options.delivery.handler_timeout = timeout;
         self
     }
 
     /// How long a worker waits at the tail before it looks again; 250 ms if nothing is said.
     #[must_use]
     pub const fn poll(mut self, pause: Duration) -> Self {
-        self.options.poll = pause;
+        self.options.delivery.poll = pause;
         self
     }
 
@@ -123,7 +137,7 @@ impl ConsumerGroup {
     /// that it is alive four times as often. All workers of a group should say the same here.
     #[must_use]
     pub const fn lease(mut self, lease: Duration) -> Self {
-        self.options.lease = lease;
+        self.options.delivery.lease = lease;
         self
     }
 
@@ -131,7 +145,7 @@ impl ConsumerGroup {
     /// is said. Then they are dropped, and their events given to whoever goes on.
     #[must_use]
     pub const fn grace(mut self, grace: Duration) -> Self {
-        self.options.grace = grace;
+        self.options.delivery.grace = grace;
         self
     }
 
@@ -174,8 +188,8 @@ impl ConsumerGroup {
         F: Future<Output = Result<Handled, E>> + Send,
         E: fmt::Display + Send,
     {
-        let works = AtLeastOnce(handler);
-        Worker::new(self, &works, true)?.run(Box::pin(stop)).await
+        self.work(Works::AtLeastOnce(&handler), true, Box::pin(stop))
+            .await
     }
 
     /// Gives everything up to the tail to the handler, of all partitions that no other worker has. Partitions of a worker
@@ -190,9 +204,7 @@ impl ConsumerGroup {
         F: Future<Output = Result<Handled, E>> + Send,
         E: fmt::Display + Send,
     {
-        let works = AtLeastOnce(handler);
-        Worker::new(self, &works, false)?
-            .run(Box::pin(pending()))
+        self.work(Works::AtLeastOnce(&handler), false, Box::pin(pending()))
             .await
     }
 
@@ -212,8 +224,8 @@ impl ConsumerGroup {
             + Send
             + Sync,
     {
-        let works = ExactlyOnce(handler);
-        Worker::new(self, &works, true)?.run(Box::pin(stop)).await
+        self.work(Works::ExactlyOnce(&handler), true, Box::pin(stop))
+            .await
     }
 
     /// As [`run_until_caught_up`](Self::run_until_caught_up), with a transaction for each call of the handler, which also
@@ -229,10 +241,25 @@ impl ConsumerGroup {
             + Send
             + Sync,
     {
-        let works = ExactlyOnce(handler);
-        Worker::new(self, &works, false)?
-            .run(Box::pin(pending()))
+        self.work(Works::ExactlyOnce(&handler), false, Box::pin(pending()))
             .await
+    }
+
+    async fn work(
+        &self,
+        works: Works<'_>,
+        follows: bool,
+        stop: BoxFuture<'_, ()>,
+    ) -> Result<Worked> {
+        let sharing = Sharing {
+            group: self,
+            works,
+            partitions: OnceLock::new(),
+            worked: Mutex::default(),
+        };
+        Worker::new(&sharing, follows, follows)?.run(stop).await?;
+        let worked = sharing.worked.into_inner();
+        Ok(worked.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Tries the parked streams of all partitions again. Workers may run meanwhile.
@@ -341,26 +368,105 @@ impl Worked {
     }
 }
 
-struct AtLeastOnce<H>(H);
+impl Host for ConsumerGroup {
+    fn db(&self) -> &Db {
+        self.store.db()
+    }
 
-impl<'w, H, F, E> Works<'w> for AtLeastOnce<H>
-where
-    H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync + 'w,
-    F: Future<Output = Result<Handled, E>> + Send + 'w,
-    E: fmt::Display + Send + 'w,
-{
-    fn run(&'w self, consumer: Consumer, orders: Orders) -> BoxFuture<'w, Result<Ran>> {
-        Box::pin(async move { consumer.deliver(&self.0, orders).await })
+    fn options(&self) -> &delivery::Options {
+        &self.options.delivery
+    }
+
+    fn store_failed(&self, error: &Error, _: Duration) {
+        telemetry::failed(&self.name, error);
+        let (partition, error) = (None, error.clone());
+        self.options.tell(&Notice::Failed { partition, error });
     }
 }
 
-struct ExactlyOnce<H>(H);
+/// What a worker does with a partition.
+#[derive(Clone, Copy)]
+enum Works<'w> {
+    AtLeastOnce(&'w dyn Handler),
+    ExactlyOnce(&'w dyn View),
+}
 
-impl<'w, H> Works<'w> for ExactlyOnce<H>
-where
-    H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync + 'w,
-{
-    fn run(&'w self, consumer: Consumer, orders: Orders) -> BoxFuture<'w, Result<Ran>> {
-        Box::pin(async move { consumer.project(&self.0, orders).await })
+/// The workers of a group, as one of them sees them.
+struct Sharing<'w> {
+    group: &'w ConsumerGroup,
+    works: Works<'w>,
+    /// The partitions of the feed, once they are known.
+    partitions: OnceLock<Partitions>,
+    worked: Mutex<Worked>,
+}
+
+impl Sharing<'_> {
+    /// The partitions of the feed, if it was begun.
+    async fn partitions(&self) -> Result<Option<Partitions>> {
+        if let Some(known) = self.partitions.get() {
+            return Ok(Some(*known));
+        }
+        let found = self.group.store.feed_partitions().await?;
+        Ok(found.map(|found| *self.partitions.get_or_init(|| found)))
+    }
+}
+
+impl Group for Sharing<'_> {
+    fn host(&self) -> &dyn Host {
+        self.group
+    }
+
+    async fn beat(&self, beat: Beat) -> Result<Standing> {
+        let partitions = self.partitions().await?.map(Partitions::count);
+        let decide = |members: &Members| {
+            let after = members.after(&beat, partitions);
+            Ok::<_, Error>((after.clone(), [after]))
+        };
+        let members = super::members(&self.group.store, &self.group.name);
+        Ok(Standing {
+            members: members.transact(decide).await?,
+            partitions,
+            asked: 0,
+        })
+    }
+
+    async fn leave(&self, member: &str) -> Result<()> {
+        let decide = |members: &Members| {
+            let is_member = members.beats.contains_key(member);
+            Ok::<_, Error>(is_member.then(|| members.without(member)))
+        };
+        let members = super::members(&self.group.store, &self.group.name);
+        members.transact(decide).await
+    }
+
+    async fn run(&self, orders: Orders) -> Result<End> {
+        let partition = Partition::new(orders.partition);
+        let consumer = self.group.partition(partition);
+        let Ran { consumed, end } = match self.works {
+            Works::AtLeastOnce(handler) => consumer.deliver(handler, orders).await?,
+            Works::ExactlyOnce(view) => consumer.project(view, orders).await?,
+        };
+        let mut worked = self.worked.lock().unwrap_or_else(PoisonError::into_inner);
+        worked.add(partition, consumed);
+        Ok(end)
+    }
+
+    fn noticed(&self, notice: LeaseNotice) {
+        self.group.options.tell(&match notice {
+            LeaseNotice::Taken(number) => Notice::Taken(Partition::new(number)),
+            LeaseNotice::GivenBack(number) => Notice::GivenBack(Partition::new(number)),
+            LeaseNotice::Lost(number) => Notice::Lost(Partition::new(number)),
+            LeaseNotice::Waits => return,
+        });
+    }
+
+    /// Measures how far the partitions are behind, if somebody listens: this takes two reads for each.
+    async fn measure(&self, held: Vec<u32>) {
+        for number in held {
+            if telemetry::is_measured() {
+                // It tells what it finds. What it cannot find now, it finds later.
+                drop(self.group.partition(Partition::new(number)).lag().await);
+            }
+        }
     }
 }

@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Parked;
-use crate::error::{Error, ErrorKind, Result};
-use crate::events::feed::limits::{
-    BEATS_PER_LEASE, GRACE, HANDLED_AT_ONCE, LEASE, POLL, STREAMS_AT_ONCE, TRIES_MAX,
-};
+use crate::delivery;
+use crate::error::Error;
+use crate::events::feed::limits::{HANDLED_AT_ONCE, STREAMS_AT_ONCE, TRIES_MAX};
 use crate::events::feed::partition::Partition;
 use crate::events::feed::reader::Filter;
+use crate::request::Backoff;
 
 /// Who is told what happens.
 type OnNotice = dyn Fn(&Notice) + Send + Sync;
@@ -18,26 +17,18 @@ type OnNotice = dyn Fn(&Notice) + Send + Sync;
 /// How events are consumed.
 #[derive(Clone)]
 pub(super) struct Options {
+    pub(super) delivery: delivery::Options,
     pub(super) filter: Filter,
-    pub(super) at_once_max: usize,
     pub(super) events_max: usize,
-    pub(super) tries_max: u32,
-    pub(super) poll: Duration,
-    pub(super) lease: Duration,
-    pub(super) grace: Duration,
     pub(super) on_notice: Option<Arc<OnNotice>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            delivery: delivery::Options::new(STREAMS_AT_ONCE, TRIES_MAX, Backoff::default()),
             filter: Filter::default(),
-            at_once_max: STREAMS_AT_ONCE,
             events_max: HANDLED_AT_ONCE,
-            tries_max: TRIES_MAX,
-            poll: POLL,
-            lease: LEASE,
-            grace: GRACE,
             on_notice: None,
         }
     }
@@ -49,31 +40,14 @@ impl Options {
             on_notice(notice);
         }
     }
-
-    /// How long a worker waits from one beat to the next.
-    pub(super) fn beat(&self) -> Duration {
-        self.lease / BEATS_PER_LEASE
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        if !self.beat().is_zero() {
-            return Ok(());
-        }
-        let message = format!("a lease must last for a while: lease={:?}", self.lease);
-        Err(Error::new(ErrorKind::InvalidUse, message))
-    }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
+            .field("delivery", &self.delivery)
             .field("filter", &self.filter)
-            .field("at_once_max", &self.at_once_max)
             .field("events_max", &self.events_max)
-            .field("tries_max", &self.tries_max)
-            .field("poll", &self.poll)
-            .field("lease", &self.lease)
-            .field("grace", &self.grace)
             .finish_non_exhaustive()
     }
 }

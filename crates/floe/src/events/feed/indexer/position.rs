@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes::stream::Positions;
+use crate::delivery::Positions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{Access, Decider, Event};
 
@@ -63,7 +63,7 @@ impl Decider for IndexerPosition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::changes::stream::Place;
+    use crate::delivery::Place;
 
     fn of<const N: usize>(places: [(&str, Place); N]) -> Positions {
         Positions(

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 /// Ids with what is known of each, of which the oldest are forgotten.
 #[derive(Debug)]
-pub(super) struct Recent<T> {
+pub(crate) struct Recent<T> {
     known: HashMap<Arc<str>, T>,
     order: VecDeque<Arc<str>>,
     max: usize,
 }
 
 impl<T> Recent<T> {
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             known: HashMap::new(),
             order: VecDeque::new(),
@@ -20,12 +20,12 @@ impl<T> Recent<T> {
         }
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&T> {
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.known.get(id)
     }
 
     /// Notes an id, in place of what was known of it. `true` if it was not known.
-    pub(super) fn note(&mut self, id: &str, value: T) -> bool {
+    pub(crate) fn note(&mut self, id: &str, value: T) -> bool {
         if let Some(known) = self.known.get_mut(id) {
             *known = value;
             return false;
