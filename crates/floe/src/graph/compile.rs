@@ -28,7 +28,6 @@ use super::writes::{
     is_number, is_version,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::commit::Failure;
 use crate::tx::part::{Part, PartWrite, Refusal};
 use crate::tx::session::{self, PartContext};
 use meaning::{Meaning, Planned};

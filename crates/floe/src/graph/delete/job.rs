@@ -27,11 +27,11 @@ use crate::graph::stored::{
     self, BEHIND_ID, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY,
     Stored, VERSION, meta,
 };
+use crate::graph::telemetry;
 use crate::graph::writes::{
     contended, entity_check, entity_update, intent_delete, intent_put, is_leaving, is_number,
     is_version, release,
 };
-use crate::graph::telemetry;
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;

@@ -22,10 +22,10 @@ use crate::graph::steps::{Step, send};
 use crate::graph::stored::{
     self, BEHIND, BEHIND_ID, INDEX_ENTRIES, SCOPE_TYPE_KEY, Stored, VERSION, index_state_key, meta,
 };
+use crate::graph::telemetry;
 use crate::graph::writes::{
     self, claimed, contended, entity_update, entry_writes, intent_put, is_version,
 };
-use crate::graph::telemetry;
 
 /// How often an entity is indexed anew because somebody else has changed it.
 const TRIES_MAX: u32 = 50;

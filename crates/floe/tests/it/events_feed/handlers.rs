@@ -66,7 +66,7 @@ fn hung_handler_does_not_stop_its_partition() {
         _ => {}
     });
     let worker = group.clone();
-    let ledger = crate::at_least_once::Ledger::default();
+    let ledger = super::at_least_once::Ledger::default();
     let seen = ledger.clone();
     sim.spawn(async move {
         let handler = |stream: StreamName, events: Vec<Recorded>| {
