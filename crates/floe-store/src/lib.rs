@@ -22,6 +22,7 @@
 //! | [`table`] | keys, indexes, streams and expiry of a table |
 //! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
 //! | [`op`] | one file per operation: input, output, validation |
+//! | [`json`] | DynamoDB's JSON: items and change records, read and written in one pass |
 //! | [`engine`] | the trait that stores implement |
 //! | [`forward`] | macros for engines around engines |
 //! | [`bus`] | the trait that event buses implement |
@@ -63,7 +64,7 @@
 //! # Ok::<(), floe_store::Error>(())
 //! ```
 //!
-//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), JSON of the wire
+//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), requests and answers of the wire
 //! (`floe-server`). The crate depends on no runtime and no storage.
 
 pub mod bus;
@@ -74,6 +75,7 @@ pub mod error;
 pub mod expr;
 pub mod forward;
 pub mod item;
+pub mod json;
 mod key_length;
 pub mod limits;
 pub mod number;

@@ -9,15 +9,11 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use clap::{Args, ValueEnum};
+use floe_store::json::{Malformed, Reader, Token, Unsound, sound_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Item, Name, Number, Value};
 
 use super::Failure;
-use crate::wire::json::{Malformed, Reader, Token};
-use crate::wire::read::{Place, Read};
-use crate::wire::refusal::Refusal;
-use crate::wire::value::Attributes;
-use crate::wire::value_fault::Layer;
 
 /// What is said below the help of commands that take items.
 const FORMS: &str = "\
@@ -175,15 +171,9 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
 
 fn dynamodb(option: &str, text: &str) -> Result<Item, Failure> {
     let mut reader = Reader::new(text);
-    let read = Attributes::read(&mut reader, Place::Member);
-    let read = read.and_then(|attributes| attributes.sound(Layer::Current));
-    let item = read.map_err(|refusal| match refusal {
-        Refusal::Store(error) => Failure::usage(format!("{option}: {error}")),
-        Refusal::Serialization(Some(message)) => Failure::usage(format!(
-            "{option} is not DynamoDB's JSON, {message}: at={}",
-            reader.position()
-        )),
-        _ => not_json(option, &reader),
+    let item = sound_item(&mut reader).map_err(|unsound| match unsound {
+        Unsound::Malformed => not_json(option, &reader),
+        wrong => Failure::usage(format!("{option} is not DynamoDB's JSON, {wrong}")),
     })?;
     finish(option, reader)?;
     Ok(item)

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use floe_local::LocalEngine;
+use floe_store::json::{Malformed, Reader, Unsound, sound_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
@@ -10,11 +11,6 @@ use floe_store::{Engine, Item, TableDef};
 use super::Imported;
 use crate::cli::Failure;
 use crate::cli::place::{Opened, describe, missing_table};
-use crate::wire::json::{Malformed, Reader};
-use crate::wire::read::{Place, Read};
-use crate::wire::refusal::Refusal;
-use crate::wire::value::Attributes;
-use crate::wire::value_fault::Layer;
 
 /// Puts all items of the lines, and makes the tables that are missing.
 pub(super) async fn import(
@@ -78,10 +74,8 @@ enum Line {
 impl Importer<'_> {
     async fn line(&mut self, line: &str) -> Result<(), Failure> {
         let number = self.done.lines;
-        let read = read(line).map_err(|refusal| match refusal {
-            Refusal::Store(error) => Failure::usage(format!("{error}: line={number}")),
-            _ => Failure::usage(format!("the line cannot be read: line={number}")),
-        })?;
+        let read =
+            read(line).map_err(|unsound| Failure::usage(format!("{unsound}: line={number}")))?;
         match read {
             Line::Item(item) => self.item(item).await,
             Line::Table => self.table(line).await,
@@ -196,16 +190,13 @@ impl Importer<'_> {
     }
 }
 
-fn read(line: &str) -> Result<Line, Refusal> {
+fn read(line: &str) -> Result<Line, Unsound> {
     let mut reader = Reader::new(line);
     reader.begin_object()?;
     let mut read = Line::Neither;
     while let Some(name) = reader.next_name()? {
         match &*name {
-            "Item" => {
-                let attributes = Attributes::read(&mut reader, Place::Member)?;
-                read = Line::Item(attributes.sound(Layer::Current)?);
-            }
+            "Item" => read = Line::Item(sound_item(&mut reader)?),
             "Table" => {
                 reader.skip()?;
                 read = Line::Table;

@@ -2,40 +2,51 @@
 
 use std::fmt::Write as _;
 
+use super::scan::plain_length;
+use crate::number::Number;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use floe_store::Number;
-
-use super::scan::plain_length;
 
 /// JSON that is being written. Commas come by themselves; brackets must be closed by who opens them.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub struct Writer {
     out: Vec<u8>,
 }
 
 impl Writer {
     /// A writer with room for so many bytes.
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    pub fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
         }
     }
 
+    /// A writer into what another has [returned](Self::into_bytes), which is emptied before.
+    pub fn reusing(mut out: Vec<u8>) -> Self {
+        out.clear();
+        Self { out }
+    }
+
     /// What was written.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
+    /// What was written, as text.
+    pub fn into_text(self) -> String {
+        // Only text is ever written.
+        String::from_utf8(self.out).unwrap_or_default()
+    }
+
     /// An object, the members of which the function writes.
-    pub(crate) fn object(&mut self, members: impl FnOnce(&mut Self)) {
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.begin_object();
         members(self);
         self.end_object();
     }
 
     /// An array, the elements of which the function writes.
-    pub(crate) fn array(&mut self, elements: impl FnOnce(&mut Self)) {
+    pub fn array(&mut self, elements: impl FnOnce(&mut Self)) {
         self.begin_array();
         elements(self);
         self.end_array();
@@ -43,46 +54,48 @@ impl Writer {
 
     /// The beginning of an object.
     #[inline]
-    pub(crate) fn begin_object(&mut self) {
+    pub fn begin_object(&mut self) {
         self.comma();
         self.out.push(b'{');
     }
 
     /// The end of an object.
     #[inline]
-    pub(crate) fn end_object(&mut self) {
+    pub fn end_object(&mut self) {
         self.out.push(b'}');
     }
 
     /// The beginning of an array.
     #[inline]
-    pub(crate) fn begin_array(&mut self) {
+    pub fn begin_array(&mut self) {
         self.comma();
         self.out.push(b'[');
     }
 
     /// The end of an array.
     #[inline]
-    pub(crate) fn end_array(&mut self) {
+    pub fn end_array(&mut self) {
         self.out.push(b']');
     }
 
     /// The name of the first member of an object, as it is written: with its quotes and its colon.
     #[inline]
-    pub(crate) fn key(&mut self, written: &'static str) -> &mut Self {
+    pub fn key(&mut self, written: &'static str) -> &mut Self {
         self.out.extend_from_slice(written.as_bytes());
         self
     }
 
     /// The name of a member; its value must follow.
-    pub(crate) fn name(&mut self, name: &str) -> &mut Self {
+    #[inline]
+    pub fn name(&mut self, name: &str) -> &mut Self {
         self.string(name);
         self.out.push(b':');
         self
     }
 
     /// A string.
-    pub(crate) fn string(&mut self, text: &str) {
+    #[inline]
+    pub fn string(&mut self, text: &str) {
         self.comma();
         self.out.push(b'"');
         self.escape(text.as_bytes());
@@ -90,7 +103,8 @@ impl Writer {
     }
 
     /// A number of DynamoDB, as a string.
-    pub(crate) fn decimal(&mut self, number: Number) {
+    #[inline]
+    pub fn decimal(&mut self, number: Number) {
         self.comma();
         self.out.push(b'"');
         // Writing to a vector cannot fail.
@@ -100,7 +114,7 @@ impl Writer {
     }
 
     /// Bytes, as a string in base 64.
-    pub(crate) fn base64(&mut self, bytes: &[u8]) {
+    pub fn base64(&mut self, bytes: &[u8]) {
         self.comma();
         self.out.push(b'"');
         let start = self.out.len();
@@ -114,14 +128,21 @@ impl Writer {
         self.out.push(b'"');
     }
 
-    /// A number, or what prints as one.
-    pub(crate) fn number(&mut self, number: impl std::fmt::Display) {
+    /// `null`
+    pub fn null(&mut self) {
+        self.comma();
+        self.out.extend_from_slice(b"null");
+    }
+
+    /// A number, or what prints as one; or a value that prints as JSON.
+    pub fn number(&mut self, number: impl std::fmt::Display) {
         self.comma();
         self.print(number);
     }
 
     /// `true` or `false`.
-    pub(crate) fn bool(&mut self, value: bool) {
+    #[inline]
+    pub fn bool(&mut self, value: bool) {
         self.comma();
         self.out
             .extend_from_slice(if value { b"true" } else { b"false" });
@@ -191,7 +212,7 @@ mod tests {
     fn written(write: impl FnOnce(&mut Writer)) -> String {
         let mut writer = Writer::default();
         write(&mut writer);
-        String::from_utf8(writer.into_bytes()).unwrap()
+        writer.into_text()
     }
 
     #[test]
