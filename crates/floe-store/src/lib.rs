@@ -27,7 +27,7 @@
 //! | [`forward`] | macros for engines around engines |
 //! | [`bus`] | the trait that event buses implement |
 //! | [`error`] | errors shaped as DynamoDB's |
-//! | [`env`](mod@env) | the only door for time and randomness |
+//! | [`env`](mod@env), [`calendar`] | the only door for time and randomness; dates of moments |
 //!
 //! # The way of a request
 //!
@@ -68,6 +68,7 @@
 //! (`floe-server`). The crate depends on no runtime and no storage.
 
 pub mod bus;
+pub mod calendar;
 pub mod capacity;
 pub mod engine;
 pub mod env;

@@ -104,7 +104,6 @@ pub mod stream;
 #[doc(hidden)]
 pub mod support;
 pub(crate) mod sync;
-pub(crate) mod time;
 pub mod typed;
 
 pub use access::Access;

@@ -26,7 +26,6 @@ use floe_store::json::{RecordForm, Writer, write_record};
 use serde_json::Value as Json;
 
 use super::change::Change;
-use crate::events::time;
 
 /// A change, and the source that it is told under.
 #[derive(Clone, Debug)]
@@ -96,7 +95,7 @@ impl Envelope {
             w.name("id").string(change.event_id());
             w.name("source").string(self.source());
             w.name("detail-type").string(change.kind().as_str());
-            w.name("time").string(&time::to_text(change.time()));
+            w.name("time").string(&change.time().to_iso());
             w.name("resources").array(|w| w.string(change.table()));
             self.write_detail(w.name("detail"), sight);
         });
