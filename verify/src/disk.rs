@@ -25,7 +25,6 @@ use std::io;
 
 mod content;
 mod crash;
-mod random;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trace;

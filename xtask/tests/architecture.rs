@@ -105,7 +105,10 @@ fn dependencies(manifest: &str) -> Vec<String> {
 
 #[test]
 fn the_vocabulary_depends_on_no_runtime_storage_or_sdk() {
-    assert_eq!(dependencies("crates/floe-store/Cargo.toml"), ["smol_str"]);
+    assert_eq!(
+        dependencies("crates/floe-store/Cargo.toml"),
+        ["base64", "smol_str"]
+    );
 }
 
 #[test]

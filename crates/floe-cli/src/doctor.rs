@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::out::progress::Progress;
 use super::out::{Output, Table, bytes, grouped, print};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use floe_local::ExportOptions;
-use floe_server::json::{Moment, Writer, write_item, write_table};
+use floe_server::json::{Moment, write_table};
+use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
 use super::out::Output;

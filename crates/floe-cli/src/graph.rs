@@ -9,7 +9,7 @@ mod related;
 use clap::{Args, Subcommand};
 use floe::Db;
 use floe::graph::{Edge, EntityKey, Graph, GraphSchema, Node};
-use floe_server::json::{Writer, write_item};
+use floe_store::json::{Writer, write_item};
 
 use super::Failure;
 use super::out::value::{cell, item_cell};

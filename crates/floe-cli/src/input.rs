@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use clap::{Args, ValueEnum};
-use floe_server::json::{ItemError, Malformed, Reader, Token, read_item};
+use floe_store::json::{Malformed, Reader, Token, Unsound, sound_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Item, Name, Number, Value};
 
@@ -171,13 +171,9 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
 
 fn dynamodb(option: &str, text: &str) -> Result<Item, Failure> {
     let mut reader = Reader::new(text);
-    let item = read_item(&mut reader).map_err(|error| match error {
-        ItemError::Refused(error) => Failure::usage(format!("{option}: {error}")),
-        ItemError::Shape(message) => Failure::usage(format!(
-            "{option} is not DynamoDB's JSON, {message}: at={}",
-            reader.position()
-        )),
-        _ => not_json(option, &reader),
+    let item = sound_item(&mut reader).map_err(|unsound| match unsound {
+        Unsound::Malformed => not_json(option, &reader),
+        wrong => Failure::usage(format!("{option} is not DynamoDB's JSON, {wrong}")),
     })?;
     finish(option, reader)?;
     Ok(item)

@@ -9,7 +9,7 @@ mod tests;
 use floe::changes::Change;
 use floe::changes::lambda::{Runtime, read_changes};
 use floe::events::feed::Intake;
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::indexer::{IndexerCommand, explained};
 use super::{Failure, note};

@@ -17,14 +17,13 @@
 //! An export reads one snapshot. An [import](read) puts items, many at once but each on its own, so it
 //! can be run again after it was stopped, and ends with the same table.
 
-mod base64;
 mod definition;
-mod json;
 mod read;
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
+use floe_store::json::{Writer, write_item};
 use floe_store::{Error, Result};
 
 use crate::LocalEngine;
@@ -209,26 +208,29 @@ fn export_table(
             items_expected: table.counts().table.items,
             ..ExportReport::default()
         },
-        line: Vec::new(),
+        line: Writer::default(),
     };
     if !options.items_only {
         let definition = definition::write(table.definition());
-        lines.write(&format!(
-            r#"{{"FloeExport":{VERSION},"Table":{definition}}}"#
-        ))?;
+        lines.write(|w| {
+            w.object(|w| {
+                w.name("FloeExport").number(VERSION);
+                w.name("Table").number(definition);
+            });
+        })?;
     }
     for entry in snapshot.range(table.space(), Entries::Items.bounds(), Direction::Forward) {
-        lines.line.extend_from_slice(br#"{"Item":"#);
-        json::push_item(&mut lines.line, &item::decode(&entry?.1)?);
+        let item = item::decode(&entry?.1)?;
+        lines.write(|w| w.object(|w| write_item(w.name("Item"), &item)))?;
         lines.report.items += 1;
-        lines.write("}")?;
         if lines.report.items.is_multiple_of(PROGRESS_LINES) {
             progress(&lines.report);
         }
     }
     if !options.items_only {
         let items = lines.report.items;
-        lines.write(&format!(r#"{{"End":{{"ItemCount":{items}}}}}"#))?;
+        lines
+            .write(|w| w.object(|w| w.name("End").object(|w| w.name("ItemCount").number(items))))?;
     }
     lines.out.flush().map_err(|e| unwritten(&e))?;
     progress(&lines.report);
@@ -238,18 +240,19 @@ fn export_table(
 struct Lines<W> {
     out: W,
     report: ExportReport,
-    /// The beginning of the line.
-    line: Vec<u8>,
+    /// The line that is being written.
+    line: Writer,
 }
 
 impl<W: Write> Lines<W> {
-    /// Ends the line with this text and writes it.
-    fn write(&mut self, text: &str) -> Result<()> {
-        self.line.extend_from_slice(text.as_bytes());
-        self.line.push(b'\n');
-        self.out.write_all(&self.line).map_err(|e| unwritten(&e))?;
-        self.report.bytes += self.line.len() as u64;
-        self.line.clear();
+    /// Writes a line.
+    fn write(&mut self, write: impl FnOnce(&mut Writer)) -> Result<()> {
+        write(&mut self.line);
+        let mut line = std::mem::take(&mut self.line).into_bytes();
+        line.push(b'\n');
+        self.out.write_all(&line).map_err(|e| unwritten(&e))?;
+        self.report.bytes += line.len() as u64;
+        self.line = Writer::reusing(line);
         Ok(())
     }
 }

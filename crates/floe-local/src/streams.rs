@@ -84,30 +84,7 @@ pub(crate) fn stream_arn(options: &Options, stream: &StreamRecord) -> String {
 
 /// The label of a stream: when it was switched on, as `2015-05-20T20:51:10.252`.
 pub(crate) fn stream_label(created: Timestamp) -> String {
-    let (secs, millis) = (created.as_secs(), created.as_millis() % 1000);
-    let (year, month, day) = civil_date(secs / 86_400);
-    let (hour, minute, second) = (secs / 3600 % 24, secs / 60 % 60, secs % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}")
-}
-
-/// The date of a day counted from 1970-01-01 (Howard Hinnant's `civil_from_days`).
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    // Days since 0000-03-01, so that a leap day is the last of its year.
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
+    created.to_iso().trim_end_matches('Z').to_owned()
 }
 
 /// Where the next change record goes. Owned by the committer.

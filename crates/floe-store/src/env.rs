@@ -276,16 +276,28 @@ impl SeededRandom {
         // The bias of a modulo is at most bound / 2^64, far below anything a test could see.
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
+
+    /// True every other time.
+    pub fn coin(&self) -> bool {
+        self.below(2) == 1
+    }
 }
 
 impl Random for SeededRandom {
     fn next_u64(&self) -> u64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mixed(self.0.fetch_add(STEP, Ordering::Relaxed))
     }
+}
+
+/// How far the state of SplitMix64 goes on with each number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The first number of a seed: every bit of it depends on every bit of the seed, which is why it also serves as a hash.
+pub const fn mixed(seed: u64) -> u64 {
+    let z = seed.wrapping_add(STEP);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -22,11 +22,12 @@
 //! | [`table`] | keys, indexes, streams and expiry of a table |
 //! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
 //! | [`op`] | one file per operation: input, output, validation |
+//! | [`json`] | DynamoDB's JSON: items and change records, read and written in one pass |
 //! | [`engine`] | the trait that stores implement |
 //! | [`forward`] | macros for engines around engines |
 //! | [`bus`] | the trait that event buses implement |
 //! | [`error`] | errors shaped as DynamoDB's |
-//! | [`env`](mod@env) | the only door for time and randomness |
+//! | [`env`](mod@env), [`calendar`] | the only door for time and randomness; dates of moments |
 //!
 //! # The way of a request
 //!
@@ -63,10 +64,11 @@
 //! # Ok::<(), floe_store::Error>(())
 //! ```
 //!
-//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), JSON of the wire
+//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), requests and answers of the wire
 //! (`floe-server`). The crate depends on no runtime and no storage.
 
 pub mod bus;
+pub mod calendar;
 pub mod capacity;
 pub mod engine;
 pub mod env;
@@ -74,6 +76,7 @@ pub mod error;
 pub mod expr;
 pub mod forward;
 pub mod item;
+pub mod json;
 mod key_length;
 pub mod limits;
 pub mod number;

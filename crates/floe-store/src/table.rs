@@ -48,6 +48,12 @@ impl KeyKind {
         self.value_type().as_str()
     }
 
+    /// The one of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::S, Self::N, Self::B];
+        all.into_iter().find(|one| one.as_str() == name)
+    }
+
     /// Whether the value is of this type.
     pub fn matches(self, value: &Value) -> bool {
         value.value_type() == self.value_type()
@@ -254,6 +260,17 @@ impl StreamView {
             Self::OldImage => "OLD_IMAGE",
             Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
         }
+    }
+
+    /// The one of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::KeysOnly,
+            Self::NewImage,
+            Self::OldImage,
+            Self::NewAndOldImages,
+        ];
+        all.into_iter().find(|one| one.as_str() == name)
     }
 
     /// Whether records hold the item before the change.

@@ -19,7 +19,6 @@ pub mod consumer;
 pub mod deliver;
 pub mod envelope;
 pub mod handler;
-mod json;
 pub mod lambda;
 mod limits;
 pub mod outbox;

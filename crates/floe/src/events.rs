@@ -105,7 +105,6 @@ pub mod stream;
 pub mod support;
 pub(crate) mod sync;
 mod telemetry;
-pub(crate) mod time;
 pub mod transaction;
 pub mod typed;
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub(super) use floe_store::env::mixed;
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Item, Result, TableDef, Value};
@@ -173,14 +174,6 @@ fn payload(stamp: u64) -> String {
     let words = (4 + mixed(stamp) % 28) * scale;
     let text = (0..words).map(|word| format!("{:016x}", mixed(stamp ^ (word << 52))));
     text.collect()
-}
-
-/// The finaliser of SplitMix64.
-pub(super) const fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 fn number(item: &Item, name: &str) -> Option<u64> {

@@ -6,8 +6,9 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use floe_store::env::SeededRandom;
+
 use super::content::Content;
-use super::random::Random;
 use super::{
     Damage, DirModel, Disk, EditKind, FileId, Loss, Names, Node, ROOT, Status, apply_name,
 };
@@ -73,18 +74,18 @@ enum Fate {
 
 /// The choices of one crash.
 struct Fates {
-    random: Random,
+    random: SeededRandom,
     plan: Plan,
     damage: Damage,
 }
 
 impl Fates {
     fn new(disk: &Disk<'_>, seed: u64, loss: Loss) -> Self {
-        let mut random = Random::new(seed);
+        let random = SeededRandom::new(seed);
         let plan = match loss {
             Loss::All => Plan::LoseAll,
             Loss::None => Plan::KeepAll,
-            Loss::Random => random_plan(disk, &mut random),
+            Loss::Random => random_plan(disk, &random),
         };
         Self {
             random,
@@ -198,7 +199,7 @@ impl Fates {
     }
 }
 
-fn random_plan(disk: &Disk<'_>, random: &mut Random) -> Plan {
+fn random_plan(disk: &Disk<'_>, random: &SeededRandom) -> Plan {
     let records: Vec<usize> = disk.open_records().collect();
     if random.below(4) == 0 {
         let chosen = random.below(records.len() as u64) as usize;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-use super::random::Random;
+use floe_store::env::SeededRandom;
 
 const MAGIC: &[u8; 8] = b"FLOETRC1";
 const SYNC_CLASS: u64 = 2;
@@ -137,7 +137,7 @@ impl Trace {
     /// through them.
     pub(crate) fn cuts(&self, seed: u64, count: usize) -> Vec<usize> {
         let mut cuts: Vec<usize> = (self.start..=self.len()).collect();
-        let mut random = Random::new(seed);
+        let random = SeededRandom::new(seed);
         while cuts.len() > count {
             let dropped = random.below(cuts.len() as u64) as usize;
             cuts.swap_remove(dropped);

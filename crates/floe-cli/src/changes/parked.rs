@@ -4,7 +4,8 @@ use clap::Args;
 use floe::Model;
 use floe::changes::consumer::ConsumerLease;
 use floe::changes::{Parked, ParkedChanges, ParkedId};
-use floe_server::json::{Writer, write_item_hashed};
+use floe_server::json::write_item_hashed;
+use floe_store::json::Writer;
 
 use crate::out::{Output, Table, print, print_json};
 use crate::place::{Opened, Store};

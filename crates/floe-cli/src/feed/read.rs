@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Filter, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
-use floe_server::json::{Reader as Json, Writer};
+use floe_store::json::{Reader as Json, Writer};
 
 use super::checkpoint::Target;
 use super::{Failure, FoundFeed, Place, broken, print, tail};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::{Failure, FoundFeed, Member, Place, broken, print, print_json};
 use crate::out::{Output, Table, grouped};

@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::Recorded;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Filter, Subscription};
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::read::write_event;
 use super::{Failure, FoundFeed, Place, broken, print};

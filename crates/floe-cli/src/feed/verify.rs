@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use floe::events::StreamName;
 use floe::events::feed::Checkpoint;
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::{Failure, FoundFeed, Place, broken, print};
 use crate::out::{Output, Table, grouped};

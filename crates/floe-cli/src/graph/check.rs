@@ -3,7 +3,7 @@
 use clap::Args;
 use floe::Db;
 use floe::graph::{Difference, GraphSchema, Report};
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 use super::{Failure, check_tables};
 use crate::out::{Output, Table, grouped, print, print_json};

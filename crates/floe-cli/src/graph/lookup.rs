@@ -2,7 +2,7 @@
 
 use clap::Args;
 use floe::graph::{IndexEntry, IndexKey};
-use floe_server::json::write_item;
+use floe_store::json::write_item;
 use floe_store::Number;
 
 use super::{GraphPlace, write_key};

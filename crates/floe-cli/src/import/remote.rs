@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use floe_local::LocalEngine;
-use floe_server::json::{ItemError, Malformed, Reader, read_item};
+use floe_store::json::{Malformed, Reader, Unsound, sound_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
@@ -74,10 +74,8 @@ enum Line {
 impl Importer<'_> {
     async fn line(&mut self, line: &str) -> Result<(), Failure> {
         let number = self.done.lines;
-        let read = read(line).map_err(|error| match error {
-            ItemError::Refused(error) => Failure::usage(format!("{error}: line={number}")),
-            _ => Failure::usage(format!("the line cannot be read: line={number}")),
-        })?;
+        let read =
+            read(line).map_err(|unsound| Failure::usage(format!("{unsound}: line={number}")))?;
         match read {
             Line::Item(item) => self.item(item).await,
             Line::Table => self.table(line).await,
@@ -192,13 +190,13 @@ impl Importer<'_> {
     }
 }
 
-fn read(line: &str) -> Result<Line, ItemError> {
+fn read(line: &str) -> Result<Line, Unsound> {
     let mut reader = Reader::new(line);
     reader.begin_object()?;
     let mut read = Line::Neither;
     while let Some(name) = reader.next_name()? {
         match &*name {
-            "Item" => read = Line::Item(read_item(&mut reader)?),
+            "Item" => read = Line::Item(sound_item(&mut reader)?),
             "Table" => {
                 reader.skip()?;
                 read = Line::Table;

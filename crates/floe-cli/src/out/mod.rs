@@ -10,7 +10,7 @@ pub(super) mod value;
 use std::io::Write;
 
 use clap::Args;
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 
 pub(super) use table::Table;
 

@@ -1,6 +1,6 @@
 //! Values for people: text as it is, everything else as plain JSON.
 
-use floe_server::json::Writer;
+use floe_store::json::Writer;
 use floe_store::{Item, Set, Value};
 
 /// The value in a cell.

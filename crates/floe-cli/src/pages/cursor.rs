@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use floe_server::json::{Writer, write_item};
+use floe_store::json::{Writer, write_item};
 use floe_store::Item;
 
 use crate::Failure;

@@ -2,7 +2,7 @@
 
 use floe::registry::schema::RegistryField;
 use floe::registry::{RegistrySchema, Version};
-use floe_server::json::{Writer, write_item};
+use floe_store::json::{Writer, write_item};
 use floe_store::{Item, Timestamp};
 
 use crate::moment;

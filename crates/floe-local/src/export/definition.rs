@@ -5,6 +5,7 @@
 //! that the output of `aws dynamodb describe-table` on one line is a definition, too.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
 use floe_store::table::{
@@ -14,7 +15,55 @@ use floe_store::table::{
 use floe_store::{Name, TableDef};
 use serde_json::{Map, Value as Json, json};
 
-use super::json::{Fault, wrong};
+/// Why a piece of JSON is not what it should be, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The way from the whole to the piece, as in `KeySchema[2]`; empty for the whole.
+    path: String,
+    what: String,
+}
+
+impl Fault {
+    fn new(what: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            what: what.into(),
+        }
+    }
+
+    /// The same fault, seen from the map around it.
+    pub(super) fn under(mut self, name: &str) -> Self {
+        let dot = match self.path.chars().next() {
+            None | Some('[') => "",
+            Some(_) => ".",
+        };
+        self.path = format!("{name}{dot}{}", self.path);
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if !self.path.is_empty() {
+            write!(f, " at={}", self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The fault of a piece of another kind than the one that is wanted.
+fn wrong(wanted: &str, json: &Json) -> Fault {
+    let found = match json {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    };
+    Fault::new(format!("expected {wanted}, found {found}"))
+}
 
 /// The JSON of a definition.
 pub(super) fn write(table: &TableDef) -> Json {
@@ -128,8 +177,9 @@ fn list<T>(elements: &[T], write: impl FnMut(&T) -> Json) -> Json {
 }
 
 /// The definition of this JSON, not yet checked as CreateTable checks it.
-pub(super) fn read(json: &Json) -> Result<CreateTable, Fault> {
-    let fields = Fields::of(json)?;
+pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
+    let json = serde_json::from_str(text).map_err(|e| Fault::new(e.to_string()))?;
+    let fields = Fields::of(&json)?;
     let on_demand = match fields.either("BillingMode", "BillingModeSummary")? {
         None | Some("PROVISIONED") => false,
         Some("PAY_PER_REQUEST") => true,
@@ -244,11 +294,7 @@ fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<Cr
 fn read_element(fields: Fields<'_>) -> Result<KeySchemaElement, Fault> {
     Ok(KeySchemaElement {
         name: Name::from(fields.text("AttributeName")?),
-        role: match fields.text("KeyType")? {
-            "HASH" => KeyRole::Hash,
-            "RANGE" => KeyRole::Range,
-            _ => return Err(unknown("KeyType")),
-        },
+        role: KeyRole::from_name(fields.text("KeyType")?).ok_or_else(|| unknown("KeyType"))?,
     })
 }
 
@@ -263,14 +309,7 @@ fn read_stream(fields: Fields<'_>) -> Result<Option<StreamView>, Fault> {
     if !fields.flag("StreamEnabled")? {
         return Ok(None);
     }
-    let views = [
-        StreamView::KeysOnly,
-        StreamView::NewImage,
-        StreamView::OldImage,
-        StreamView::NewAndOldImages,
-    ];
-    let name = fields.text("StreamViewType")?;
-    let view = views.into_iter().find(|view| view.as_str() == name);
+    let view = StreamView::from_name(fields.text("StreamViewType")?);
     view.map(Some).ok_or_else(|| unknown("StreamViewType"))
 }
 
@@ -350,10 +389,7 @@ impl<'a> Fields<'a> {
     }
 
     fn kind(self, name: &str) -> Result<KeyKind, Fault> {
-        let text = self.text(name)?;
-        let kinds = [KeyKind::S, KeyKind::N, KeyKind::B];
-        let kind = kinds.into_iter().find(|kind| kind.as_str() == text);
-        kind.ok_or_else(|| unknown(name))
+        KeyKind::from_name(self.text(name)?).ok_or_else(|| unknown(name))
     }
 
     fn object<T>(
@@ -403,7 +439,7 @@ mod tests {
 
     fn check(table: &TableDef) {
         let text = write(table).to_string();
-        let back = read(&serde_json::from_str(&text).unwrap()).unwrap();
+        let back = read(&text).unwrap();
         assert_eq!(back.definition().unwrap(), *table, "{text}");
     }
 
@@ -480,7 +516,7 @@ mod tests {
             "TableClassSummary": {"TableClass": "STANDARD_INFREQUENT_ACCESS"},
             "DeletionProtectionEnabled": false,
         });
-        let table = read(&described).unwrap().definition().unwrap();
+        let table = read(&described.to_string()).unwrap().definition().unwrap();
         assert_eq!(table.billing, Billing::OnDemand);
         assert_eq!(table.class, Some(TableClass::StandardInfrequentAccess));
         assert_eq!(table.indexes[0].throughput, None);
@@ -533,7 +569,10 @@ mod tests {
         ] {
             let mut definition = plain.clone();
             definition[field] = json;
-            assert_eq!(read(&definition).unwrap_err().to_string(), fault);
+            assert_eq!(
+                read(&definition.to_string()).unwrap_err().to_string(),
+                fault
+            );
         }
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 
+use floe_store::json::{Reader, Unsound, read_members, sound_item};
 use floe_store::op::{PutItem, WriteItem, WriteItemOutput};
 use floe_store::{Error, Item, Result};
-use serde_json::{Map, Value as Json};
 
-use super::json::{Fault, wrong};
-use super::{ImportOptions, ImportReport, PROGRESS_LINES, VERSION, definition, json};
+use super::{ImportOptions, ImportReport, PROGRESS_LINES, VERSION, definition};
 use crate::answer::Answer;
 use crate::engine::Shared;
 use crate::{items, tables};
@@ -59,6 +58,41 @@ struct Import<'a> {
     puts: VecDeque<(u64, Answer<WriteItemOutput>)>,
 }
 
+/// What a line holds.
+#[derive(Default)]
+struct Line<'a> {
+    item: Option<Item>,
+    /// A definition, as JSON.
+    table: Option<&'a str>,
+    /// The version of the text that begins with the definition.
+    version: Option<u64>,
+    /// The end of a table, and how many items it says that there are.
+    end: Option<Option<u64>>,
+}
+
+fn read_line<'a>(reader: &mut Reader<'a>) -> std::result::Result<Line<'a>, Unsound> {
+    let mut line = Line::default();
+    read_members(reader, |name, reader| {
+        match name {
+            "Item" => line.item = Some(sound_item(reader)?),
+            "Table" => line.table = Some(reader.raw()?),
+            "FloeExport" => line.version = Some(reader.raw()?.parse().unwrap_or(u64::MAX)),
+            "End" => {
+                let mut count = None;
+                read_members(reader, |name, reader| {
+                    let value = reader.raw()?;
+                    count = count.or(value.parse().ok().filter(|_| name == "ItemCount"));
+                    Ok(())
+                })?;
+                line.end = Some(count);
+            }
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(line)
+}
+
 /// The lines of one table.
 struct Section {
     table_name: String,
@@ -97,35 +131,37 @@ impl Import<'_> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let json = serde_json::from_slice(line);
-        let json = json.map_err(|e| self.fault(format!("the line is not JSON: {e}")))?;
-        let Json::Object(mut fields) = json else {
-            return Err(self.fault(wrong("an object", &json).to_string()));
-        };
-        if let Some(item) = fields.remove("Item") {
-            let item = json::read_item(item)
-                .map_err(|fault| self.fault(fault.under("Item").to_string()))?;
-            self.put(item)
-        } else if let Some(table) = fields.get("Table") {
-            self.begin(table, &fields)
-        } else if let Some(end) = fields.get("End") {
-            self.end(end)
-        } else {
-            Err(self.fault("the line has neither Item nor Table nor End"))
+        let text = std::str::from_utf8(line);
+        let text = text.map_err(|e| self.fault(format!("the line is not JSON: {e}")))?;
+        let mut reader = Reader::new(text);
+        let read = read_line(&mut reader);
+        let at = reader.position();
+        let read = read.and_then(|line| Ok(reader.finish().map(|()| line)?));
+        let line = read.map_err(|unsound| match unsound {
+            Unsound::Malformed => self.fault(format!("the line is not JSON: at={at}")),
+            wrong => self.fault(wrong.to_string()),
+        })?;
+        match line {
+            Line {
+                item: Some(item), ..
+            } => self.put(item),
+            Line {
+                table: Some(table),
+                version,
+                ..
+            } => self.begin(table, version),
+            Line { end: Some(end), .. } => self.end(end),
+            _ => Err(self.fault("the line has neither Item nor Table nor End")),
         }
     }
 
-    fn begin(&mut self, json: &Json, line: &Map<String, Json>) -> Result<()> {
+    fn begin(&mut self, table: &str, version: Option<u64>) -> Result<()> {
         self.check_ended()?;
-        let version = line
-            .get("FloeExport")
-            .map(|version| version.as_u64().unwrap_or(u64::MAX));
         if version.is_some_and(|version| version > VERSION) {
             return Err(self.fault("the text was written by a newer version of floe"));
         }
-        let definition = definition::read(json);
-        let mut table =
-            definition.map_err(|fault: Fault| self.fault(fault.under("Table").to_string()))?;
+        let mut table = definition::read(table)
+            .map_err(|fault| self.fault(fault.under("Table").to_string()))?;
         if let Some(name) = &self.options.table_name {
             if self.named {
                 return Err(self.fault(format!(
@@ -182,8 +218,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn end(&mut self, json: &Json) -> Result<()> {
-        let expected = json.get("ItemCount").and_then(Json::as_u64);
+    fn end(&mut self, expected: Option<u64>) -> Result<()> {
         let Some(section) = self.section.take() else {
             return Err(self.fault("the end of a table that has not begun"));
         };

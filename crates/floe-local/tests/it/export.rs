@@ -417,7 +417,7 @@ async fn a_faulty_line_is_named() {
         ),
         (
             r#"{"Item":{"id":{"S":"a"},"x":{"NS":[]}}}"#,
-            "a set may not be empty at=Item.x: line=3",
+            "One or more parameter values were invalid: An number set  may not be empty at=Item.x.NS: line=3",
         ),
         (
             r#"{"Item":{"id":{"N":"1"}}}"#,
@@ -427,7 +427,7 @@ async fn a_faulty_line_is_named() {
             r#"{"Item":{"x":{"S":"a"}}}"#,
             "One or more parameter values were invalid: Missing the key id in the item: line=3",
         ),
-        (&deep, "1 validation error detected: "),
+        (&deep, "Nesting Levels have exceeded supported limits: "),
         (
             &long,
             "Item size has exceeded the maximum allowed size: line=3",

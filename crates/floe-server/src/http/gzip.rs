@@ -149,15 +149,14 @@ impl<'a> Input<'a> {
 
 #[cfg(test)]
 mod tests {
+    use floe_store::env::SeededRandom;
+
     use super::*;
 
     /// Text that compresses to some extent.
     fn text(length: usize) -> Vec<u8> {
-        let mut state = 7_u32;
-        let letters = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            b'a' + u8::try_from(state >> 28).unwrap()
-        });
+        let random = SeededRandom::new(7);
+        let letters = std::iter::repeat_with(|| b'a' + u8::try_from(random.below(16)).unwrap());
         letters.take(length).collect()
     }
 

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use floe_store::expr::Parser;
+use floe_store::json::ValueFault;
 use floe_store::{Name, Value};
 
 use super::read::{Map, Str};
 use super::refusal::{Refusal, Result};
 use super::value::Attribute;
-use super::value_fault::{ValueFault, Voice};
+use super::voice::Voice;
 
 /// What `#name` and `:value` stand for in a request.
 #[derive(Debug, Default)]

@@ -12,13 +12,14 @@ pub(crate) use updates::{AttributeValueUpdate, attribute_updates, without_expres
 
 use floe_store::Value;
 use floe_store::expr::{Condition, Path, Paths};
+use floe_store::json::{Named, ValueFault};
 use floe_store::limits::ATTRIBUTE_NAME_BYTES_MAX;
 use floe_store::op::{Faults, invalid};
 
 use super::read::{Map, Str, members};
 use super::refusal::{Refusal, Result};
 use super::value::Attribute;
-use super::value_fault::{Named, ValueFault, Voice};
+use super::voice::Voice;
 
 /// The fault of an `AttributesToGet` without names, or with too many.
 pub(crate) fn attributes_to_get_faults(faults: &mut Faults, names: Option<&[Str<'_>]>) {
@@ -78,8 +79,8 @@ impl<'a> super::read::Read<'a> for Flag {
         bool::class()
     }
 
-    fn read(reader: &mut super::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
-        reader.needs_older_layer |= reader.peek()? == super::json::Token::String;
+    fn read(reader: &mut floe_store::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
+        reader.needs_older_layer |= reader.peek()? == floe_store::json::Token::String;
         bool::read(reader, place).map(Self)
     }
 }

@@ -7,7 +7,6 @@
 mod echo;
 mod expressions;
 mod java;
-pub(crate) mod json;
 mod legacy;
 mod op;
 mod page;
@@ -18,11 +17,12 @@ mod refuse;
 mod single_write;
 pub(crate) mod table;
 pub(crate) mod value;
-pub(crate) mod value_fault;
+mod voice;
 pub(crate) mod write;
 
 use bytes::Bytes;
 use floe_store::Engine;
+pub(crate) use floe_store::json;
 
 use crate::failure_log::FailureLog;
 use crate::service::Answer;

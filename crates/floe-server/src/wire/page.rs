@@ -5,16 +5,15 @@ mod members;
 
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser, Paths};
+use floe_store::json::{Layer, Named, Reader, Token, ValueFault, Writer, write_item};
 use floe_store::op::{Faults, Page, Select, enveloped};
 
-use super::json::{Reader, Token, Writer};
 use super::legacy::attributes_to_get;
 use super::legacy::filter::{Filters, filter_values};
 use super::read::{Map, Place, Read, Str};
 use super::refusal::{Refusal, Result};
-use super::value::{Attribute, Attributes, Layer};
-use super::value_fault::{Named, ValueFault};
-use super::write::{room, write_consumed, write_item};
+use super::value::{Attribute, Attributes};
+use super::write::{room, write_consumed};
 
 pub(crate) use members::Members;
 

@@ -4,9 +4,9 @@ use std::ops::Deref;
 
 use floe_store::ConsumedCapacity;
 use floe_store::capacity::ReturnConsumedCapacity;
+use floe_store::json::Reader;
 use floe_store::op::{Faults, validate_table_name};
 
-use super::json::Reader;
 use super::read::{Place, Read, Str};
 use super::refusal::Result;
 

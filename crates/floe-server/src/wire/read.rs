@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use super::json::{Reader, Token};
+use floe_store::json::{Found, Layer, Reader, Token, Unreadable, read_flag, read_text};
+
 use super::refusal::{Refusal, Result};
-use super::value_fault::Layer;
 
 /// Where a value stands, on which depends how a wrong one is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +66,17 @@ pub(crate) fn begin_structure(
 ) -> Result<()> {
     match reader.peek()? {
         Token::Object => Ok(reader.begin_object()?),
-        Token::Array => Err(unrecognized(&class())),
-        _ => Err(Refusal::shape(match place {
-            Place::Member => "Unexpected field type",
-            Place::Element => "Unexpected value type in payload",
-        })),
+        Token::Array => Err(no_structure(Found::Array, place, &class())),
+        _ => Err(no_structure(Found::Null, place, "")),
+    }
+}
+
+/// Refuses what stands in the place of an object of this class.
+pub(crate) fn no_structure(found: Found, place: Place, class: &str) -> Refusal {
+    match (found, place) {
+        (Found::Array, _) => unrecognized(class),
+        (_, Place::Member) => Refusal::shape("Unexpected field type"),
+        (_, Place::Element) => Refusal::shape("Unexpected value type in payload"),
     }
 }
 
@@ -89,32 +95,26 @@ pub(crate) fn check_parameterized(reader: &mut Reader<'_>, place: Place) -> Resu
 }
 
 /// An array in the place of this type.
-fn unrecognized(class: &str) -> Refusal {
+pub(crate) fn unrecognized(class: &str) -> Refusal {
     Refusal::shape(format!("Unrecognized collection type {class}"))
 }
 
 /// An object where none can be.
-fn unexpected_object() -> Refusal {
+pub(crate) fn unexpected_object() -> Refusal {
     Refusal::shape("Start of structure or map found where not expected")
 }
 
 /// What stands in the place of a scalar and is none of its kind.
-fn unfit<'a, T: Read<'a>>(reader: &mut Reader<'a>, kind: &str) -> Refusal {
-    let found = match reader.peek() {
-        Ok(Token::Object) => return unexpected_object(),
-        Ok(Token::Array) => return unrecognized(&T::class()),
-        Ok(Token::String) => "STRING_VALUE",
-        Ok(Token::Number) => match reader.number() {
-            Ok(number) if number.contains(['.', 'e', 'E']) => "DECIMAL_VALUE",
-            Ok(_) => "NUMBER_VALUE",
-            Err(malformed) => return malformed.into(),
-        },
-        Ok(Token::Bool) => match reader.bool() {
-            Ok(true) => "TRUE_VALUE",
-            Ok(false) => "FALSE_VALUE",
-            Err(malformed) => return malformed.into(),
-        },
-        Ok(Token::Null) | Err(_) => return Refusal::Serialization(None),
+pub(crate) fn unfit<'a, T: Read<'a>>(found: Found, kind: &str) -> Refusal {
+    let found = match found {
+        Found::Object => return unexpected_object(),
+        Found::Array => return unrecognized(&T::class()),
+        Found::Text => "STRING_VALUE",
+        Found::Number { is_decimal: true } => "DECIMAL_VALUE",
+        Found::Number { is_decimal: false } => "NUMBER_VALUE",
+        Found::Bool(true) => "TRUE_VALUE",
+        Found::Bool(false) => "FALSE_VALUE",
+        Found::Null => return Refusal::Serialization(None),
     };
     Refusal::shape(format!("{found} cannot be converted to {kind}"))
 }
@@ -125,10 +125,7 @@ impl<'a> Read<'a> for Str<'a> {
     }
 
     fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
-        match reader.peek()? {
-            Token::String => Ok(reader.string()?),
-            _ => Err(unfit::<Self>(reader, "String")),
-        }
+        Ok(read_text(reader)?)
     }
 }
 
@@ -137,17 +134,11 @@ impl<'a> Read<'a> for bool {
         "class java.lang.Boolean".to_owned()
     }
 
-    /// The framework takes some words for a boolean, too.
     fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
-        match reader.peek()? {
-            Token::Bool => Ok(reader.bool()?),
-            Token::String => match reader.string()?.to_ascii_lowercase().as_str() {
-                "true" | "t" | "yes" | "y" | "1" => Ok(true),
-                "false" | "f" | "no" | "n" | "0" => Ok(false),
-                _ => Err(Refusal::shape("Unexpected token received from parser")),
-            },
-            _ => Err(unfit::<Self>(reader, "Boolean")),
-        }
+        read_flag(reader).map_err(|unreadable| match unreadable {
+            Unreadable::Mismatch { found, .. } => unfit::<Self>(found, "Boolean"),
+            unreadable => unreadable.into(),
+        })
     }
 }
 
@@ -161,7 +152,7 @@ macro_rules! read_integer {
 
             fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
                 if reader.peek()? != Token::Number {
-                    return Err(unfit::<Self>(reader, $kind));
+                    return Err(unfit::<Self>(Found::next(reader)?, $kind));
                 }
                 let text = reader.number()?;
                 match text.parse() {
@@ -262,7 +253,7 @@ macro_rules! members {
             }
 
             fn read(
-                reader: &mut $crate::wire::json::Reader<'a>,
+                reader: &mut floe_store::json::Reader<'a>,
                 place: $crate::wire::read::Place,
             ) -> $crate::wire::refusal::Result<Self> {
                 $crate::wire::read::begin_structure(reader, place, Self::class)?;

@@ -3,11 +3,10 @@
 //! The names of the errors carry the part of DynamoDB that refuses: the framework before the service
 //! (`com.amazon.coral.service`), its validation (`com.amazon.coral.validate`), the service itself.
 
+use super::write::write_item_hashed;
 use floe_store::error::CancellationCode;
+use floe_store::json::{Malformed, Writer, write_item};
 use floe_store::{CancellationReason, Error};
-
-use super::json::{Malformed, Writer};
-use super::write::{write_item, write_item_hashed};
 
 /// The service itself, which refuses.
 const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";

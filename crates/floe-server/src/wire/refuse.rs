@@ -1,7 +1,8 @@
 //! What is wrong with a call before it matters who calls: DynamoDB parses the body first, then looks for the
 //! operation, and only then at the signature.
 
-use super::json::Reader;
+use floe_store::json::Reader;
+
 use super::refusal::Refusal;
 
 const OPERATIONS: [&str; 24] = [

@@ -2,16 +2,16 @@
 //! their answer.
 
 use floe_store::expr::{Condition, Parser};
+use floe_store::json::{Layer, Writer, write_item};
 use floe_store::limits::EXPRESSION_BYTES_MAX;
 use floe_store::op::{Faults, ReturnValues, WriteItemOutput};
 
-use super::json::Writer;
 use super::legacy::{ExpectedAttributeValue, expected};
 use super::parameter::{item_table_name_faults, older_table_name_faults};
 use super::read::Map;
 use super::refusal::Result;
-use super::value_fault::{Layer, Voice};
-use super::write::{write_collection, write_consumed, write_item};
+use super::voice::Voice;
+use super::write::{write_collection, write_consumed};
 
 /// The words for `ReturnValues`, in the order in which the older layer of validation lists them.
 const RETURN_VALUES: [&str; 5] = ["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"];

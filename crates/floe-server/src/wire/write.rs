@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 
 use floe_store::item::{Container, ItemVisitor, Scalar};
+pub(crate) use floe_store::json::write_item;
+use floe_store::json::{ItemWriter, Writer};
 use floe_store::op::ItemCollectionMetrics;
-use floe_store::{ConsumedCapacity, Item, Number, Timestamp, Units};
+use floe_store::{ConsumedCapacity, Item, Number, Units};
 
 use super::java::sort_as_set;
-use super::json::Writer;
 use super::parameter::GivenNames;
-
-/// An item, as an object of its attributes.
-pub fn write_item(w: &mut Writer, item: &Item) {
-    w.object(|w| item.visit(&mut Attributes(w)));
-}
 
 /// Items, as an array.
 pub fn write_items(w: &mut Writer, items: &[Item]) {
@@ -34,7 +30,7 @@ pub(crate) fn room<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
 /// cancelled transaction and change records have them.
 pub fn write_item_hashed(w: &mut Writer, item: &Item) {
     let mut visitor = Hashed {
-        attributes: Attributes(w),
+        attributes: ItemWriter(w),
         numbers: Vec::new(),
     };
     visitor.attributes.0.begin_object();
@@ -42,60 +38,9 @@ pub fn write_item_hashed(w: &mut Writer, item: &Item) {
     w.end_object();
 }
 
-/// Writes what it is told of an item: each value as an object of its type.
-struct Attributes<'w>(&'w mut Writer);
-
-impl ItemVisitor for Attributes<'_> {
-    fn name(&mut self, name: &str) {
-        self.0.name(name);
-    }
-
-    fn scalar(&mut self, scalar: Scalar<'_>) {
-        let Self(w) = self;
-        w.begin_object();
-        match scalar {
-            Scalar::S(text) => w.key("\"S\":").string(text),
-            Scalar::N(number) => w.key("\"N\":").decimal(number),
-            Scalar::B(bytes) => w.key("\"B\":").base64(bytes),
-            Scalar::Bool(flag) => w.key("\"BOOL\":").bool(flag),
-            Scalar::Null => w.key("\"NULL\":").bool(true),
-        }
-        w.end_object();
-    }
-
-    fn begin(&mut self, container: Container) {
-        let Self(w) = self;
-        w.begin_object();
-        match container {
-            Container::M => w.key("\"M\":").begin_object(),
-            Container::L => w.key("\"L\":").begin_array(),
-            Container::Ss => w.key("\"SS\":").begin_array(),
-            Container::Ns => w.key("\"NS\":").begin_array(),
-            Container::Bs => w.key("\"BS\":").begin_array(),
-        }
-    }
-
-    fn element(&mut self, element: Scalar<'_>) {
-        match element {
-            Scalar::S(text) => self.0.string(text),
-            Scalar::N(number) => self.0.decimal(number),
-            Scalar::B(bytes) => self.0.base64(bytes),
-            Scalar::Bool(_) | Scalar::Null => {}
-        }
-    }
-
-    fn end(&mut self, container: Container) {
-        match container {
-            Container::M => self.0.end_object(),
-            _ => self.0.end_array(),
-        }
-        self.0.end_object();
-    }
-}
-
-/// As [`Attributes`], but keeps the elements of a set of numbers back until all are there.
+/// As [`ItemWriter`], but keeps the elements of a set of numbers back until all are there.
 struct Hashed<'w> {
-    attributes: Attributes<'w>,
+    attributes: ItemWriter<'w>,
     numbers: Vec<Number>,
 }
 
@@ -223,15 +168,6 @@ pub(crate) fn write_collections(
     });
 }
 
-/// A moment, in seconds since 1970 with decimals if it has any.
-pub(crate) fn write_moment(w: &mut Writer, moment: Timestamp) {
-    let (secs, millis) = (moment.as_secs(), moment.as_millis() % 1000);
-    match millis {
-        0 => w.number(secs),
-        _ => w.number(format_args!("{secs}.{millis:03}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use floe_store::{Set, Value};
@@ -250,29 +186,5 @@ mod tests {
             String::from_utf8(writer.into_bytes()).unwrap(),
             r#"{"a":{"NS":["9","25","100","-1"]},"b":{"L":[{"NS":["3","20","2","1"]}]}}"#
         );
-    }
-
-    #[test]
-    fn every_type_of_value_is_written_in_its_own_form() {
-        let item = Item::new()
-            .with("a", "x\"y")
-            .with("b", "1.50".parse::<Number>().unwrap())
-            .with("c", vec![1_u8, 2, 3])
-            .with("d", vec![Value::from(true), Value::Null, Value::L(vec![])])
-            .with("e", Item::new().with("f", Item::new()).with("g", -1))
-            .with("h", Set::new(["p".to_owned(), "q".to_owned()]).unwrap())
-            .with("i", Set::new([Number::from(1), Number::from(-2)]).unwrap())
-            .with("j", Set::new([vec![255_u8], vec![]]).unwrap());
-        let expected = concat!(
-            r#"{"a":{"S":"x\"y"},"b":{"N":"1.5"},"c":{"B":"AQID"},"d":{"L":[{"BOOL":true},{"NULL":true},{"L":[]}]},"#,
-            r#""e":{"M":{"f":{"M":{}},"g":{"N":"-1"}}},"h":{"SS":["p","q"]},"i":{"NS":["-2","1"]},"j":{"BS":["","/w=="]}}"#
-        );
-        let mut packed = Vec::new();
-        item.pack_into(&mut packed);
-        for item in [Item::from_packed(&packed).unwrap(), item] {
-            let mut writer = Writer::default();
-            write_item(&mut writer, &item);
-            assert_eq!(String::from_utf8(writer.into_bytes()).unwrap(), expected);
-        }
     }
 }

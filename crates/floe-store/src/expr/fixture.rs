@@ -8,6 +8,7 @@ use super::parse::Parser;
 use super::path::Path;
 use super::render::Renderer;
 use super::update::{SetOperand, SetValue, Update};
+use crate::env::SeededRandom;
 use crate::item::Item;
 use crate::number::Number;
 use crate::text::Name;
@@ -92,25 +93,17 @@ pub(super) fn path(text: &str) -> Path {
     })
 }
 
-/// A generator of random trees and items (SplitMix64): the same seed, the same trees.
-pub(super) struct Random(u64);
+/// A generator of random trees and items: the same seed, the same trees.
+pub(super) struct Random(SeededRandom);
 
 impl Random {
     pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self(SeededRandom::new(seed))
     }
 
     /// A number below `bound`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
+        self.0.below(bound as u64) as usize
     }
 
     pub(super) fn pick<T: Clone>(&mut self, choices: &[T]) -> T {

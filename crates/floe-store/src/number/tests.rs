@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::env::{Random as _, SeededRandom};
 
 fn number(text: &str) -> Number {
     text.parse()
@@ -702,19 +703,19 @@ fn counts_digits_and_strips_zeros_at_every_power() {
 
 // Random numbers against a slow model
 
-/// Xorshift: the runs repeat.
-struct Random(u64);
+struct Random(SeededRandom);
 
 impl Random {
+    const fn new(seed: u64) -> Self {
+        Self(SeededRandom::new(seed))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        self.0.next_u64()
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.below(bound)
     }
 
     fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
@@ -892,7 +893,7 @@ impl Model {
 
 #[test]
 fn random_numbers_survive_text_and_bytes() {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     for _ in 0..10_000 {
         let model = Model::random(&mut random);
         let text = model.text();
@@ -921,7 +922,7 @@ fn random_numbers_survive_text_and_bytes() {
 
 #[test]
 fn random_numbers_order_as_the_model() {
-    let mut random = Random(0xD1B5_4A32_D192_ED03);
+    let mut random = Random::new(0xD1B5_4A32_D192_ED03);
     for _ in 0..10_000 {
         let a = Model::random(&mut random);
         let b = match random.below(2) {
@@ -948,7 +949,7 @@ fn random_numbers_order_as_the_model() {
 
 #[test]
 fn random_sums_are_those_of_the_model() {
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut random = Random::new(0x2545_F491_4F6C_DD1D);
     let mut outcomes = [0; 3];
     for _ in 0..10_000 {
         let a = Model::random(&mut random);
@@ -980,7 +981,7 @@ fn random_sums_are_those_of_the_model() {
 
 #[test]
 fn random_bytes_decode_to_nothing_or_to_what_encodes_to_them() {
-    let mut random = Random(0x94D0_49BB_1331_11EB);
+    let mut random = Random::new(0x94D0_49BB_1331_11EB);
     for _ in 0..200_000 {
         let mut bytes = [0; 24];
         bytes.fill_with(|| random.next() as u8);

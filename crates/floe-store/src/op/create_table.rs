@@ -195,6 +195,12 @@ impl KeyRole {
             Self::Range => "RANGE",
         }
     }
+
+    /// The one of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Hash, Self::Range];
+        all.into_iter().find(|one| one.as_str() == name)
+    }
 }
 
 impl From<TableDef> for CreateTable {

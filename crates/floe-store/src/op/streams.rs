@@ -304,6 +304,12 @@ impl ChangeKind {
             Self::Remove => "REMOVE",
         }
     }
+
+    /// The one of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Insert, Self::Modify, Self::Remove];
+        all.into_iter().find(|one| one.as_str() == name)
+    }
 }
 
 /// A service that changes items on its own.

@@ -3,13 +3,13 @@
 //! Every decision is a hash of what it is about, not the next number of a sequence: what happens to one
 //! operation does not depend on how many others were decided before.
 
-use floe_store::env::{Random, SeededRandom};
+use floe_store::env::mixed;
 
 /// A number that follows from the seed and all parts, and looks unlike that of any other parts.
 pub(crate) fn roll(seed: u64, parts: &[u64]) -> u64 {
     parts
         .iter()
-        .fold(mix(seed), |hash, part| mix(hash ^ mix(*part)))
+        .fold(mixed(seed), |hash, part| mixed(hash ^ mixed(*part)))
 }
 
 /// Whether a chance of so much in one comes true for a number.
@@ -25,12 +25,7 @@ pub(super) fn of_text(text: &str) -> u64 {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    mix(hash)
-}
-
-/// Every bit of the answer depends on every bit of the question.
-fn mix(number: u64) -> u64 {
-    SeededRandom::new(number).next_u64()
+    mixed(hash)
 }
 
 #[cfg(test)]

@@ -22,11 +22,10 @@
 use std::sync::Arc;
 
 use floe_store::Value;
-use serde_json::{Map, Value as Json};
+use floe_store::json::{RecordForm, Writer, write_record};
+use serde_json::Value as Json;
 
 use super::change::Change;
-use super::json;
-use crate::events::time;
 
 /// A change, and the source that it is told under.
 #[derive(Clone, Debug)]
@@ -66,42 +65,73 @@ impl Envelope {
 
     /// What the envelope tells.
     pub fn detail(&self) -> Json {
-        let mut detail = self.head_of_detail();
-        detail.insert("record".to_owned(), json::record(self.change.record()));
-        Json::Object(detail)
+        parsed(&self.detail_text())
     }
 
     /// The whole event.
     pub fn to_json(&self) -> Json {
-        self.event(self.detail())
+        parsed(&self.text())
     }
 
     /// The event without the record.
     pub(super) fn head(&self) -> Json {
-        self.event(Json::Object(self.head_of_detail()))
+        parsed(&text(|w| self.write(w, Sight::Head)))
     }
 
-    fn head_of_detail(&self) -> Map<String, Json> {
-        let types = [("pk_type", self.pk_type()), ("sk_type", self.sk_type())];
-        let types = types.into_iter();
-        types
-            .filter_map(|(name, text)| Some((name.to_owned(), Json::from(text?))))
-            .collect()
+    /// The text of the whole event.
+    pub(super) fn text(&self) -> String {
+        text(|w| self.write(w, Sight::Whole))
     }
 
-    fn event(&self, detail: Json) -> Json {
+    /// The text of what the envelope tells.
+    pub(super) fn detail_text(&self) -> String {
+        text(|w| self.write_detail(w, Sight::Whole))
+    }
+
+    fn write(&self, w: &mut Writer, sight: Sight) {
         let change = &self.change;
-        let fields = [
-            ("version", Json::from("0")),
-            ("id", change.event_id().into()),
-            ("source", self.source().into()),
-            ("detail-type", change.kind().as_str().into()),
-            ("time", time::to_text(change.time()).as_str().into()),
-            ("resources", Json::from_iter([change.table()])),
-            ("detail", detail),
-        ];
-        Json::from_iter(fields)
+        w.object(|w| {
+            w.name("version").string("0");
+            w.name("id").string(change.event_id());
+            w.name("source").string(self.source());
+            w.name("detail-type").string(change.kind().as_str());
+            w.name("time").string(&change.time().to_iso());
+            w.name("resources").array(|w| w.string(change.table()));
+            self.write_detail(w.name("detail"), sight);
+        });
     }
+
+    fn write_detail(&self, w: &mut Writer, sight: Sight) {
+        w.object(|w| {
+            for (name, text) in [("pk_type", self.pk_type()), ("sk_type", self.sk_type())] {
+                if let Some(text) = text {
+                    w.name(name).string(text);
+                }
+            }
+            if sight == Sight::Whole {
+                write_record(w.name("record"), self.change.record(), &RecordForm::LAMBDA);
+            }
+        });
+    }
+}
+
+/// How much of an envelope is there to be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// All but the record: what is said of that may be true.
+    Head,
+    Whole,
+}
+
+fn text(write: impl FnOnce(&mut Writer)) -> String {
+    let mut writer = Writer::with_capacity(512);
+    write(&mut writer);
+    writer.into_text()
+}
+
+fn parsed(text: &str) -> Json {
+    // What a writer has written can be read.
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn type_of(key: &Value) -> Option<&str> {

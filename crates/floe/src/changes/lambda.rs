@@ -37,11 +37,10 @@ pub use self::runtime::{Runtime, run};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value as Json, json};
+use floe_store::json::{Reader, SentRecord, Token, Unsound, Writer, read_members, read_record};
 
 use super::change::Change;
 use super::deliver::Delivery;
-use super::json;
 use super::router::Router;
 use super::work::Work;
 use crate::db::Db;
@@ -59,33 +58,49 @@ const REMEMBERED: usize = 20_000;
 /// [`InvalidUse`](ErrorKind::InvalidUse) when it is neither; the message tells which record, and why.
 pub fn read_changes(event: &[u8]) -> Result<Vec<Change>> {
     let refused = |message: String| Error::new(ErrorKind::InvalidUse, message);
-    let event: Json = serde_json::from_slice(event)
+    let text = std::str::from_utf8(event)
         .map_err(|error| refused(format!("the event is not JSON: {error}")))?;
-    let records = event.get("Records").and_then(Json::as_array);
+    let mut reader = Reader::new(text);
+    let read = read_records(&mut reader);
+    let at = reader.position();
+    let read = read.and_then(|records| Ok(reader.finish().map(|()| records)?));
+    let records = read.map_err(|unsound| match unsound {
+        Unsound::Malformed => refused(format!("the event is not JSON: at={at}")),
+        Unsound::Wrong { what, path } => {
+            let joint = if what.contains(": ") { " " } else { ": " };
+            refused(format!("a record cannot be read, {what}{joint}at={path}"))
+        }
+    })?;
     let records = records.ok_or_else(|| {
         let message = "the event tells of no changes: it has no Records";
         refused(message.to_owned())
     })?;
-    let changes = records.iter().zip(0_usize..).map(|(json, place)| {
-        read_change(json).map_err(|reason| {
-            let joint = if reason.contains(": ") { " " } else { ": " };
-            refused(format!(
-                "a record cannot be read, {reason}{joint}record={place}"
-            ))
-        })
-    });
-    changes.collect()
+    Ok(records.into_iter().map(change).collect())
 }
 
-fn read_change(json: &Json) -> Result<Change, String> {
-    let source = json.get("eventSource").and_then(Json::as_str);
-    if source != Some("aws:dynamodb") {
-        let source = source.unwrap_or_default();
-        return Err(format!("it is none of DynamoDB: eventSource={source}"));
+fn read_records(reader: &mut Reader<'_>) -> Result<Option<Vec<SentRecord>>, Unsound> {
+    if reader.peek()? != Token::Object {
+        reader.skip()?;
+        return Ok(None);
     }
-    let arn = json.get("eventSourceARN").and_then(Json::as_str);
-    let table = arn.and_then(table_of).unwrap_or_default();
-    Ok(Change::new(table, json::read_record(json)?))
+    let mut records = None;
+    read_members(reader, |name, reader| {
+        if name != "Records" || reader.peek()? != Token::Array {
+            return Ok(reader.skip()?);
+        }
+        let records = records.insert(Vec::new());
+        reader.begin_array()?;
+        while reader.next_element()? {
+            records.push(read_record(reader)?);
+        }
+        Ok(())
+    })?;
+    Ok(records)
+}
+
+fn change(sent: SentRecord) -> Change {
+    let table = sent.source_arn.as_deref().and_then(table_of);
+    Change::new(table.unwrap_or_default(), sent.record)
 }
 
 /// The table in the resource name of a stream: `arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>`.
@@ -217,9 +232,14 @@ impl Receiver {
 impl Delivery {
     /// What Lambda is answered: the sequence numbers of the changes that are to be sent again.
     fn answer(&self) -> String {
-        let failed = self.failures.iter();
-        let failed = failed.map(|failed| json!({ "itemIdentifier": failed.sequence }));
-        let failed: Vec<Json> = failed.collect();
-        json!({ "batchItemFailures": failed }).to_string()
+        let mut writer = Writer::default();
+        writer.object(|w| {
+            w.name("batchItemFailures").array(|w| {
+                for failed in &self.failures {
+                    w.object(|w| w.name("itemIdentifier").string(&failed.sequence));
+                }
+            });
+        });
+        writer.into_text()
     }
 }

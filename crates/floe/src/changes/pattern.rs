@@ -45,7 +45,7 @@ use floe_store::op::ChangeKind;
 use serde_json::Value as Json;
 
 pub use self::rule::Rule;
-use super::envelope::Envelope;
+use super::envelope::{Envelope, Sight};
 use crate::error::Result;
 
 /// Which changes are meant. Made once, and checked then.
@@ -165,14 +165,6 @@ impl Pattern {
                     .root
                     .matches(Some(&envelope.to_json()), "", Sight::Whole))
     }
-}
-
-/// How much of an envelope is there to be seen.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
-    /// All but the record: what is said of that may be true.
-    Head,
-    Whole,
 }
 
 impl Node {

@@ -15,7 +15,6 @@ use super::key::Place;
 use super::schema::{ALIASES, LAST, PARTITION_KEY, PINNED, RegistrySchema, SORT_KEY};
 use super::version::Status;
 use crate::error::{Error, Result};
-use crate::events::time;
 use crate::model::attribute::Invalid;
 use crate::model::expiry::Expiry;
 
@@ -128,14 +127,14 @@ fn status(schema: &RegistrySchema, item: &Item, attribute: &str) -> Result<Optio
 /// A moment as text, or in epoch seconds as others may have written it.
 fn moment(value: &Value) -> Option<Timestamp> {
     match value {
-        Value::S(text) => time::from_text(text),
+        Value::S(text) => Timestamp::from_iso(text),
         Value::N(number) => Some(moment_of(Expiry::from_secs(number.to_u64()?))),
         _ => None,
     }
 }
 
 fn moment_value(moment: Timestamp) -> Value {
-    Value::S(time::to_text(moment))
+    Value::S(moment.to_iso())
 }
 
 /// The item of a new version.

@@ -3,14 +3,15 @@
 
 use floe_store::Name;
 use floe_store::expr::{Condition, KeyCondition, KeyOp};
+use floe_store::json::Layer;
 use floe_store::op::Faults;
 
 use super::comparison::{Comparison, Operator};
 use super::{Join, values};
 use crate::wire::read::{Map, Str, members};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attribute, Layer};
-use crate::wire::value_fault::Voice;
+use crate::wire::value::Attribute;
+use crate::wire::voice::Voice;
 
 members! {
     /// What must hold of an attribute.

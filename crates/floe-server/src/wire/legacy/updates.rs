@@ -1,13 +1,14 @@
 //! `AttributeUpdates`: what to do to each attribute.
 
 use floe_store::expr::{Path, SetOperand, Update};
+use floe_store::json::{Named, ValueFault};
 use floe_store::op::invalid;
 use floe_store::{Error, Value};
 
 use crate::wire::read::{Map, Str, members};
 use crate::wire::refusal::{Refusal, Result};
 use crate::wire::value::Attribute;
-use crate::wire::value_fault::{Named, ValueFault, Voice};
+use crate::wire::voice::Voice;
 
 members! {
     /// What to do to an attribute.

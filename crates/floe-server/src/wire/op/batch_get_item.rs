@@ -1,6 +1,7 @@
 //! BatchGetItem.
 
 use floe_store::Engine;
+use floe_store::json::{Layer, Named, ValueFault, Writer, write_item};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{
     self, BatchGetItem, BatchGetItemOutput, Faults, TABLE_NAMES_CONSTRAINT, is_name,
@@ -9,14 +10,12 @@ use floe_store::op::{
 
 use crate::wire::echo::echo;
 use crate::wire::expressions::{Parameters, Placeholders, check_unmixed};
-use crate::wire::json::Writer;
 use crate::wire::legacy::attributes_to_get;
 use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
 use crate::wire::read::{Map, Str, members, request, request_and_layer};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attributes, Layer};
-use crate::wire::value_fault::{Named, ValueFault};
-use crate::wire::write::{Split, room, write_consumed_list, write_item, write_items};
+use crate::wire::value::Attributes;
+use crate::wire::write::{Split, room, write_consumed_list, write_items};
 
 members! {
     Request<'a> as "BatchGetItemInput" {

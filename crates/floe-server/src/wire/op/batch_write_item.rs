@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
+use floe_store::json::{Layer, Named, ValueFault, Writer, write_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{
     BatchWrite, BatchWriteItem, BatchWriteItemOutput, Faults, TABLE_NAMES_CONSTRAINT,
@@ -10,16 +11,14 @@ use floe_store::op::{
 };
 
 use crate::wire::echo::{AsItem, AsList, OrNull, echo};
-use crate::wire::json::Writer;
 use crate::wire::parameter::{
     GivenNames, TableName, return_capacity, return_capacity_faults, return_collection,
     return_collection_faults,
 };
 use crate::wire::read::{Map, Str, members, request};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attributes, Layer};
-use crate::wire::value_fault::{Named, ValueFault};
-use crate::wire::write::{Split, write_collections, write_consumed_list, write_item};
+use crate::wire::value::Attributes;
+use crate::wire::write::{Split, write_collections, write_consumed_list};
 
 members! {
     Request<'a> as "BatchWriteItemInput" {

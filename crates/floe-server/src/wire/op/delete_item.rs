@@ -1,6 +1,7 @@
 //! DeleteItem.
 
 use floe_store::Engine;
+use floe_store::json::Layer;
 use floe_store::op::{DeleteItem, Faults, WriteItem};
 
 use crate::wire::expressions::{Parameters, Placeholders};
@@ -15,7 +16,7 @@ use crate::wire::single_write::{
     return_values, return_values_faults, table_name_faults, write_answer,
 };
 use crate::wire::value::{Attribute, Attributes};
-use crate::wire::value_fault::{Layer, Voice};
+use crate::wire::voice::Voice;
 
 members! {
     Request<'a> as "DeleteItemInput" {

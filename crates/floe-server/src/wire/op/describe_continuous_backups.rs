@@ -1,8 +1,8 @@
 //! DescribeContinuousBackups. There is nothing to go back to here, which tools ask for all the same.
 
+use floe_store::json::Writer;
 use floe_store::{Engine, Error};
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::TableName;
 use crate::wire::read::{members, request};
 use crate::wire::refusal::{Refusal, Result};

@@ -1,6 +1,7 @@
 //! DescribeEndpoints.
 
-use crate::wire::json::Writer;
+use floe_store::json::Writer;
+
 use crate::wire::read::empty_request;
 use crate::wire::refusal::Result;
 

@@ -1,8 +1,8 @@
 //! DescribeLimits.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 
-use crate::wire::json::Writer;
 use crate::wire::read::empty_request;
 use crate::wire::refusal::Result;
 

@@ -1,14 +1,13 @@
 //! DescribeStream.
 
 use floe_store::Engine;
+use floe_store::json::{Writer, write_moment};
 use floe_store::limits::{DESCRIBE_STREAM_SHARDS_MAX, SHARD_ID_CHARS};
 use floe_store::op::{DescribeStream, Faults, Shard, StreamDescription, StreamStatus};
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::{limit, limit_faults};
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;
-use crate::wire::write::write_moment;
 
 members! {
     Request<'a> as "DescribeStreamInput" {

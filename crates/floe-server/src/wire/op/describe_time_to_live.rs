@@ -1,9 +1,9 @@
 //! DescribeTimeToLive.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::table::TableDescription;
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::TableName;
 use crate::wire::read::{members, request};
 use crate::wire::refusal::Result;

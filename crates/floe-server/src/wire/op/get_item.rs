@@ -1,10 +1,10 @@
 //! GetItem.
 
 use floe_store::Engine;
+use floe_store::json::{Layer, Writer, write_item};
 use floe_store::op::{Faults, GetItem, GetItemOutput};
 
 use crate::wire::expressions::{Parameters, Placeholders};
-use crate::wire::json::Writer;
 use crate::wire::legacy::{attributes_to_get, attributes_to_get_faults};
 use crate::wire::parameter::{
     TableName, item_table_name_faults, return_capacity, return_capacity_faults,
@@ -12,8 +12,7 @@ use crate::wire::parameter::{
 use crate::wire::read::{Map, Str, members, request_and_layer};
 use crate::wire::refusal::Result;
 use crate::wire::value::Attributes;
-use crate::wire::value_fault::Layer;
-use crate::wire::write::{room, write_consumed, write_item};
+use crate::wire::write::{room, write_consumed};
 
 members! {
     Request<'a> as "GetItemInput" {

@@ -1,14 +1,14 @@
 //! GetRecords.
 
 use floe_store::Engine;
+use floe_store::json::{RecordForm, Writer, write_record};
 use floe_store::limits::{GET_RECORDS_MAX, SHARD_ITERATOR_CHARS};
-use floe_store::op::{ChangeRecord, Faults, GetRecords, GetRecordsOutput, ServiceIdentity};
+use floe_store::op::{Faults, GetRecords, GetRecordsOutput};
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::{limit, limit_faults};
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;
-use crate::wire::write::{write_item, write_item_hashed, write_moment};
+use crate::wire::write::write_item_hashed;
 
 members! {
     Request<'a> as "GetRecordsInput" {
@@ -41,46 +41,20 @@ fn operation(request: Request<'_>) -> Result<GetRecords> {
 }
 
 fn write(output: &GetRecordsOutput, region: &str) -> Vec<u8> {
+    let form = RecordForm {
+        region: Some(region),
+        identity: ["PrincipalId", "Type"],
+        write_image: write_item_hashed,
+    };
     let mut writer = Writer::with_capacity(4096);
     writer.object(|w| {
         w.name("Records").array(|w| {
-            for record in &output.records {
-                w.object(|w| write_record(w, record, region));
-            }
+            let records = output.records.iter();
+            records.for_each(|record| write_record(w, record, &form));
         });
         if let Some(next) = &output.next_iterator {
             w.name("NextShardIterator").string(next);
         }
     });
     writer.into_bytes()
-}
-
-fn write_record(w: &mut Writer, record: &ChangeRecord, region: &str) {
-    w.name("eventID").string(&record.event_id);
-    w.name("eventName").string(record.kind.as_str());
-    w.name("eventVersion").string("1.1");
-    w.name("eventSource").string("aws:dynamodb");
-    w.name("awsRegion").string(region);
-    w.name("dynamodb").object(|w| write_change(w, record));
-    if let Some(ServiceIdentity::Expiry) = record.identity {
-        w.name("userIdentity").object(|w| {
-            w.name("PrincipalId").string("dynamodb.amazonaws.com");
-            w.name("Type").string("Service");
-        });
-    }
-}
-
-fn write_change(w: &mut Writer, record: &ChangeRecord) {
-    w.name("ApproximateCreationDateTime");
-    write_moment(w, record.created);
-    write_item(w.name("Keys"), &record.keys);
-    if let Some(item) = &record.new_image {
-        write_item_hashed(w.name("NewImage"), item);
-    }
-    if let Some(item) = &record.old_image {
-        write_item_hashed(w.name("OldImage"), item);
-    }
-    w.name("SequenceNumber").string(&record.sequence);
-    w.name("SizeBytes").number(record.size_bytes);
-    w.name("StreamViewType").string(record.view.as_str());
 }

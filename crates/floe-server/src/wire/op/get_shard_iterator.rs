@@ -1,10 +1,10 @@
 //! GetShardIterator.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::limits::{SEQUENCE_NUMBER_CHARS, SHARD_ID_CHARS};
 use floe_store::op::{Faults, GetShardIterator, IteratorKind};
 
-use crate::wire::json::Writer;
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::{Refusal, Result};
 

@@ -1,10 +1,10 @@
 //! ListStreams.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::limits::LIST_STREAMS_MAX;
 use floe_store::op::{Faults, ListStreams, ListStreamsOutput};
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::{TableName, limit, limit_faults};
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;

@@ -1,9 +1,9 @@
 //! ListTables.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::op::{Faults, ListTables, ListTablesOutput};
 
-use crate::wire::json::Writer;
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;
 

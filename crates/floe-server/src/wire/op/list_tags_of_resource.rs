@@ -1,10 +1,10 @@
 //! ListTagsOfResource.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::table::TableDescription;
 
 use super::tag_resource::missing_resource;
-use crate::wire::json::Writer;
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;
 use crate::wire::table::name;

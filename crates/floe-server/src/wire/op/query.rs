@@ -1,5 +1,6 @@
 //! Query.
 
+use floe_store::json::{Layer, write_item};
 use floe_store::op::Query;
 use floe_store::{Engine, Error};
 
@@ -11,8 +12,7 @@ use crate::wire::page::{
 use crate::wire::parameter::{TableName, return_capacity};
 use crate::wire::read::{Map, Str, members, request_and_layer};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attribute, Attributes, Layer};
-use crate::wire::write::write_item;
+use crate::wire::value::{Attribute, Attributes};
 
 members! {
     Request<'a> as "QueryInput" {

@@ -1,6 +1,7 @@
 //! Scan.
 
 use floe_store::Engine;
+use floe_store::json::Layer;
 use floe_store::op::{Scan, Segment};
 
 use crate::wire::expressions::{Parameters, Placeholders};
@@ -11,7 +12,7 @@ use crate::wire::page::{
 use crate::wire::parameter::{TableName, return_capacity};
 use crate::wire::read::{Map, Str, members, request_and_layer};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attribute, Attributes, Layer};
+use crate::wire::value::{Attribute, Attributes};
 use crate::wire::write::write_item_hashed;
 
 members! {

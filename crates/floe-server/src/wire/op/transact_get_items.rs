@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
+use floe_store::json::{Layer, ValueFault, Writer};
 use floe_store::limits::TRANSACT_ITEMS_MAX;
 use floe_store::op::{
     Faults, TransactGet, TransactGetItems, TransactGetItemsOutput, length_at_most,
@@ -10,12 +11,11 @@ use floe_store::op::{
 
 use crate::wire::echo::{AsItem, AsList, AsNames, OrNull, echo};
 use crate::wire::expressions::Placeholders;
-use crate::wire::json::Writer;
 use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
 use crate::wire::read::{Map, Str, members, request};
 use crate::wire::refusal::Result;
-use crate::wire::value::{Attributes, Layer};
-use crate::wire::value_fault::{Voice, first_fault};
+use crate::wire::value::Attributes;
+use crate::wire::voice::Voice;
 use crate::wire::write::{Split, room, write_consumed_list, write_item_hashed};
 
 members! {
@@ -58,7 +58,7 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGet
     let faults = gets
         .iter()
         .filter_map(|get| get.key.as_ref()?.fault.as_ref());
-    if let Some(fault) = first_fault(faults) {
+    if let Some(fault) = ValueFault::first(faults) {
         return Err(Voice::from(Layer::Older).refuse_value(fault));
     }
     let gets: Result<Vec<_>> = gets

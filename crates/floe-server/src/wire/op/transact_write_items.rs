@@ -2,6 +2,7 @@
 
 mod action;
 
+use floe_store::json::Writer;
 use floe_store::limits::TRANSACT_ITEMS_MAX;
 use floe_store::op::{
     Faults, TransactWrite, TransactWriteItems, TransactWriteItemsOutput, length_at_least,
@@ -10,7 +11,6 @@ use floe_store::op::{
 use floe_store::{Engine, Units};
 
 use crate::wire::echo::{AsList, echo};
-use crate::wire::json::Writer;
 use crate::wire::parameter::{
     GivenNames, return_capacity, return_capacity_faults, return_collection,
     return_collection_faults,

@@ -1,6 +1,7 @@
 //! UpdateItem.
 
 use floe_store::expr::Update;
+use floe_store::json::Layer;
 use floe_store::op::{Faults, UpdateItem, WriteItem, validate_table_name};
 use floe_store::{Engine, Error};
 
@@ -19,7 +20,7 @@ use crate::wire::single_write::{
     return_values, return_values_faults, write_answer,
 };
 use crate::wire::value::{Attribute, Attributes};
-use crate::wire::value_fault::{Layer, Voice};
+use crate::wire::voice::Voice;
 
 members! {
     Request<'a> as "UpdateItemInput" {

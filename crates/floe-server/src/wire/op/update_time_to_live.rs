@@ -1,9 +1,9 @@
 //! UpdateTimeToLive.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::op::{Faults, UpdateTimeToLive};
 
-use crate::wire::json::Writer;
 use crate::wire::parameter::TableName;
 use crate::wire::read::{Str, members, request};
 use crate::wire::refusal::Result;

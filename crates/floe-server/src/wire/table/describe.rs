@@ -1,5 +1,6 @@
 //! Writes the description of a table, as all operations on tables answer it.
 
+use floe_store::json::Writer;
 use floe_store::op::KeySchemaElement;
 use floe_store::table::{
     Billing, Encryption, IndexDef, IndexDescription, IndexKind, KeyKind, KeySchema,
@@ -7,8 +8,6 @@ use floe_store::table::{
     Throughput,
 };
 use floe_store::{Name, TableDef, Timestamp};
-
-use crate::wire::json::Writer;
 
 /// When in the life of a table it is described, on which depends what is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

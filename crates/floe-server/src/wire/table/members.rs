@@ -122,11 +122,7 @@ pub(crate) fn definitions(
             &["B", "N", "S"],
             faults,
         );
-        let kind = match word {
-            Some("B") => KeyKind::B,
-            Some("N") => KeyKind::N,
-            _ => KeyKind::S,
-        };
+        let kind = word.and_then(KeyKind::from_name).unwrap_or(KeyKind::S);
         definitions.push((name, kind));
     }
     definitions
@@ -151,10 +147,8 @@ pub(crate) fn key_schema(
         let name = attribute_name(element.attribute_name.as_deref(), &path, faults);
         let path = format!("{path}.keyType");
         let roles = &["HASH", "RANGE"];
-        let role = match required_word(element.key_type.as_deref(), &path, roles, faults) {
-            Some("RANGE") => KeyRole::Range,
-            _ => KeyRole::Hash,
-        };
+        let role = required_word(element.key_type.as_deref(), &path, roles, faults);
+        let role = role.and_then(KeyRole::from_name).unwrap_or(KeyRole::Hash);
         elements.push(KeySchemaElement { name, role });
     }
     elements
@@ -302,12 +296,9 @@ pub(crate) fn stream(
         let words = &["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"];
         faults.one_of(word, "streamSpecification.streamViewType", words);
     }
-    let view = match stream.stream_view_type.as_deref() {
-        Some("KEYS_ONLY") => StreamView::KeysOnly,
-        Some("NEW_IMAGE") => StreamView::NewImage,
-        Some("OLD_IMAGE") => StreamView::OldImage,
-        _ => StreamView::NewAndOldImages,
-    };
+    let view = stream.stream_view_type.as_deref();
+    let view = view.and_then(StreamView::from_name);
+    let view = view.unwrap_or(StreamView::NewAndOldImages);
     Some((stream.stream_enabled == Some(true)).then_some(view))
 }
 

@@ -7,11 +7,11 @@
 //! | the consumer | `parked` NUL table NUL item NUL sequence | a change that is parked: see [`ParkedRecord`] |
 //! | the consumer | `parked_part` NUL table NUL item NUL sequence NUL number | what of it did not fit: [`ParkedPart`] |
 
+use floe_store::json::{Reader, RecordForm, Writer, read_record, write_record};
 use floe_store::{Item, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::super::change::Change;
-use super::super::json;
 use super::super::limits::{ERROR_CHARS_MAX, PART_BYTES_MAX};
 use super::super::work::Pending;
 use crate::error::{Error, ErrorKind, Result};
@@ -135,7 +135,9 @@ impl ParkedRecord {
         attempts: u32,
         now: Timestamp,
     ) -> (Self, Vec<ParkedPart>) {
-        let text = json::record(change.record()).to_string();
+        let mut text = Writer::with_capacity(512);
+        write_record(&mut text, change.record(), &RecordForm::LAMBDA);
+        let text = text.into_text();
         let mut chunks = chunks(&text, PART_BYTES_MAX).into_iter();
         let error = pending.first().map(|pending| pending.failure.to_string());
         let error = error.unwrap_or_default();
@@ -174,12 +176,9 @@ impl ParkedRecord {
     /// The change, with the text of the parts behind that of the record.
     pub(super) fn change(&self, parts: &str) -> Result<Change> {
         let text = format!("{}{parts}", self.record);
-        let json = serde_json::from_str(&text).ok();
-        let read = json.as_ref().map(json::read_record);
-        let reason = match read {
-            Some(Ok(record)) => return Ok(Change::new(self.table.as_str(), record)),
-            Some(Err(reason)) => reason,
-            None => "it is not JSON".to_owned(),
+        let reason = match read_record(&mut Reader::new(&text)) {
+            Ok(sent) => return Ok(Change::new(self.table.as_str(), sent.record)),
+            Err(reason) => reason,
         };
         let message = format!(
             "a parked change cannot be read, {reason}: consumer={} table={} sequence={}",

@@ -133,7 +133,7 @@ fn entry(envelope: &Envelope) -> BusEntry {
     BusEntry {
         source: envelope.source().to_owned(),
         detail_type: change.kind().as_str().to_owned(),
-        detail: envelope.detail().to_string(),
+        detail: envelope.detail_text(),
         resources: vec![change.table().to_owned()],
         time: change.time(),
     }

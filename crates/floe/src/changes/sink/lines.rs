@@ -177,7 +177,7 @@ impl Output {
 impl Sink for JsonLines {
     fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
-            let mut line = envelope.to_json().to_string();
+            let mut line = envelope.text();
             line.push('\n');
             let is_full = {
                 let mut gathered = lock(&self.0.gathered);

@@ -138,7 +138,7 @@ impl Webhook {
     }
 
     fn request(&self, envelope: &Envelope) -> Result<Request<String>, Failure> {
-        let body = envelope.to_json().to_string();
+        let body = envelope.text();
         let mut request = Request::post(self.uri.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, "floe")

@@ -15,7 +15,6 @@ use super::{
 use crate::error::Result;
 use crate::events::codec::{self, Body, Compression, Encoding};
 use crate::events::event::{EventData, Recorded};
-use crate::events::time;
 
 /// What an event weighs besides its text and its bodies.
 const EVENT_BYTES: usize = 40;
@@ -284,7 +283,7 @@ impl<'i> Fields<'i> {
 
     fn moment(&self) -> Result<Timestamp> {
         let text = optional(&TIME, self.time, Peek::as_s)?.ok_or_else(|| missing(&TIME))?;
-        time::from_text(text).ok_or_else(|| invalid(&format!("not a moment: t={text}")))
+        Timestamp::from_iso(text).ok_or_else(|| invalid(&format!("not a moment: t={text}")))
     }
 
     fn data(&self) -> Result<Vec<u8>> {
@@ -337,6 +336,6 @@ fn body_fields(time: Timestamp, data: Vec<u8>, meta: Vec<u8>, compression: Compr
             fields.insert(encoding, Number::from(stored.encoding.number()));
         }
     }
-    fields.insert(TIME, time::to_text(time));
+    fields.insert(TIME, time.to_iso());
     fields
 }

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe_store::Timestamp;
 
-use crate::events::time;
-
 /// Makes moments, each later than the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Moments(AtomicU64);
@@ -28,13 +26,13 @@ impl Moments {
 }
 
 fn text(micros: u64) -> String {
-    let millis = time::to_text(Timestamp::from_millis(micros / 1000));
+    let millis = Timestamp::from_millis(micros / 1000).to_iso();
     let millis = millis.trim_end_matches('Z');
     format!("{millis}{:03}Z", micros % 1000)
 }
 
 fn micros(text: &str) -> Option<u64> {
-    let millis = time::from_text(text)?.as_millis();
+    let millis = Timestamp::from_iso(text)?.as_millis();
     let (_, fraction) = text.trim_end_matches('Z').rsplit_once('.')?;
     let beyond: String = fraction.chars().skip(3).take(3).collect();
     Some(millis * 1000 + format!("{beyond:0<3}").parse::<u64>().ok()?)

@@ -2,18 +2,18 @@
 
 use std::fmt::{self, Display};
 
+use floe_store::json::{Layer, Named, Reader, ValueFault};
 use floe_store::limits::EXPRESSION_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, Faults, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Error, Item};
 
 use crate::wire::echo::{AsItem, AsNames, AsValues, OrNull};
 use crate::wire::expressions::Placeholders;
-use crate::wire::json::Reader;
 use crate::wire::parameter::{GivenNames, TableName};
 use crate::wire::read::{Map, Place, Read, Str, begin_structure, member, members, service_class};
 use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attributes, Layer, TransactAttribute};
-use crate::wire::value_fault::{Named, ValueFault, Voice};
+use crate::wire::value::{Attributes, TransactAttribute};
+use crate::wire::voice::Voice;
 
 /// An element of `TransactItems`, which must hold one action.
 #[derive(Debug, Default)]

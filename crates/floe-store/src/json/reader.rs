@@ -37,18 +37,18 @@ pub enum Token {
 /// A text of JSON, read up to a place.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     at: usize,
     depth: usize,
     /// Whether a container has just been begun, so that no comma comes before its first member.
     begun: bool,
-    /// Whether the request holds what only the older of DynamoDB's two layers of validation reads; see
-    /// [`Layer`](crate::wire::value::Layer).
-    pub(crate) needs_older_layer: bool,
+    /// Whether the text holds what only the older of DynamoDB's two [layers](super::Layer) of validation reads.
+    pub needs_older_layer: bool,
 }
 
 impl<'a> Reader<'a> {
     /// A reader at the beginning of a text.
+    #[inline]
     pub const fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -60,6 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What comes next.
+    #[inline]
     pub fn peek(&mut self) -> Result<Token> {
         match self.next_byte() {
             Some(b'{') => Ok(Token::Object),
@@ -73,16 +74,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes into an object.
+    #[inline]
     pub fn begin_object(&mut self) -> Result<()> {
         self.begin(b'{')
     }
 
     /// Goes into an array.
+    #[inline]
     pub fn begin_array(&mut self) -> Result<()> {
         self.begin(b'[')
     }
 
     /// The name of the next member of the object, or `None` and out of the object at its end.
+    #[inline]
     pub fn next_name(&mut self) -> Result<Option<Cow<'a, str>>> {
         if !self.next_in(b'}')? {
             return Ok(None);
@@ -93,11 +97,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the array has another element; out of the array at its end.
+    #[inline]
     pub fn next_element(&mut self) -> Result<bool> {
         self.next_in(b']')
     }
 
     /// A string.
+    #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>> {
         self.expect(b'"')?;
         let start = self.at;
@@ -131,6 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `true` or `false`.
+    #[inline]
     pub fn bool(&mut self) -> Result<bool> {
         match self.next_byte() {
             Some(b't') => self.word("true").map(|()| true),
@@ -139,6 +146,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `null`.
+    #[inline]
     pub fn null(&mut self) -> Result<()> {
         self.skip_space();
         self.word("null")
@@ -147,6 +155,14 @@ impl<'a> Reader<'a> {
     /// Goes past a value, whatever it is.
     pub fn skip(&mut self) -> Result<()> {
         self.skip_depth().map(drop)
+    }
+
+    /// The text of a value, whatever it is.
+    pub fn raw(&mut self) -> Result<&'a str> {
+        self.skip_space();
+        let start = self.at;
+        self.skip()?;
+        self.text.get(start..self.at).ok_or(Malformed)
     }
 
     /// Goes past a value, and tells how many containers are inside one another in it.
@@ -191,11 +207,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the reader is, to come [back](Reader::revisit) to.
+    #[inline]
     pub const fn position(&self) -> usize {
         self.at
     }
 
     /// A reader before a value that this one has passed.
+    #[inline]
     pub const fn revisit(&self, position: usize) -> Self {
         Self {
             at: position,
@@ -212,6 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn begin(&mut self, bracket: u8) -> Result<()> {
         self.expect(bracket)?;
         self.depth += 1;
@@ -222,6 +241,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    #[inline]
     fn next_in(&mut self, end: u8) -> Result<bool> {
         let first = std::mem::take(&mut self.begun);
         match self.next_byte() {
@@ -306,6 +326,7 @@ impl<'a> Reader<'a> {
         while self.take_if(|byte| byte.is_ascii_digit()) {}
     }
 
+    #[inline]
     fn word(&mut self, word: &str) -> Result<()> {
         if self.rest().starts_with(word.as_bytes()) {
             self.at += word.len();
@@ -314,6 +335,7 @@ impl<'a> Reader<'a> {
         Err(Malformed)
     }
 
+    #[inline]
     fn expect(&mut self, byte: u8) -> Result<()> {
         match self.next_byte() {
             Some(next) if next == byte => {
@@ -331,12 +353,14 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn take_byte(&mut self) -> Option<u8> {
         let byte = self.text.as_bytes().get(self.at).copied();
         self.at += usize::from(byte.is_some());
         byte
     }
 
+    #[inline]
     fn take_if(&mut self, wanted: impl Fn(u8) -> bool) -> bool {
         let next = self.text.as_bytes().get(self.at);
         let taken = next.is_some_and(|byte| wanted(*byte));
@@ -349,6 +373,7 @@ impl<'a> Reader<'a> {
         while self.take_if(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {}
     }
 
+    #[inline]
     fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }

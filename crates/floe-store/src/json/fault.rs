@@ -1,16 +1,14 @@
-//! What can be wrong with a value that can be read, and in whose words it is told.
+//! What can be wrong with a value that can be read, in DynamoDB's words.
 
 use std::collections::BTreeSet;
 
-use floe_store::NumberError;
-use floe_store::op::enveloped;
-
-use super::refusal::Refusal;
+use super::writer::Writer;
+use crate::number::NumberError;
 
 /// DynamoDB validates values in two layers of code, which word some faults differently: a newer one, and an older
 /// one that still serves some operations, and requests that hold what the newer one does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layer {
+pub enum Layer {
     /// Single items, BatchGetItem, Query and Scan.
     Current,
     /// BatchWriteItem and the transactions; any request with a flag written as text, a value of two types or one that
@@ -18,74 +16,9 @@ pub(crate) enum Layer {
     Older,
 }
 
-/// How an operation tells what is wrong with its values and expressions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Voice {
-    /// The layer that validates the request.
-    pub(crate) layer: Layer,
-    /// Whether most faults are told in the form of a constraint: `1 validation error detected: …`.
-    as_constraint: bool,
-}
-
-impl From<Layer> for Voice {
-    /// The voice of an operation that tells faults as they are.
-    fn from(layer: Layer) -> Self {
-        Self {
-            layer,
-            as_constraint: false,
-        }
-    }
-}
-
-impl Voice {
-    /// The voice of PutItem, UpdateItem and DeleteItem.
-    pub(crate) fn of_single_write(layer: Layer) -> Self {
-        Self {
-            layer,
-            as_constraint: layer == Layer::Current,
-        }
-    }
-
-    /// Refuses a request for a fault that this voice may tell in the form of a constraint.
-    pub(crate) fn refuse(self, message: impl Into<String>) -> Refusal {
-        self.refuse_error(floe_store::Error::validation(message))
-    }
-
-    /// As [`refuse`](Voice::refuse), for an error of the vocabulary.
-    pub(crate) fn refuse_error(self, error: floe_store::Error) -> Refusal {
-        Refusal::Store(match self.as_constraint {
-            true => enveloped(error),
-            false => error,
-        })
-    }
-
-    /// Refuses a request for a value.
-    pub(crate) fn refuse_value(self, fault: &ValueFault) -> Refusal {
-        self.refuse_value_as(fault, fault.message(self.layer))
-    }
-
-    /// Refuses a request for the value that a placeholder stands for.
-    pub(crate) fn refuse_placeholder(self, fault: &ValueFault, key: &str) -> Refusal {
-        let mut message = fault.message(self.layer);
-        if fault.names_placeholder(self.layer) {
-            message = format!(
-                "ExpressionAttributeValues contains invalid value: {message} for key {key}"
-            );
-        }
-        self.refuse_value_as(fault, message)
-    }
-
-    fn refuse_value_as(self, fault: &ValueFault, message: String) -> Refusal {
-        match fault.is_told_as_it_is() {
-            true => Refusal::validation(message),
-            false => self.refuse(message),
-        }
-    }
-}
-
 /// What is wrong with a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum ValueFault {
+pub enum ValueFault {
     /// It has no type.
     Empty,
     /// It has several types.
@@ -108,7 +41,7 @@ pub(crate) enum ValueFault {
 
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub enum Named {
     /// An attribute of an item.
     Attribute,
     /// What is in a map that is a value.
@@ -117,7 +50,7 @@ pub(crate) enum Named {
 
 /// How a flag was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlagForm {
+pub enum FlagForm {
     /// As `true` or `false`.
     Plain,
     /// As text that is taken for it.
@@ -126,15 +59,18 @@ pub(crate) enum FlagForm {
 
 /// The type of the elements of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SetKind {
+pub enum SetKind {
+    /// Text.
     S,
+    /// Numbers.
     N,
+    /// Bytes.
     B,
 }
 
 /// How deep a value is nested that is nested too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nesting {
+pub enum Nesting {
     /// So deep that the layers of validation still read it.
     Read,
     /// So deep that what reads the request finds it, before the layers do.
@@ -156,7 +92,7 @@ impl Nesting {
 
 /// The elements of a set that repeats one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Duplicates {
+pub struct Duplicates {
     /// As they were sent.
     sent: Vec<String>,
     /// As the newer layer has them when it finds the first repeat: those before it in their order, the repeated one,
@@ -186,20 +122,9 @@ impl ValueFault {
         Self::Duplicates(kind, Duplicates { sent, read })
     }
 
-    /// Notes the fault, unless one was noted that comes first.
-    #[cold]
-    pub(super) fn note(self, noted: &mut Option<Self>) {
-        if noted
-            .as_ref()
-            .is_none_or(|noted| self.rank() < noted.rank())
-        {
-            *noted = Some(self);
-        }
-    }
-
     /// What is found while values are read comes before what is found in values that have been read, and there
     /// the names of attributes come first, then what is nested too deep, and names inside of values.
-    const fn rank(&self) -> u8 {
+    pub(super) const fn rank(&self) -> u8 {
         match self {
             Self::Empty | Self::Several | Self::NullFalse(_) | Self::Number(..) => 0,
             Self::EmptyName(Named::Attribute) => 1,
@@ -210,7 +135,7 @@ impl ValueFault {
     }
 
     /// Whether something has no name.
-    pub(crate) const fn is_nameless(&self) -> bool {
+    pub const fn is_nameless(&self) -> bool {
         matches!(self, Self::EmptyName(_))
     }
 
@@ -224,32 +149,13 @@ impl ValueFault {
         }
     }
 
-    /// Whether no voice tells it in the form of a constraint.
-    const fn is_told_as_it_is(&self) -> bool {
-        matches!(
-            self,
-            Self::Empty
-                | Self::Several
-                | Self::NullFalse(FlagForm::Text)
-                | Self::TooDeep(Nesting::Unread)
-        )
-    }
-
-    /// Whether the placeholder is named that stands for the value.
-    const fn names_placeholder(&self, layer: Layer) -> bool {
-        matches!(layer, Layer::Older)
-            || matches!(
-                self,
-                Self::Empty
-                    | Self::Several
-                    | Self::EmptySet(_)
-                    | Self::NullFalse(FlagForm::Text)
-                    | Self::TooDeep(Nesting::Unread)
-            )
+    /// Of the faults of several values the one that is reported.
+    pub fn first<'f>(faults: impl Iterator<Item = &'f Self>) -> Option<&'f Self> {
+        faults.min_by_key(|fault| fault.rank())
     }
 
     /// DynamoDB's words for it.
-    pub(crate) fn message(&self, layer: Layer) -> String {
+    pub fn message(&self, layer: Layer) -> String {
         match self {
             Self::Empty => {
                 "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes".to_owned()
@@ -280,13 +186,6 @@ impl ValueFault {
                 .to_owned(),
         }
     }
-}
-
-/// Of the faults of several values the one that is told.
-pub(crate) fn first_fault<'f>(
-    faults: impl Iterator<Item = &'f ValueFault>,
-) -> Option<&'f ValueFault> {
-    faults.min_by_key(|fault| fault.rank())
 }
 
 /// The words for text that is not a number.
@@ -356,9 +255,9 @@ impl Duplicates {
 
 /// Text in quotes, as JSON.
 fn quote(text: &str) -> String {
-    let mut writer = super::json::Writer::default();
+    let mut writer = Writer::default();
     writer.string(text);
-    String::from_utf8_lossy(&writer.into_bytes()).into_owned()
+    writer.into_text()
 }
 
 #[cfg(test)]
@@ -416,7 +315,7 @@ mod tests {
             ),
             ("1e-131", Underflow.to_string(), Underflow.to_string()),
         ] {
-            let error = text.parse::<floe_store::Number>().unwrap_err();
+            let error = text.parse::<crate::Number>().unwrap_err();
             assert_eq!(number_message(error, text, Layer::Current), current);
             assert_eq!(number_message(error, text, Layer::Older), older);
         }

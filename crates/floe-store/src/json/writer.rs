@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::scan::plain_length;
+use crate::number::Number;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use floe_store::Number;
-
-use super::scan::plain_length;
 
 /// JSON that is being written. Commas come by themselves; brackets must be closed by who opens them.
 #[derive(Debug, Default)]
@@ -22,9 +21,21 @@ impl Writer {
         }
     }
 
+    /// A writer into what another has [returned](Self::into_bytes), which is emptied before.
+    pub fn reusing(mut out: Vec<u8>) -> Self {
+        out.clear();
+        Self { out }
+    }
+
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
+    }
+
+    /// What was written, as text.
+    pub fn into_text(self) -> String {
+        // Only text is ever written.
+        String::from_utf8(self.out).unwrap_or_default()
     }
 
     /// An object, the members of which the function writes.
@@ -75,6 +86,7 @@ impl Writer {
     }
 
     /// The name of a member; its value must follow.
+    #[inline]
     pub fn name(&mut self, name: &str) -> &mut Self {
         self.string(name);
         self.out.push(b':');
@@ -82,6 +94,7 @@ impl Writer {
     }
 
     /// A string.
+    #[inline]
     pub fn string(&mut self, text: &str) {
         self.comma();
         self.out.push(b'"');
@@ -90,6 +103,7 @@ impl Writer {
     }
 
     /// A number of DynamoDB, as a string.
+    #[inline]
     pub fn decimal(&mut self, number: Number) {
         self.comma();
         self.out.push(b'"');
@@ -114,13 +128,20 @@ impl Writer {
         self.out.push(b'"');
     }
 
-    /// A number, or what prints as one.
+    /// `null`
+    pub fn null(&mut self) {
+        self.comma();
+        self.out.extend_from_slice(b"null");
+    }
+
+    /// A number, or what prints as one; or a value that prints as JSON.
     pub fn number(&mut self, number: impl std::fmt::Display) {
         self.comma();
         self.print(number);
     }
 
     /// `true` or `false`.
+    #[inline]
     pub fn bool(&mut self, value: bool) {
         self.comma();
         self.out
@@ -191,7 +212,7 @@ mod tests {
     fn written(write: impl FnOnce(&mut Writer)) -> String {
         let mut writer = Writer::default();
         write(&mut writer);
-        String::from_utf8(writer.into_bytes()).unwrap()
+        writer.into_text()
     }
 
     #[test]
