@@ -6,9 +6,9 @@ mod put;
 mod update;
 
 use clap::{Args, Subcommand};
-use floe_store::json::write_item;
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser};
+use floe_store::json::write_item;
 use floe_store::op::{ReturnValues, WriteItem};
 
 use super::Failure;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use floe::graph::{IndexEntry, IndexKey};
-use floe_store::json::write_item;
 use floe_store::Number;
+use floe_store::json::write_item;
 
 use super::{GraphPlace, write_key};
 use crate::Failure;

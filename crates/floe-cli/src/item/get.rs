@@ -1,8 +1,8 @@
 //! `floe item get`: an item by its key.
 
 use clap::Args;
-use floe_store::json::write_item;
 use floe_store::expr::Parser;
+use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
 use crate::Failure;

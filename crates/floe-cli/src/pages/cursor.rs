@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use floe_store::json::{Writer, write_item};
 use floe_store::Item;
+use floe_store::json::{Writer, write_item};
 
 use crate::Failure;
 use crate::input::{Form, Input};

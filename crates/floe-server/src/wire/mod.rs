@@ -22,7 +22,6 @@ pub(crate) mod write;
 
 use bytes::Bytes;
 use floe_store::Engine;
-pub(crate) use floe_store::json;
 
 use crate::failure_log::FailureLog;
 use crate::service::Answer;
