@@ -111,9 +111,9 @@ fn parsed<F: Args>(flags: &ArgMatches) -> Result<F, String> {
 
 impl Benchmark {
     fn command(&self) -> Command {
-        let command = Command::new(self.name)
+        // Last, because flags describe themselves as well.
+        (self.flags)(Command::new(self.name))
             .about(self.about)
-            .after_help(self.details);
-        (self.flags)(command)
+            .after_help(self.details)
     }
 }

@@ -9,3 +9,14 @@ mod named;
 fn every_benchmark_that_is_named_is_there() {
     named::check_listed("bench", env!("CARGO_BIN_EXE_floe-bench"), &[]);
 }
+
+#[test]
+fn every_benchmark_explains_itself() {
+    for name in ["changes", "engine", "events", "graph", "models", "wire"] {
+        let help = named::help(env!("CARGO_BIN_EXE_floe-bench"), &[name]);
+        assert!(!help.starts_with("The flags"), "{name}: {help}");
+        for part in ["Usage: cargo xtask bench", "--quick", "key=value"] {
+            assert!(help.contains(part), "{name}: {help}");
+        }
+    }
+}

@@ -165,7 +165,7 @@ const fn no_flags(command: Command) -> Command {
 
 /// The command that runs checks.
 pub(crate) fn command(name: &'static str) -> Command {
-    let all = Command::new(ALL).about("All of them in turn");
+    let all = CommonFlags::augment_args(Command::new(ALL)).about("All of them in turn");
     Command::new(name)
         .about("Run a reliability check, or all of them")
         .long_about(
@@ -177,7 +177,7 @@ pub(crate) fn command(name: &'static str) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(CHECKS.map(Check::command))
-        .subcommand(CommonFlags::augment_args(all))
+        .subcommand(all)
 }
 
 /// Runs the check that was asked for.
@@ -246,11 +246,11 @@ impl Check {
         for bug in self.planted {
             bugs += &format!("  {:<20} {}\n", bug.name(), bug.describe());
         }
-        let command = Command::new(self.name)
+        // Last, because flags describe themselves as well.
+        (self.flags)(CommonFlags::augment_args(Command::new(self.name)))
             .about(self.proves)
             .long_about(format!("{}\n\n{}", self.proves, self.how))
-            .after_help(bugs + "\nTemporary files go where TMPDIR says.");
-        (self.flags)(CommonFlags::augment_args(command))
+            .after_help(bugs + "\nTemporary files go where TMPDIR says.")
     }
 }
 

@@ -229,5 +229,8 @@ fn every_check_explains_itself() {
         for part in ["Usage:", "--quick", "--seed <N>", "Bugs to plant:"] {
             assert!(help.contains(part), "{check}: {help}");
         }
+        // What it proves and how, and not what its flags are.
+        assert!(help.lines().count() > 16, "{check}: {help}");
+        assert!(!help.starts_with("The flags"), "{check}: {help}");
     }
 }

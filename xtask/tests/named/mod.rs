@@ -35,7 +35,7 @@ pub(crate) fn named() -> BTreeSet<(String, Option<String>)> {
 }
 
 /// What a program prints when it is asked for help.
-fn help(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn help(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .arg("--help")
