@@ -108,7 +108,6 @@ mod entries;
 pub mod include;
 pub mod index;
 pub mod jobs;
-mod join;
 pub mod key;
 mod leaving;
 pub mod list;

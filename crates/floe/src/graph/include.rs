@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use floe_store::BoxFuture;
 
 use super::Graph;
-use super::join::join_all;
 use super::key::{EntityKey, Place};
 use super::node::{FromNode, Node, ToKey};
+use super::read::REQUESTS_AT_ONCE;
 use super::relation::Relation;
 use super::stored::{Edge, Stored};
 use crate::error::Result;
+use crate::side_by_side;
 
 /// A relation to follow: see [`Graph::include`].
 #[derive(Clone, Debug)]
@@ -157,7 +158,7 @@ impl Graph<'_> {
         let queries = asked.keys().map(|(subject, predicate)| -> Answer<'_> {
             Box::pin(async move { self.outgoing(&self.place(subject)?, Some(predicate)).await })
         });
-        let answers = join_all(queries.collect()).await;
+        let answers = side_by_side::all(REQUESTS_AT_ONCE, queries.collect()).await;
         let mut found = Vec::new();
         for (by, edges) in asked.into_values().zip(answers) {
             let edges = edges?;

@@ -7,7 +7,6 @@ use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{BatchGetItem, GetItem, Page, Query, Scan};
 use floe_store::{BoxFuture, Error as StoreError, Item, Value};
 
-use super::join::join_all;
 use super::key::{Place, predicate_prefix};
 use super::schema::GraphSchema;
 use super::stored::{
@@ -15,11 +14,15 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
+use crate::side_by_side;
 use crate::tx::Tx;
 use crate::tx::backoff::Backoff;
 
 /// How often a request that fails for a reason that may pass is sent, outside of a transaction.
 const SENDS_MAX: u32 = 10;
+
+/// How many requests are on their way at once.
+pub(super) const REQUESTS_AT_ONCE: usize = 16;
 
 /// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
 #[derive(Clone, Copy)]
@@ -81,7 +84,7 @@ impl<'a> Reads<'a> {
         let answers = batches
             .clone()
             .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> { Box::pin(self.some(some)) });
-        let answers = join_all(answers.collect()).await;
+        let answers = side_by_side::all(REQUESTS_AT_ONCE, answers.collect()).await;
         for (some, items) in batches.zip(answers) {
             let items = items?;
             let by_key: BTreeMap<(&str, String), &Place> = some
