@@ -2,58 +2,39 @@
 
 pub(crate) mod crowd;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
-use std::task::Poll;
 
 use floe_store::BoxFuture;
+use futures_util::future::{Either, select};
+use futures_util::stream::iter;
+use futures_util::{FutureExt as _, StreamExt as _};
 
 /// Runs all futures, at most so many at once. Gives what they come to, in their order.
 ///
 /// They come in boxes: of closures that make them the compiler cannot tell that they are `Send` for every lifetime.
-pub(crate) async fn all<T>(at_once_max: usize, futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    let mut waiting = futures.into_iter().enumerate();
-    let mut running: Vec<(usize, BoxFuture<'_, T>)> = Vec::new();
-    let mut done: Vec<(usize, T)> = Vec::new();
-    poll_fn(|context| {
-        loop {
-            let before = done.len();
-            let free = at_once_max.max(1).saturating_sub(running.len());
-            running.extend(waiting.by_ref().take(free));
-            running.retain_mut(|(place, future)| match future.as_mut().poll(context) {
-                Poll::Ready(output) => {
-                    done.push((*place, output));
-                    false
-                }
-                Poll::Pending => true,
-            });
-            if done.len() == before {
-                break;
-            }
-        }
-        match running.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
+pub(crate) async fn all<'a, T>(at_once_max: usize, futures: Vec<BoxFuture<'a, T>>) -> Vec<T> {
+    let numbered = |(place, future): (usize, BoxFuture<'a, T>)| {
+        let number = move |output| (place, output);
+        future.map(number)
+    };
+    let futures: Vec<_> = futures.into_iter().enumerate().map(numbered).collect();
+    // One that takes long keeps no place from those behind it.
+    let running = iter(futures).buffer_unordered(at_once_max.max(1));
+    let mut done: Vec<(usize, T)> = running.collect().await;
     done.sort_unstable_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, output)| output).collect()
 }
 
 /// Runs a future, unless another is done first. It is dropped then.
 pub(crate) async fn unless<F: Future>(
-    mut stop: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
+    stop: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
     future: F,
 ) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        if stop.as_mut().poll(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        future.as_mut().poll(context).map(Some)
-    })
-    .await
+    match select(stop, pin!(future)).await {
+        Either::Left(_) => None,
+        Either::Right((output, _)) => Some(output),
+    }
 }
 
 #[cfg(test)]

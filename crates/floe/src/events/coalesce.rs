@@ -13,14 +13,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::future::{Future, poll_fn};
 use std::ops::Range;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use floe_store::BoxFuture;
+use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
 use super::event::EventData;
@@ -99,9 +98,10 @@ impl Appender {
         let seat = self.shared.sit(stream);
         let line = &seat.line;
         let mut answer = line.join(self.shared.stored(events));
-        let mut turn = match first_of(&mut answer, line.turn.lock()).await {
-            First::Told(told) => return told.unwrap_or_else(|_| Err(forsaken(stream))),
-            First::Turn(turn) => turn,
+        // The one that has the answer leaves the turn to others.
+        let mut turn = match select(&mut answer, pin!(line.turn.lock())).await {
+            Either::Left((told, _)) => return told.unwrap_or_else(|_| Err(forsaken(stream))),
+            Either::Right((turn, _)) => turn,
         };
         loop {
             let (store, linger) = (self.shared.store.clone(), self.shared.linger);
@@ -134,24 +134,6 @@ fn forsaken(stream: &StreamName) -> Error {
 }
 
 type Answer = oneshot::Receiver<Result<Range<u64>>>;
-
-/// What comes to a caller first.
-enum First<T> {
-    Told(Result<Result<Range<u64>>, oneshot::error::RecvError>),
-    Turn(T),
-}
-
-/// Waits for the answer or for the turn. Who has the answer leaves the turn to others.
-async fn first_of<T>(answer: &mut Answer, turn: impl Future<Output = T>) -> First<T> {
-    let mut turn = pin!(turn);
-    poll_fn(|context| {
-        if let Poll::Ready(told) = Pin::new(&mut *answer).poll(context) {
-            return Poll::Ready(First::Told(told));
-        }
-        turn.as_mut().poll(context).map(First::Turn)
-    })
-    .await
-}
 
 /// Those who append to one stream.
 struct Line {

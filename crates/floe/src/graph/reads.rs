@@ -1,8 +1,6 @@
 //! Requests that read the graph, and what is done when one fails.
 
-pub(super) mod join;
-
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+pub(super) use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
@@ -19,8 +17,11 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::query::Cursor;
 use crate::request::{Backoff, Budget, ItemRequest, batch_get, repeat};
+use crate::side_by_side;
 use crate::tx::Tx;
-use join::join_all;
+
+/// How many requests are on their way at once.
+pub(crate) const REQUESTS_AT_ONCE: usize = 16;
 
 /// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
 #[derive(Clone, Copy)]
@@ -84,7 +85,7 @@ impl<'a> Reads<'a> {
         let answers = batches
             .clone()
             .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> { Box::pin(self.some(some)) });
-        let answers = join_all(answers.collect()).await;
+        let answers = side_by_side::all(REQUESTS_AT_ONCE, answers.collect()).await;
         for (some, items) in batches.zip(answers) {
             let items = items?;
             let by_key: BTreeMap<(&str, String), &Place> = some

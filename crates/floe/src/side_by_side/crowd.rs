@@ -2,124 +2,58 @@
 //!
 //! Each has a waker of its own, so that only those are looked at that have something to say.
 
-use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::future::pending;
 
 use floe_store::BoxFuture;
+use futures_util::StreamExt as _;
+use futures_util::future::{AbortHandle, Abortable, abortable};
+use futures_util::stream::FuturesUnordered;
 
 /// Futures that run beside each other. Those that are left when it is dropped are dropped, too.
-pub(crate) struct Crowd<'a, T> {
-    running: Vec<Running<'a, T>>,
-    next_ticket: u64,
-    waiting: Arc<Waiting>,
-}
+pub(crate) struct Crowd<'a, T>(FuturesUnordered<Abortable<BoxFuture<'a, T>>>);
 
 /// Stands for one of the futures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket(u64);
-
-struct Running<'a, T> {
-    ticket: Ticket,
-    future: BoxFuture<'a, T>,
-    bell: Arc<Bell>,
-}
-
-/// Who waits for the next one to be done.
-#[derive(Default)]
-struct Waiting(Mutex<Option<Waker>>);
-
-/// Notes that a future has something to say, and tells who waits.
-struct Bell {
-    has_rung: AtomicBool,
-    waiting: Arc<Waiting>,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.has_rung.store(true, Ordering::SeqCst);
-        let mut waiting = self
-            .waiting
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(waker) = waiting.take() {
-            drop(waiting);
-            waker.wake();
-        }
-    }
-}
+#[derive(Debug)]
+pub(crate) struct Ticket(AbortHandle);
 
 impl<'a, T> Crowd<'a, T> {
     pub(crate) fn new() -> Self {
-        Self {
-            running: Vec::new(),
-            next_ticket: 0,
-            waiting: Arc::default(),
-        }
+        Self(FuturesUnordered::new())
     }
 
     /// Lets a future run with the others.
     pub(crate) fn join(&mut self, future: BoxFuture<'a, T>) -> Ticket {
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        let bell = Arc::new(Bell {
-            has_rung: AtomicBool::new(true),
-            waiting: self.waiting.clone(),
-        });
-        self.running.push(Running {
-            ticket,
-            future,
-            bell,
-        });
-        ticket
+        let (future, handle) = abortable(future);
+        self.0.push(future);
+        Ticket(handle)
     }
 
-    /// Drops a future, if it has not come to its end.
+    /// Runs a future no further, if it has not come to its end. It is dropped with the next look at the crowd.
     pub(crate) fn leave(&mut self, ticket: Ticket) {
-        self.running.retain(|running| running.ticket != ticket);
+        let Ticket(handle) = ticket;
+        handle.abort();
     }
 
     /// Waits until one of them is done, and tells what it has come to. Waits forever if there is none.
     ///
     /// When the future is dropped, all of them stay.
     pub(crate) async fn next(&mut self) -> T {
-        poll_fn(|context| self.poll_next(context)).await
-    }
-
-    fn poll_next(&mut self, context: &Context<'_>) -> Poll<T> {
-        // First say who waits, then look: what rings in between is noticed by one or the other.
-        let mut waiting = self
-            .waiting
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *waiting = Some(context.waker().clone());
-        drop(waiting);
-        for (place, running) in self.running.iter_mut().enumerate() {
-            if !running.bell.has_rung.swap(false, Ordering::SeqCst) {
-                continue;
-            }
-            let waker = Waker::from(running.bell.clone());
-            let polled = running
-                .future
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker));
-            if let Poll::Ready(output) = polled {
-                // In order, so that the older ones are not overlooked for the younger.
-                self.running.remove(place);
-                return Poll::Ready(output);
+        loop {
+            match self.0.next().await {
+                Some(Ok(output)) => return output,
+                // It has left.
+                Some(Err(_)) => {}
+                None => return pending().await,
             }
         }
-        Poll::Pending
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
-    use std::sync::atomic::AtomicUsize;
+    use std::future::poll_fn;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Poll;
 
     use tokio::sync::oneshot;
 

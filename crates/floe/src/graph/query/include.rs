@@ -12,9 +12,10 @@ use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{EntityKey, Place};
 use crate::graph::node::{FromNode, Node, ToKey};
-use crate::graph::reads::join::join_all;
+use crate::graph::reads::REQUESTS_AT_ONCE;
 use crate::graph::schema::Relation;
 use crate::graph::stored::{Edge, Stored};
+use crate::side_by_side;
 
 /// A relation to follow: see [`Graph::include`].
 #[derive(Clone, Debug)]
@@ -157,7 +158,7 @@ impl Graph<'_> {
         let queries = asked.keys().map(|(subject, predicate)| -> Answer<'_> {
             Box::pin(async move { self.outgoing(&self.place(subject)?, Some(predicate)).await })
         });
-        let answers = join_all(queries.collect()).await;
+        let answers = side_by_side::all(REQUESTS_AT_ONCE, queries.collect()).await;
         let mut found = Vec::new();
         for (by, edges) in asked.into_values().zip(answers) {
             let edges = edges?;
