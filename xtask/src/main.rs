@@ -6,6 +6,7 @@
 //! | `bench NAME` | benchmarks, run by the package `floe-bench` in release mode | [`mod@bench`] |
 //! | `interop NAME` | data exchanged with another implementation of the same format | [`mod@interop`] |
 //! | `fuzz TARGET` | fuzzing of everything that parses, by the package in `fuzz/` | [`mod@fuzz`] |
+//! | `tidy` | checks the structure of the source tree: cycles, layers, unseen lines | [`xtask::tidy`] |
 //!
 //! Each command prints its own `--help`. Nothing here is part of the library: the checks use the
 //! engine as any other program does, and [`shim`] and [`disk`] work below it, on its system calls.
@@ -62,6 +63,11 @@ const COMMANDS: &[Command] = &[
             "exchange data with another implementation",
         )),
         run: interop::run,
+    },
+    Command {
+        name: "tidy",
+        help: Some(("tidy [--known]", "check the structure of the source tree")),
+        run: tidy,
     },
     Command {
         name: "child",
@@ -141,6 +147,16 @@ fn dispatch(mut args: Args) -> Result<ExitCode, Failure> {
         Failure::usage(format!("no such command: {name}; see cargo xtask --help"))
     })?;
     (command.run)(args)
+}
+
+fn tidy(mut args: Args) -> Result<ExitCode, Failure> {
+    if args.help() {
+        out::figures(xtask::tidy::HELP);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let with_known = args.flag("--known");
+    args.finish("cargo xtask tidy")?;
+    Ok(xtask::tidy::run(with_known))
 }
 
 fn help() -> String {
