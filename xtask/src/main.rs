@@ -6,6 +6,7 @@
 //! | `interop NAME` | data exchanged with another implementation of the same format | the package `floe-verify` |
 //! | `bench NAME` | benchmarks | the package `floe-bench` |
 //! | `fuzz TARGET` | fuzzing of everything that parses | [`mod@fuzz`], which builds the package in `fuzz/` |
+//! | `tidy` | checks the structure of the source tree: cycles, layers, unseen lines | [`xtask::tidy`] |
 //!
 //! What is heavy is a package of its own that [`tool`] builds and starts, so that this one is built in seconds. Its
 //! arguments, its exit code and signals pass through.
@@ -43,6 +44,13 @@ enum Command {
     #[command(disable_help_flag = true)]
     Interop(Passed),
     Fuzz(fuzz::Fuzz),
+    /// Check the structure of the source tree
+    #[command(long_about = xtask::tidy::HELP)]
+    Tidy {
+        /// Also print what is known and not mended yet
+        #[arg(long)]
+        known: bool,
+    },
 }
 
 /// What is passed on to a tool.
@@ -72,6 +80,7 @@ fn main() -> ExitCode {
         Command::Interop(passed) => tool::verify("interop", &passed.arguments),
         Command::Bench(passed) => tool::bench(&passed.arguments),
         Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Tidy { known } => Ok(xtask::tidy::run(known)),
     };
     done.unwrap_or_else(|Failure(message)| {
         note(&format!("xtask: {message}"));

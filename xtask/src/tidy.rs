@@ -1,0 +1,86 @@
+//! `cargo xtask tidy`: checks the structure of the source tree.
+//!
+//! Parses all code of the workspace, follows the modules from each root, and finds out what every path
+//! stands for. On that it checks that the module graph of every crate is acyclic, that the layers of
+//! ARCHITECTURE.md hold, and that no line stays unseen. Test code is left out item by item.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`workspace`] | packages and targets from cargo, the text of their files |
+//! | `collect`, `tokens`, `syntax`, `cfg` | a file becomes facts: modules, names, paths |
+//! | `tree` | the module tree of a target |
+//! | `names` | what a path stands for |
+//! | `graph` | edges and cycles |
+//! | [`rules`] | the kinds of rules |
+//! | [`project`], [`known`] | the project's rules, and what is not yet as they want it |
+//! | [`check`](mod@check), `layers`, [`text`] | apply them |
+//! | [`report`], [`fault`] | what was found |
+
+mod cfg;
+pub mod check;
+mod collect;
+mod facts;
+pub mod fault;
+mod graph;
+pub mod known;
+mod layers;
+mod names;
+pub mod project;
+pub mod report;
+pub mod rules;
+mod syntax;
+pub mod text;
+mod tokens;
+mod tree;
+pub mod workspace;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use report::Report;
+use workspace::Workspace;
+
+/// How the command is called.
+pub const HELP: &str = "\
+Checks the structure of the source tree: module cycles, layers, unseen lines.
+
+Usage: cargo xtask tidy [--known]
+
+Flags:
+  --known  print also the cycles and faults that are known, with every reference of every edge
+
+Prints a line for each fault, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
+
+/// Checks the project and prints what was found; `with_known` prints what is known as well.
+pub fn run(with_known: bool) -> ExitCode {
+    let start = Instant::now();
+    let report = match check_project() {
+        Ok(report) => report,
+        Err(error) => {
+            drop(writeln!(io::stderr().lock(), "xtask: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut text = report.details(with_known);
+    text.push(report.figures(start.elapsed()));
+    // A reader that has gone away is no fault of the source tree.
+    drop(writeln!(io::stdout().lock(), "{}", text.join("\n")));
+    if report.is_clean() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Checks this project.
+///
+/// # Errors
+///
+/// When its files cannot be read.
+pub fn check_project() -> Result<Report, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = Workspace::load(&root, project::MANIFESTS)?;
+    Ok(check::check(&workspace, &project::RULES))
+}

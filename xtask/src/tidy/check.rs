@@ -1,0 +1,214 @@
+//! Runs all checks over a source tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::collect;
+use super::facts::File;
+use super::fault::Fault;
+use super::graph;
+use super::layers::{self, AllowancesUsed};
+use super::report::{CycleFound, Report};
+use super::rules::{KnownCycle, Rules};
+use super::text;
+use super::tree::{self, Crate};
+use super::workspace::Workspace;
+
+/// Every line is seen.
+pub const SEEN: &str = "every file is reached from a target and parsed";
+/// An entry of the table of known cycles.
+pub const KNOWN_CYCLES: &str = "a known cycle is there as it was";
+
+/// Checks a source tree.
+pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
+    let mut check = Check {
+        rules,
+        report: Report::default(),
+        product_files: BTreeSet::new(),
+        allowances_used: AllowancesUsed::new(),
+    };
+    let files = check.parse(workspace);
+    check.walk(workspace, &files);
+    let mut report = check.report;
+    let faults = [
+        layers::unused_allowances(rules, &check.allowances_used),
+        layers::dependencies(rules, workspace),
+        text::faults(workspace, rules, &files, &check.product_files),
+    ];
+    report.faults.extend(faults.into_iter().flatten());
+    report.faults.sort();
+    // A file can belong to more than one target.
+    report.faults.dedup();
+    split_faults(&mut report, rules);
+    split_cycles(&mut report, rules);
+    report
+}
+
+struct Check<'r> {
+    rules: &'r Rules,
+    report: Report,
+    /// Files that a build without tests contains.
+    product_files: BTreeSet<String>,
+    allowances_used: AllowancesUsed,
+}
+
+impl Check<'_> {
+    fn is_unseen(&mut self, path: &str, lines: usize, what: String) {
+        self.report.unseen_lines += lines;
+        self.report.faults.push(Fault::new(SEEN, path, 0, what));
+    }
+
+    /// Parses all source files, on all cores.
+    fn parse(&mut self, workspace: &Workspace) -> BTreeMap<String, File> {
+        let sources = workspace.files.iter();
+        let sources: Vec<_> = sources.filter(|(path, _)| path.ends_with(".rs")).collect();
+        let next = AtomicUsize::new(0);
+        let parsed = Mutex::new(Vec::new());
+        let work = || {
+            while let Some((path, text)) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let file = collect::parse(text);
+                let mut parsed = parsed.lock().unwrap_or_else(PoisonError::into_inner);
+                parsed.push(((*path).clone(), text.lines().count(), file));
+            }
+        };
+        thread::scope(|scope| {
+            let threads = thread::available_parallelism().map_or(1, usize::from);
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+        let mut files = BTreeMap::new();
+        for (path, lines, file) in parsed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.report.lines += lines;
+            match file {
+                Ok(file) => {
+                    files.insert(path, file);
+                }
+                Err(error) => self.is_unseen(&path, lines, format!("cannot be parsed: {error}")),
+            }
+        }
+        files
+    }
+
+    /// Walks all targets, and checks that no file is left.
+    fn walk(&mut self, workspace: &Workspace, files: &BTreeMap<String, File>) {
+        let mut reached = BTreeSet::new();
+        for package in &workspace.packages {
+            for target in &package.targets {
+                let walked = tree::walk(package, target, files);
+                reached.extend(walked.modules.iter().map(|module| module.file.to_owned()));
+                for missing in &walked.missing {
+                    let fault = Fault::new(SEEN, missing.file, missing.line, missing.what.clone());
+                    self.report.faults.push(fault);
+                }
+                self.target(&walked);
+            }
+        }
+        for (path, file) in files {
+            let by_tests = self.rules.compiled_by_tests;
+            let is_left = by_tests.iter().any(|folder| path.contains(folder));
+            if !is_left && !reached.contains(path) {
+                let what = format!("{} lines that no target reaches", file.lines);
+                self.is_unseen(path, file.lines, what);
+            }
+        }
+    }
+
+    fn target(&mut self, tree: &Crate<'_>) {
+        let resolved = graph::resolve(tree);
+        let used = &mut self.allowances_used;
+        let faults = layers::only_in(self.rules, tree, &resolved, used);
+        self.report.faults.extend(faults);
+        if tree.target.is_test {
+            return;
+        }
+        let faults = layers::apart(self.rules, tree, &resolved);
+        self.report.faults.extend(faults);
+        let product = tree.modules.iter().filter(|module| !module.is_test);
+        let files: Vec<_> = product.map(|module| module.file.to_owned()).collect();
+        self.report.crates += 1;
+        self.report.modules += files.len();
+        self.product_files.extend(files);
+        let graph = graph::graph(tree, &resolved);
+        self.report.child_to_parent += graph.child_to_parent;
+        for level in graph.levels {
+            for cycle in level.cycles() {
+                let edges = level.edges.iter().filter(|((from, to), _)| {
+                    cycle.modules.contains(from) && cycle.modules.contains(to)
+                });
+                let edges =
+                    edges.map(|((from, to), sites)| (from.clone(), to.clone(), sites.clone()));
+                self.report.cycles.push(CycleFound {
+                    package: tree.name(),
+                    parent: level.parent.clone(),
+                    edges: edges.collect(),
+                    modules: cycle.modules,
+                    ring: cycle.ring,
+                });
+            }
+        }
+    }
+}
+
+/// Moves known faults out of the faults, and adds a fault for each entry that is no longer needed.
+fn split_faults(report: &mut Report, rules: &Rules) {
+    let mut used = BTreeSet::new();
+    for fault in mem::take(&mut report.faults) {
+        let known = rules.known.iter().enumerate().find_map(|(at, known)| {
+            let is_rule = known.rule == fault.rule && known.word == fault.word;
+            let file = known.files.iter().position(|file| *file == fault.file);
+            Some((at, file.filter(|_| is_rule)?))
+        });
+        if let Some(entry) = known {
+            used.insert(entry);
+            report.known_faults.push(fault);
+        } else {
+            report.faults.push(fault);
+        }
+    }
+    for (at, known) in rules.known.iter().enumerate() {
+        for (file_at, file) in known.files.iter().enumerate() {
+            if !used.contains(&(at, file_at)) {
+                let what = format!("is known to name {} and no longer does", known.word);
+                report.faults.push(Fault::new(known.rule, file, 0, what));
+            }
+        }
+    }
+}
+
+/// Moves known cycles out of the cycles, and adds a fault for each entry that is no longer a cycle.
+fn split_cycles(report: &mut Report, rules: &Rules) {
+    let mut used = BTreeSet::new();
+    for cycle in mem::take(&mut report.cycles) {
+        let mut known = rules.known_cycles.iter();
+        if let Some(at) = known.position(|known| is_same(known, &cycle)) {
+            used.insert(at);
+            report.known_cycles.push(cycle);
+        } else {
+            report.cycles.push(cycle);
+        }
+    }
+    for (at, known) in rules.known_cycles.iter().enumerate() {
+        if !used.contains(&at) {
+            let place = format!("{} {}", known.package, known.parent);
+            let what = format!("no cycle of {}: {}", place.trim(), known.modules.join(" "));
+            report
+                .faults
+                .push(Fault::new(KNOWN_CYCLES, "xtask/src/tidy/known.rs", 0, what));
+        }
+    }
+}
+
+fn is_same(known: &KnownCycle, cycle: &CycleFound) -> bool {
+    let mut modules: Vec<&str> = known.modules.to_vec();
+    modules.sort_unstable();
+    known.package == cycle.package
+        && known.parent == cycle.parent
+        && modules
+            .iter()
+            .copied()
+            .eq(cycle.modules.iter().map(String::as_str))
+}

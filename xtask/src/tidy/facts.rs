@@ -1,0 +1,126 @@
+//! What the checker keeps of a file after it is parsed: the modules it declares, the names it
+//! defines and imports, and the paths it names, each with its lines.
+
+/// One file.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Lines of the file.
+    pub(crate) lines: usize,
+    /// Lines outside of test code that hold more than a comment.
+    pub(crate) code_lines: usize,
+    /// Whether the file opens with `//!`.
+    pub(crate) has_docs: bool,
+    /// Whether the whole file is test code (`#![cfg(test)]`).
+    pub(crate) is_test: bool,
+    /// The contents of its outermost module.
+    pub(crate) body: Body,
+}
+
+/// The contents of one module.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// The modules declared in it.
+    pub(crate) modules: Vec<ModuleDeclaration>,
+    /// The module's own names first, then those of the blocks that declare any.
+    pub(crate) scopes: Vec<Scope>,
+    /// Functions of `impl Type { .. }`.
+    pub(crate) inherent: Vec<Inherent>,
+    /// Everything that is named.
+    pub(crate) references: Vec<Reference>,
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self {
+            modules: Vec::new(),
+            scopes: vec![Scope::default()],
+            inherent: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+}
+
+/// `mod name;` or `mod name { .. }`.
+#[derive(Debug)]
+pub(crate) struct ModuleDeclaration {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    pub(crate) is_test: bool,
+    /// The value of `#[path = ".."]`.
+    pub(crate) path: Option<String>,
+    /// The contents, unless they are in a file of their own.
+    pub(crate) inline: Option<Body>,
+}
+
+/// The names of a module or of a block.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    /// The scope around it; none for the module's own.
+    pub(crate) parent: Option<usize>,
+    pub(crate) names: Vec<Name>,
+    pub(crate) imports: Vec<Import>,
+}
+
+/// A name that an item defines.
+#[derive(Debug)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    pub(crate) is_test: bool,
+}
+
+/// Namespaces of Rust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Type,
+    Value,
+    Macro,
+    /// Types and values, as a tuple struct.
+    Both,
+}
+
+/// A name that `use` brings into scope.
+#[derive(Debug)]
+pub(crate) struct Import {
+    /// None for `*`.
+    pub(crate) name: Option<String>,
+    pub(crate) path: String,
+    pub(crate) is_test: bool,
+}
+
+/// The functions of an `impl` block without a trait.
+#[derive(Debug)]
+pub(crate) struct Inherent {
+    pub(crate) scope: usize,
+    /// The type, as it is named there.
+    pub(crate) path: String,
+    pub(crate) functions: Vec<String>,
+    pub(crate) is_test: bool,
+}
+
+/// A path as it is written; the same path in the same scope is kept once, with all its lines.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) scope: usize,
+    pub(crate) kind: Kind,
+    pub(crate) path: String,
+    pub(crate) is_test: bool,
+    pub(crate) lines: Vec<usize>,
+}
+
+/// What a path stands for where it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A path of `use`.
+    Use,
+    Type,
+    Value,
+    /// A pattern, a struct literal, or tokens of a macro.
+    Any,
+    Macro,
+    /// `.name()`
+    Method,
+    /// `self.name()`, written as the path of the type of `self` and the name.
+    OwnMethod,
+    Attribute,
+}

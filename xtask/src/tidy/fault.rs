@@ -1,0 +1,37 @@
+//! A rule that does not hold somewhere.
+
+/// A rule that does not hold somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    /// The rule.
+    pub rule: String,
+    /// The file, relative to the root.
+    pub file: String,
+    /// The line; 0 for the whole file.
+    pub line: usize,
+    /// What was found.
+    pub what: String,
+    /// The word of the rule, by which a fault can be known; may be empty.
+    pub(crate) word: String,
+}
+
+impl Fault {
+    pub(crate) fn new(rule: &str, file: &str, line: usize, what: String) -> Self {
+        Self::of_word(rule, file, line, what, "")
+    }
+
+    pub(crate) fn of_word(rule: &str, file: &str, line: usize, what: String, word: &str) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            file: file.to_owned(),
+            line,
+            what,
+            word: word.to_owned(),
+        }
+    }
+
+    /// `file:line: what: rule`.
+    pub fn line(&self) -> String {
+        format!("{}:{}: {}: {}", self.file, self.line, self.what, self.rule)
+    }
+}

@@ -1,0 +1,131 @@
+//! What a check found, and how it is printed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::fault::Fault;
+use super::graph::Site;
+
+/// Everything that a check found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Libraries and programs whose module graph was made.
+    pub crates: usize,
+    /// Their modules, without those of tests.
+    pub modules: usize,
+    /// Lines of all source files.
+    pub lines: usize,
+    /// Lines of files that no target reaches or that could not be parsed.
+    pub unseen_lines: usize,
+    /// References to items of a module around the one that names them.
+    pub child_to_parent: usize,
+    /// Cycles that are not known.
+    pub cycles: Vec<CycleFound>,
+    /// Cycles that are known.
+    pub known_cycles: Vec<CycleFound>,
+    /// Faults that are not known, also entries of the project's tables that are no longer needed.
+    pub faults: Vec<Fault>,
+    /// Faults that are known.
+    pub known_faults: Vec<Fault>,
+}
+
+impl Report {
+    /// Whether nothing was found but what is known.
+    pub fn is_clean(&self) -> bool {
+        self.cycles.is_empty() && self.faults.is_empty() && self.unseen_lines == 0
+    }
+
+    /// The faults of one rule.
+    pub fn faults_of(&self, rule: &str) -> Vec<String> {
+        let faults = self.faults.iter().filter(|fault| fault.rule == rule);
+        faults.map(Fault::line).collect()
+    }
+
+    /// The line of figures. Known cycles and faults count.
+    pub fn figures(&self, took: Duration) -> String {
+        format!(
+            "tidy crates={} modules={} lines={} module_cycles={} layer_faults={} unseen_lines={} \
+             child_to_parent={} seconds={:.1}",
+            self.crates,
+            self.modules,
+            self.lines,
+            self.cycles.len() + self.known_cycles.len(),
+            self.faults.len() + self.known_faults.len(),
+            self.unseen_lines,
+            self.child_to_parent,
+            took.as_secs_f64()
+        )
+    }
+
+    /// One line for each fault, a few for each cycle; `with_known` adds what is known, and every reference
+    /// of every edge of a cycle.
+    pub fn details(&self, with_known: bool) -> Vec<String> {
+        let mut lines: Vec<String> = self.faults.iter().map(Fault::line).collect();
+        lines.extend(self.cycles.iter().map(CycleFound::ring_lines));
+        if with_known {
+            let faults = self.known_faults.iter();
+            lines.extend(faults.map(|fault| format!("known: {}", fault.line())));
+            for cycle in self.known_cycles.iter().chain(&self.cycles) {
+                lines.push(format!("known: {}", cycle.ring_lines()));
+                lines.extend(cycle.edge_lines());
+            }
+        }
+        lines
+    }
+}
+
+/// A cycle of modules.
+#[derive(Debug)]
+pub struct CycleFound {
+    /// The package, and the program if it is one.
+    pub package: String,
+    /// The module whose children are in it; empty for the crate.
+    pub parent: String,
+    /// The modules.
+    pub modules: BTreeSet<String>,
+    /// The shortest way around; the first module stands at the end again.
+    pub ring: Vec<String>,
+    /// Every edge between the modules of the cycle, with the references that it consists of.
+    pub(crate) edges: Vec<(String, String, Vec<Site>)>,
+}
+
+impl CycleFound {
+    /// The modules, then the shortest ring with an example of each edge.
+    pub fn ring_lines(&self) -> String {
+        let modules: Vec<_> = self.modules.iter().map(String::as_str).collect();
+        let place = [self.package.as_str(), self.parent.as_str()].join(" ");
+        let mut lines = vec![format!("cycle {}: {}", place.trim(), modules.join(" "))];
+        for (from, to) in self.ring.iter().zip(self.ring.iter().skip(1)) {
+            let mut edges = self.edges.iter();
+            let Some((_, _, sites)) = edges.find(|edge| edge.0 == *from && edge.1 == *to) else {
+                continue;
+            };
+            let example = sites.first().map_or_else(String::new, |site| {
+                let line = site.lines.first().copied().unwrap_or_default();
+                format!("{}:{line}: {}", site.file, site.what)
+            });
+            lines.push(format!("  {from} -> {to} ({}): {example}", count(sites)));
+        }
+        lines.join("\n")
+    }
+
+    fn edge_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (from, to, sites) in &self.edges {
+            lines.push(format!("  edge {from} -> {to} ({})", count(sites)));
+            for site in sites {
+                let numbers: Vec<_> = site.lines.iter().map(usize::to_string).collect();
+                let numbers = numbers.join(",");
+                lines.push(format!(
+                    "    {}:{numbers}: {} in {}",
+                    site.file, site.what, site.to
+                ));
+            }
+        }
+        lines
+    }
+}
+
+fn count(sites: &[Site]) -> usize {
+    sites.iter().map(|site| site.lines.len()).sum()
+}
