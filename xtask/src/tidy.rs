@@ -14,6 +14,7 @@
 //! | [`rules`] | the kinds of rules |
 //! | [`project`], [`known`] | the project's rules, and what is not yet as they want it |
 //! | [`check`](mod@check), `layers`, [`text`] | apply them |
+//! | [`licenses`] | what may be depended on |
 //! | [`report`], [`fault`] | what was found |
 
 mod cfg;
@@ -24,6 +25,7 @@ pub mod fault;
 mod graph;
 pub mod known;
 mod layers;
+pub mod licenses;
 mod names;
 pub mod project;
 pub mod report;
@@ -34,8 +36,9 @@ mod tokens;
 mod tree;
 pub mod workspace;
 
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -44,7 +47,7 @@ use workspace::Workspace;
 
 /// How the command is called.
 pub const HELP: &str = "\
-Checks the structure of the source tree: module cycles, layers, unseen lines.
+Checks the structure of the source tree: module cycles, layers, unseen lines, and the licenses of dependencies.
 
 Usage: cargo xtask tidy [--known]
 
@@ -56,7 +59,7 @@ Prints a line for each fault, and one line of figures. Exit code: 0 clean; 1 fau
 /// Checks the project and prints what was found; `with_known` prints what is known as well.
 pub fn run(with_known: bool) -> ExitCode {
     let start = Instant::now();
-    let report = match check_project() {
+    let report = match check_project().and_then(with_licenses) {
         Ok(report) => report,
         Err(error) => {
             drop(writeln!(io::stderr().lock(), "xtask: {error}"));
@@ -74,13 +77,29 @@ pub fn run(with_known: bool) -> ExitCode {
     }
 }
 
+/// Adds what is wrong with the licenses of dependencies.
+fn with_licenses(mut report: Report) -> Result<Report, String> {
+    let root = root();
+    let deny = root.join("deny.toml");
+    let deny = fs::read_to_string(&deny).map_err(|error| format!("{}: {error}", deny.display()))?;
+    let dependencies = workspace::dependencies(&root.join("Cargo.toml"))?;
+    let allowed = licenses::allowed(&deny)?;
+    report
+        .faults
+        .extend(licenses::faults(&dependencies, &allowed));
+    Ok(report)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
 /// Checks this project.
 ///
 /// # Errors
 ///
 /// When its files cannot be read.
 pub fn check_project() -> Result<Report, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let workspace = Workspace::load(&root, project::MANIFESTS)?;
+    let workspace = Workspace::load(&root(), project::MANIFESTS)?;
     Ok(check::check(&workspace, &project::RULES))
 }

@@ -92,15 +92,23 @@ impl Workspace {
 
 /// What `cargo metadata` reports of a manifest's packages.
 fn metadata(manifest: &Path) -> Result<Value, String> {
+    cargo_metadata(manifest, &["--no-deps", "--offline"])
+}
+
+/// What `cargo metadata` reports of all that a manifest depends on, with every optional feature.
+///
+/// # Errors
+///
+/// When cargo cannot resolve it.
+pub(crate) fn dependencies(manifest: &Path) -> Result<Value, String> {
+    cargo_metadata(manifest, &["--locked", "--all-features"])
+}
+
+fn cargo_metadata(manifest: &Path, flags: &[&str]) -> Result<Value, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
+        .args(["metadata", "--format-version", "1"])
+        .args(flags)
         .arg("--manifest-path")
         .arg(manifest)
         .output()
