@@ -174,7 +174,8 @@ pub use registry::Registry;
 pub use tx::Tx;
 pub use tx::hooks::Outcome;
 
-/// The program in the README compiles.
+/// The programs in the READMEs compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct ReadmeExamples;
