@@ -25,7 +25,8 @@ pub mod outbox;
 pub mod pattern;
 pub mod router;
 pub mod sink;
-pub mod watched;
+pub mod telemetry;
+mod watched;
 mod work;
 
 pub use self::change::{Cause, Change, KeyNames};

@@ -172,14 +172,14 @@ macro_rules! debug_span {
 }
 pub(crate) use debug_span;
 
-pub(crate) mod changes;
 mod engine;
-pub(crate) mod feed;
 pub(crate) mod metrics;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 mod request;
 pub(crate) mod transaction;
+
+pub(crate) use metrics::measure;
 
 use floe_store::Error as StoreError;
 use floe_store::error::CancellationCode;

@@ -81,11 +81,11 @@ use self::source::Source;
 pub use self::stored::{ConsumerLease, ConsumerPosition, ParkedPart, ParkedRecord, SCHEMAS};
 use super::limits::{ATTEMPTS_MAX, ITEMS_AT_ONCE, PARKED_MAX};
 use super::router::{Needs, Router};
+use crate::changes::telemetry;
 use crate::db::Db;
 use crate::delivery::{self, Host, Positions, Worker};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
-use crate::telemetry::changes as telemetry;
 
 /// Gives the changes of tables to a router, and remembers how far it has come.
 #[derive(Clone, Debug)]

@@ -42,6 +42,7 @@ pub mod settings;
 pub mod source;
 pub mod span;
 pub mod subscription;
+mod telemetry;
 
 pub use checkpoint::Checkpoint;
 pub use consumer::{Consumed, Consumer, ConsumerGroup, Delivery, Handled, Notice, Parked, Worked};

@@ -81,6 +81,11 @@ impl Facts {
         has_status && self.deleted.is_none() && !self.is_expired(now)
     }
 
+    /// Whether the pointer must lead to it, as far as it shows. Without a status, any version may be the latest.
+    pub(super) fn is_latest(&self, schema: &RegistrySchema) -> bool {
+        schema.status.is_none() || self.status == Some(Status::Latest)
+    }
+
     /// The moment since when it is gone, by now.
     pub(super) fn gone(&self, now: Timestamp) -> Option<Timestamp> {
         let expired = self.expires.filter(|expires| expires.is_past(now));

@@ -194,6 +194,8 @@ impl Work<'_> {
         let pointed = self.facts(pointer.as_ref())?;
         if pointed.number == Some(number) {
             self.step_back(&pointer_place, number, pointed.last).await?;
+        } else if facts.is_latest(group.schema) {
+            self.watch(&pointer_place)?;
         }
         Ok(Done {
             number,
@@ -306,8 +308,8 @@ impl Work<'_> {
             Some(pointer) if self.facts(Some(&pointer))?.number == Some(number) => {
                 self.put(&place, Some(change(&pointer)?))
             }
-            // Without a status, a version does not tell whether the pointer has come to it meanwhile.
-            _ if self.group.schema.status.is_none() => self.watch(&place),
+            // The pointer was read before it came to the version, or that may be: without a status, a version does not show it.
+            _ if known.facts.is_latest(self.group.schema) => self.watch(&place),
             _ => Ok(()),
         }
     }

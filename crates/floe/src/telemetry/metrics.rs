@@ -3,8 +3,6 @@
 //! A field `monotonic_counter.NAME`, `histogram.NAME` or `gauge.NAME` is a measurement, and the other fields are its attributes.
 //! Fields without a value are left out. All measurements of a name have one type of number.
 
-use std::time::Duration;
-
 use floe_store::Error as StoreError;
 use floe_store::capacity::ConsumedCapacity;
 use tracing::callsite::{DefaultCallsite, Identifier};
@@ -14,11 +12,9 @@ use tracing::metadata::Kind as MetadataKind;
 use tracing::{Level, Metadata};
 
 use super::engine::Kind;
-use crate::changes::consumer::Progress;
-use crate::events::feed::Lag;
 
 /// Where measurements are told.
-const TARGET: &str = "floe::metrics";
+pub(crate) const TARGET: &str = "floe::metrics";
 
 static HEARD: DefaultCallsite = DefaultCallsite::new(&HEARD_AS);
 
@@ -41,17 +37,23 @@ static HEARD_AS: Metadata<'static> = Metadata::new(
 ///
 /// Not by `tracing::enabled!`, which asks the filters of layers without telling them of an event after: they would keep
 /// their answer for the next one.
-pub(super) fn are_heard() -> bool {
+pub(crate) fn are_heard() -> bool {
     Level::TRACE <= STATIC_MAX_LEVEL
         && Level::TRACE <= LevelFilter::current()
         && !HEARD.interest().is_never()
 }
 
+/// A measurement: its fields, and its attributes.
 macro_rules! measure {
     ($($fields:tt)*) => {
-        tracing::event!(target: TARGET, Level::TRACE, $($fields)*)
+        tracing::event!(
+            target: $crate::telemetry::metrics::TARGET,
+            tracing::Level::TRACE,
+            $($fields)*
+        )
     };
 }
+pub(crate) use measure;
 
 /// How long a request took, for who made it or for who answered it.
 pub(super) fn request(
@@ -124,54 +126,5 @@ pub(crate) fn appended(table: &str, category: &str, events: u64) {
         monotonic_counter.floe.stream.appended_events = events,
         db.collection.name = table,
         floe.stream.category = category,
-    );
-}
-
-/// What a step of an indexer has done.
-pub(super) fn indexed(table: &str, indexer: &str, records: u64, events: u64, lag: Duration) {
-    measure!(
-        monotonic_counter.floe.indexer.records = records,
-        monotonic_counter.floe.indexer.events = events,
-        gauge.floe.indexer.lag = lag.as_secs_f64(),
-        db.collection.name = table,
-        floe.feed.indexer = indexer,
-    );
-}
-
-/// How far a group is behind.
-pub(super) fn feed_lag(group: &str, partition: u32, lag: &Lag) {
-    measure!(
-        gauge.floe.feed.lag_events = lag.events,
-        gauge.floe.feed.lag = lag.age.as_secs_f64(),
-        gauge.floe.feed.parked_events = lag.parked,
-        floe.feed.group = group,
-        floe.feed.partition = partition,
-    );
-}
-
-/// A stream was parked.
-pub(super) fn feed_parked(group: &str, partition: u32) {
-    measure!(
-        monotonic_counter.floe.feed.parked_streams = 1_u64,
-        floe.feed.group = group,
-        floe.feed.partition = partition,
-    );
-}
-
-/// How a consumer of changes gets on.
-pub(super) fn changes(consumer: &str, progress: &Progress) {
-    measure!(
-        gauge.floe.changes.lag = progress.lag.as_secs_f64(),
-        gauge.floe.changes.waiting = progress.waiting as u64,
-        floe.changes.consumer = consumer,
-    );
-}
-
-/// A change was parked.
-pub(super) fn change_parked(consumer: &str, table: &str) {
-    measure!(
-        monotonic_counter.floe.changes.parked = 1_u64,
-        floe.changes.consumer = consumer,
-        db.collection.name = table,
     );
 }

@@ -19,12 +19,12 @@ use super::notice::{Notice, Progress, Ran};
 use super::source::{Mark, Source};
 use super::turn::Task;
 use super::{Consumer, lease, position};
+use crate::changes::telemetry;
 use crate::delivery::{
     Batch, BatchOf, Beat, Consume, End, Entry, Group, Host, Limits, Load, Notice as LeaseNotice,
     Orders, Positions, Recent, Replays, Run, Size, Standing, Token, outlast,
 };
 use crate::error::{Error, Result};
-use crate::telemetry::changes as telemetry;
 
 /// The processes of a consumer, of which one delivers.
 pub(super) struct Processes<'c> {

@@ -95,8 +95,8 @@ use super::reader::{Filter, Lag, Reader, behind};
 use crate::db::Db;
 use crate::delivery::{self, Attempts, End, Host, Members, Orders};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
-use crate::telemetry::feed as telemetry;
 use crate::tx::Tx;
 use crate::tx::body::TxBody;
 

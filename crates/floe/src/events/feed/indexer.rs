@@ -48,10 +48,10 @@ use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits
 use super::partition::Partitions;
 use crate::delivery::{Positions, Round, Shards, passes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load};
 use crate::request::Backoff;
 use crate::side_by_side;
-use crate::telemetry::feed as telemetry;
 
 /// How an indexer works.
 #[derive(Clone, Debug)]

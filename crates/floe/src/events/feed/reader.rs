@@ -23,8 +23,8 @@ use super::log::{EpochPage, EpochSource};
 use super::partition::Partition;
 use super::span::Span;
 use crate::error::Result;
+use crate::events::feed::telemetry;
 use crate::events::name::StreamName;
-use crate::telemetry::feed as telemetry;
 
 pub use self::lag::Lag;
 pub(super) use self::lag::behind;

@@ -24,8 +24,8 @@ use crate::events::feed::limits::{BATCHES_AHEAD, EVENTS_AHEAD};
 use crate::events::feed::log::TableLog;
 use crate::events::feed::reader::Reader;
 use crate::events::feed::subscription::load_between;
+use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
-use crate::telemetry::feed as telemetry;
 
 /// A handler of events, whatever its type.
 pub(super) trait Handler: Send + Sync {

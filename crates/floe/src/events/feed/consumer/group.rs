@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::partition::{Partition, Partitions};
 use crate::events::feed::reader::{Filter, Lag};
+use crate::events::feed::telemetry;
 use crate::events::{EventStore, Recorded, StreamName};
-use crate::telemetry::feed as telemetry;
 use crate::tx::body::TxBody;
 
 impl EventStore {

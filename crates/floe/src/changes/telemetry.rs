@@ -1,9 +1,9 @@
-//! What is told of the router of changes. Items are told by their table alone.
+//! Telemetry of the change router. Items are named by their table alone.
 
 use tracing::{Level, Span};
 
-use super::metrics;
-use crate::changes::consumer::Notice;
+use super::consumer::{Notice, Progress};
+use crate::telemetry::{debug_span, measure};
 
 macro_rules! tell {
     ($level:ident, $($fields:tt)*) => {
@@ -25,7 +25,7 @@ pub(crate) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
 /// What happens while a consumer runs.
 pub(crate) fn noticed(consumer: &str, notice: &Notice<'_>) {
     match notice {
-        Notice::Stored(progress) => metrics::changes(consumer, progress),
+        Notice::Stored(progress) => measured(consumer, progress),
         Notice::Parked(change, _) => {
             tell!(
                 WARN,
@@ -33,7 +33,11 @@ pub(crate) fn noticed(consumer: &str, notice: &Notice<'_>) {
                 db.collection.name = change.table(),
                 "a change was parked"
             );
-            metrics::change_parked(consumer, change.table());
+            measure!(
+                monotonic_counter.floe.changes.parked = 1_u64,
+                floe.changes.consumer = consumer,
+                db.collection.name = change.table(),
+            );
         }
         Notice::Retried {
             change, attempts, ..
@@ -66,4 +70,13 @@ pub(crate) fn noticed(consumer: &str, notice: &Notice<'_>) {
             "parked changes of an item are done"
         ),
     }
+}
+
+/// Progress of a consumer.
+fn measured(consumer: &str, progress: &Progress) {
+    measure!(
+        gauge.floe.changes.lag = progress.lag.as_secs_f64(),
+        gauge.floe.changes.waiting = progress.waiting as u64,
+        floe.changes.consumer = consumer,
+    );
 }

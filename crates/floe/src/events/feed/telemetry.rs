@@ -1,14 +1,14 @@
-//! What is told of the feed and its consumers. A parked stream is told by its category: its id is a key.
+//! Telemetry of the feed and its consumers. A parked stream is named by its category, since its id is a key.
 
 use std::time::Duration;
 
 use tracing::field::Empty;
 use tracing::{Level, Span};
 
-use super::metrics;
+use super::{Lag, Partition};
 use crate::error::Error;
 use crate::events::StreamName;
-use crate::events::feed::{Lag, Partition};
+use crate::telemetry::{debug_span, measure, metrics};
 
 macro_rules! tell {
     ($level:ident, $($fields:tt)*) => {
@@ -44,7 +44,13 @@ pub(crate) fn stepped(
     span.record("floe.feed.records", records)
         .record("floe.feed.events", events)
         .record("floe.feed.lag_seconds", lag.as_secs_f64());
-    metrics::indexed(table, indexer, records, events, lag);
+    measure!(
+        monotonic_counter.floe.indexer.records = records,
+        monotonic_counter.floe.indexer.events = events,
+        gauge.floe.indexer.lag = lag.as_secs_f64(),
+        db.collection.name = table,
+        floe.feed.indexer = indexer,
+    );
 }
 
 /// A step of an indexer has failed, and is tried again.
@@ -88,7 +94,13 @@ pub(crate) fn handle(
 
 /// How far a group is behind in a partition.
 pub(crate) fn lag(group: &str, partition: Partition, lag: &Lag) {
-    metrics::feed_lag(group, partition.number(), lag);
+    measure!(
+        gauge.floe.feed.lag_events = lag.events,
+        gauge.floe.feed.lag = lag.age.as_secs_f64(),
+        gauge.floe.feed.parked_events = lag.parked,
+        floe.feed.group = group,
+        floe.feed.partition = partition.number(),
+    );
 }
 
 /// A stream was parked.
@@ -100,7 +112,11 @@ pub(crate) fn parked(group: &str, partition: Partition, stream: &StreamName) {
         floe.stream.category = stream.category(),
         "a stream was parked"
     );
-    metrics::feed_parked(group, partition.number());
+    measure!(
+        monotonic_counter.floe.feed.parked_streams = 1_u64,
+        floe.feed.group = group,
+        floe.feed.partition = partition.number(),
+    );
 }
 
 /// The store could not answer a consumer.
