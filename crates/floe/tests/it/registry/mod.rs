@@ -4,6 +4,7 @@ mod access_patterns;
 mod awkward;
 mod described;
 mod expiry;
+mod halved;
 mod holds;
 mod life;
 mod model;
