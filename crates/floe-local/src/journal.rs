@@ -323,7 +323,7 @@ fn is_item(byte: u8, bytes: &[u8], at: usize) -> bool {
 /// Where the item at this place ends by its lengths, if it looks like one.
 fn item_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut rest = Cursor(bytes.get(at..)?);
-    let is_keyspace = |number: u64| number <= u64::from(*KEYSPACES.end());
+    let is_keyspace = |number: u64| number <= *KEYSPACES.end();
     match rest.byte()? {
         ITEM => {
             let (kind, compression) = (rest.byte()?, rest.byte()?);
