@@ -44,9 +44,6 @@ const SORTED_FILE_START: [u8; 4] = *b"LSM\x03";
 /// How lists of files begin: with the version of their format, and that of the store below as a text.
 const LIST_START: [u8; 3] = *b"\x033.";
 
-/// The start of a file that a loss of power can have left as zeros.
-const SECTOR_BYTES: u64 = 512;
-
 /// Checks the names of all files below `data`, and the lists of files.
 ///
 /// # Errors
@@ -151,7 +148,7 @@ fn check_sorted_files(keyspace: &Path) -> Result<()> {
 }
 
 /// Refuses a file that the current list does not name and that does not begin as the store below would write it. A crash
-/// can have cut it short or lost its first sector.
+/// can have cut it short or lost its first bytes, which are zeros then.
 fn check_left(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
     let path = entry.path();
     if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
@@ -161,11 +158,12 @@ fn check_left(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(SECTOR_BYTES).read_to_end(&mut bytes));
+    let length = start.len() as u64;
+    let read = File::open(&path).and_then(|file| file.take(length).read_to_end(&mut bytes));
     read.map_err(|e| unreadable(&path, &e))?;
-    let is_lost = bytes.iter().all(|byte| *byte == 0);
-    let is_left = bytes.starts_with(start) || start.starts_with(&bytes);
-    if is_lost || is_left {
+    // What was written first may be lost while what was written next is there, in one sector, too.
+    let is_left = |(byte, written): (&u8, &u8)| byte == written || *byte == 0;
+    if bytes.iter().zip(start).all(is_left) {
         Ok(())
     } else {
         Err(unexpected(&path))
