@@ -57,9 +57,16 @@ impl TokenClock {
         Self::among(now, now, env)
     }
 
-    /// A clock of a store whose tokens were used between these moments. It goes on from the newest. How long ago the oldest
-    /// was used is not known, so the horizon begins there.
+    /// A clock of a store whose tokens were used between these moments. Over a restart there is only the clock of the
+    /// machine. If that is behind the newest token, it was set back: then it is not known how long ago the oldest was used,
+    /// so the horizon begins there.
     pub(crate) fn among(oldest: Timestamp, newest: Timestamp, env: &Env) -> Self {
+        let now = env.now();
+        let (oldest, newest) = if now >= newest {
+            (now, now)
+        } else {
+            (oldest, newest)
+        };
         let mut clock = Self {
             latest_millis: oldest.as_millis(),
             uptime_millis: millis(env.uptime()),
@@ -205,7 +212,8 @@ mod tests {
     struct Used(Vec<(u64, u64)>);
 
     impl Used {
-        /// The clock after the process started again, with a stopwatch that shows this moment. It knows the slots.
+        /// The clock after the process started again while the machine's was set back, with a stopwatch that shows this
+        /// moment. It knows the slots.
         fn restarted(&self, uptime: u64) -> TokenClock {
             let moments = self
                 .0
@@ -213,7 +221,7 @@ mod tests {
                 .map(|(moment, _)| moment - moment % (300 * SECOND));
             let moment = |millis: Option<u64>| Timestamp::from_millis(millis.unwrap());
             let (oldest, newest) = (moment(moments.clone().min()), moment(moments.max()));
-            let clock = ManualClock::at(newest);
+            let clock = ManualClock::at(Timestamp::from_millis(newest.as_millis() - 1 - uptime));
             clock.advance(Duration::from_millis(uptime));
             TokenClock::among(oldest, newest, &Env::manual(clock, 1))
         }

@@ -241,9 +241,11 @@ async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
             };
             clock.set_back(step);
             send(&store).await;
-            // Used while the clock is behind, and again when it is right, or even ahead.
-            for ahead in [step, step] {
-                clock.set_ahead(ahead);
+            // Used while the clock is behind, and again when it is right, or even ahead: but over a restart, a clock that
+            // is ahead is one that went on.
+            let times = if is_restarted { 1 } else { 2 };
+            for _ in 0..times {
+                clock.set_ahead(step);
                 clock.advance(Duration::from_secs(200));
                 if is_restarted {
                     drop(store);
