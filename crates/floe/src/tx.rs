@@ -6,8 +6,8 @@
 //!   └────────── again, after a pause, if a race was lost ◀─────────┘
 //! ```
 //!
-//! Nothing here knows a pattern. Each keeps its [changes](session::Changes) in the session and turns them into its
-//! [part](part::Part) of the commit; its calls on [`Tx`] stand in its own module.
+//! Nothing here knows a pattern. Each keeps its `Changes` in the session and turns them into its
+//! `Part` of the commit; its calls on [`Tx`] stand in its own module.
 
 pub(crate) mod body;
 pub(crate) mod commit;

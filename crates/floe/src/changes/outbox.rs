@@ -182,7 +182,7 @@ impl Attribute for OutboxMessage {
 impl Tx {
     /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it is there if and
     /// only if the transaction is committed, once, however often the body runs. Needs the table of
-    /// [`OutboxRecord`](crate::changes::outbox::OutboxRecord).
+    /// [`OutboxRecord`].
     ///
     /// # Errors
     ///
