@@ -16,6 +16,7 @@ pub mod hooks;
 pub(crate) mod options;
 pub(crate) mod part;
 pub(crate) mod session;
+mod turns;
 
 use std::fmt;
 use std::sync::Arc;

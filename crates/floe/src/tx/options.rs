@@ -1,8 +1,5 @@
 //! Running a body until it commits.
 
-use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::time::Duration;
 
 use floe_store::Timestamp;
@@ -12,7 +9,7 @@ use super::body::TxBody;
 use super::commit::{self, CommitOptions, Failure};
 use super::hooks::{self, Outcome};
 use super::session::PartContext;
-use super::{Tx, part};
+use super::{Tx, part, turns};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
@@ -159,7 +156,7 @@ impl<'db> TxOptions<'db> {
         R: Send,
         E: From<Error> + Send,
     {
-        if INSIDE.get() && !self.detached {
+        if turns::is_inside() && !self.detached {
             return Err(nested().into());
         }
         let mut watch = Transaction::begin(self.label.as_deref(), self.read_only);
@@ -188,7 +185,7 @@ impl<'db> TxOptions<'db> {
             let tx = Tx::new(self.db.clone(), self.cache_rows);
             let returned = {
                 let _ended = Ended(&tx);
-                let run = inside(TxBody::call(body, &tx));
+                let run = turns::run(TxBody::call(body, &tx));
                 run.instrument(attempt.clone()).await
             };
             let hooks = tx.take_hooks();
@@ -281,30 +278,6 @@ async fn failed<E: From<Error>>(hooks: Vec<hooks::Hook>, error: Error, own: Opti
 
 fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "the body returned an error of its own")
-}
-
-thread_local! {
-    /// Whether the body of a transaction is being polled.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs the future of a body, so that a transaction inside of it is noticed.
-async fn inside<F: Future>(body: F) -> F::Output {
-    let mut body = pin!(body);
-    poll_fn(|context| {
-        let _entered = Entered(INSIDE.replace(true));
-        body.as_mut().poll(context)
-    })
-    .await
-}
-
-/// Puts the flag back as it was, also when the body panics: the thread goes on with other bodies.
-struct Entered(bool);
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        INSIDE.set(self.0);
-    }
 }
 
 fn nested() -> Error {
