@@ -12,7 +12,9 @@ use floe_local::LocalEngine;
 use floe_testkit::record::RecordingEngine;
 use tokio::runtime::Runtime;
 
+use crate::cases::Cases;
 use crate::measure::{Rate, median, ratio, repeat, time};
+use crate::play::runtime;
 use crate::{Benchmark, Fallible, parsed};
 
 const ABOUT: &str = "\
@@ -57,9 +59,8 @@ struct Flags {
     #[arg(long)]
     quick: bool,
 
-    /// Only the cases whose name contains it
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    #[command(flatten)]
+    cases: Cases,
 
     /// Rounds of each side that count [default: 21]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -71,7 +72,7 @@ struct Flags {
 }
 
 struct Plan {
-    name: Option<String>,
+    cases: Cases,
     rounds: u64,
     round: Duration,
     long: u64,
@@ -84,32 +85,22 @@ impl Plan {
         let is_quick = flags.quick;
         let pick = |quick, full| if is_quick { quick } else { full };
         let plan = Self {
-            name: flags.only,
+            cases: flags.cases,
             rounds: flags.rounds.unwrap_or(pick(5, 21)),
             round: Duration::from_millis(flags.round_ms.unwrap_or(pick(100, 200))),
             long: pick(20_000, 1_000_000),
             short: pick(1000, 10_000),
             hub: pick(2000, 100_000),
         };
-        let cases = [
+        let names = [
             "include_100",
             "lookup_50",
             "page_list",
             "page_type",
             "delete",
         ];
-        match cases.into_iter().any(|case| plan.wants(case)) {
-            true => Ok(plan),
-            false => Err(format!(
-                "no case has this in its name: only={}",
-                plan.name.unwrap_or_default()
-            )),
-        }
-    }
-
-    fn wants(&self, case: &str) -> bool {
-        let wanted = self.name.as_deref();
-        wanted.is_none_or(|wanted| case.contains(wanted))
+        plan.cases.check(names)?;
+        Ok(plan)
     }
 }
 
@@ -123,19 +114,19 @@ struct Stage {
 fn run(plan: &Plan) -> Fallible<bool> {
     let stage = Stage::new()?;
     let mut ok = true;
-    if plan.wants("include_100") {
+    if plan.cases.wants("include_100") {
         ok &= stage.include(plan)?;
     }
-    if plan.wants("lookup_50") {
+    if plan.cases.wants("lookup_50") {
         ok &= stage.lookup(plan)?;
     }
-    if plan.wants("page_list") {
+    if plan.cases.wants("page_list") {
         ok &= stage.page_list(plan)?;
     }
-    if plan.wants("page_type") {
+    if plan.cases.wants("page_type") {
         ok &= stage.page_type(plan)?;
     }
-    if plan.wants("delete") {
+    if plan.cases.wants("delete") {
         ok &= stage.delete(plan)?;
     }
     Ok(ok)
@@ -147,10 +138,7 @@ fn key(of: &str, number: u64) -> (String, u64) {
 
 impl Stage {
     fn new() -> Fallible<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_time()
-            .build()?;
+        let runtime = runtime()?;
         let engine = Arc::new(RecordingEngine::new(Arc::new(LocalEngine::memory()?)));
         let by_tag = IndexDef::new("by_tag", "page", 1, |_, emit| {
             emit.key(IndexKey::text("tag"));

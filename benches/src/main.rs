@@ -19,12 +19,14 @@
     reason = "a program that prints figures"
 )]
 
+mod cases;
 mod changes;
 mod engine;
 mod events;
 mod graph;
 mod measure;
 mod models;
+mod play;
 mod wire;
 
 use std::error::Error;

@@ -11,9 +11,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use floe::changes::{Consumer, Router, consumer};
+use floe::changes::{Consumer, Expired, Router, consumer};
 use floe::db::TokioTimer;
-use floe::registry::{Expired, Status};
+use floe::registry::Status;
 use floe::{Db, Registry};
 use floe_examples::{Fallible, arguments, claim};
 use floe_local::{LocalEngine, Options};

@@ -102,14 +102,14 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommand(checks::command(VERIFY))
         .subcommand(interop::command(INTEROP))
-        .subcommand(checks::role::command(CHILD))
+        .subcommand(checks::roles::command(CHILD))
 }
 
 fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some((VERIFY, matches)) => checks::run(matches),
         Some((INTEROP, matches)) => interop::run(matches),
-        Some((CHILD, matches)) => checks::role::run(matches),
+        Some((CHILD, matches)) => checks::roles::run(matches),
         _ => Err(Failure::usage("which command?")),
     }
 }

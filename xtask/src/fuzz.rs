@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, value_parser};
 
 use crate::{Failure, figures, note};
 
@@ -34,35 +34,51 @@ const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Feed what parses with generated input, guided by coverage
-#[derive(Debug, Args)]
-#[command(after_help = after_help())]
-pub(crate) struct Fuzz {
-    /// Only this target
-    #[arg(value_parser = PossibleValuesParser::new(TARGETS.iter().map(|(name, _)| *name)), hide_possible_values = true)]
-    target: Option<String>,
+/// The name of the command.
+pub(crate) const NAME: &str = "fuzz";
 
-    /// How long each target runs
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    seconds: u64,
+const TARGET: &str = "target";
+const SECONDS: &str = "seconds";
+
+/// The command, with its flags.
+pub(crate) fn command() -> clap::Command {
+    let names = TARGETS.iter().map(|(name, _)| *name);
+    clap::Command::new(NAME)
+        .about("Feed what parses with generated input, guided by coverage")
+        .after_help(after_help())
+        .arg(
+            Arg::new(TARGET)
+                .value_name("TARGET")
+                .value_parser(PossibleValuesParser::new(names))
+                .hide_possible_values(true)
+                .help("Only this target"),
+        )
+        .arg(
+            Arg::new(SECONDS)
+                .long(SECONDS)
+                .value_name("N")
+                .value_parser(value_parser!(u64))
+                .default_value("60")
+                .help("How long each target runs"),
+        )
 }
 
-impl Fuzz {
-    /// Runs `cargo xtask fuzz`.
-    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        let wanted = |name: &str| self.target.as_deref().is_none_or(|only| only == name);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("fuzz");
-        let built = build(&folder)?;
-        let mut ok = true;
-        for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
-            ok &= fuzz(&folder, &built, name, self.seconds)?;
-        }
-        Ok(if ok {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+/// Runs the targets that were asked for.
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let only = matches.get_one::<String>(TARGET);
+    let seconds = matches.get_one(SECONDS).copied().unwrap_or_default();
+    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("fuzz");
+    let built = build(&folder)?;
+    let mut ok = true;
+    for (name, _) in TARGETS.iter().filter(|(name, _)| wanted(name)) {
+        ok &= fuzz(&folder, &built, name, seconds)?;
     }
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn after_help() -> String {

@@ -20,48 +20,56 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-/// Start the project's own tools
-#[derive(Debug, Parser)]
-#[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
-#[command(after_help = "Every command prints its own help with --help.")]
-struct Xtask {
-    #[command(subcommand)]
-    command: Command,
-}
+// The commands that are passed on to a tool.
+const VERIFY: &str = "verify";
+const BENCH: &str = "bench";
+const INTEROP: &str = "interop";
+/// What stands behind them.
+const ARGUMENTS: &str = "arguments";
+
+const TIDY: &str = "tidy";
 
 /// The commands. One that is light is a module here with its flags; one that is heavy is a package.
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run a reliability check, or `all` of them
-    #[command(disable_help_flag = true)]
-    Verify(Passed),
-    /// Run a benchmark
-    #[command(disable_help_flag = true)]
-    Bench(Passed),
-    /// Exchange data with another implementation of the same format
-    #[command(disable_help_flag = true)]
-    Interop(Passed),
-    Fuzz(fuzz::Fuzz),
-    /// Check the structure of the source tree
-    #[command(long_about = xtask::tidy::HELP)]
-    Tidy {
-        /// Also print what is known and not mended yet
-        #[arg(long)]
-        known: bool,
-    },
+fn command() -> Command {
+    Command::new("xtask")
+        .bin_name("cargo xtask")
+        .about("Start the project's own tools")
+        .after_help("Every command prints its own help with --help.")
+        .disable_help_subcommand(true)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(passed(VERIFY, "Run a reliability check, or `all` of them"))
+        .subcommand(passed(BENCH, "Run a benchmark"))
+        .subcommand(passed(
+            INTEROP,
+            "Exchange data with another implementation of the same format",
+        ))
+        .subcommand(fuzz::command())
+        .subcommand(
+            Command::new(TIDY)
+                .about("Check the structure of the source tree")
+                .long_about(xtask::tidy::HELP),
+        )
 }
 
-/// What is passed on to a tool.
-#[derive(Debug, Args)]
-struct Passed {
-    #[arg(
-        value_name = "ARGUMENT",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    arguments: Vec<OsString>,
+/// A command that is passed on to a tool with all that stands behind it, also `--help`.
+fn passed(name: &'static str, about: &'static str) -> Command {
+    Command::new(name).about(about).disable_help_flag(true).arg(
+        Arg::new(ARGUMENTS)
+            .value_name("ARGUMENT")
+            .num_args(1..)
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(OsString))
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true),
+    )
+}
+
+fn arguments(matches: &ArgMatches) -> Vec<OsString> {
+    let arguments = matches.get_many(ARGUMENTS);
+    arguments.unwrap_or_default().cloned().collect()
 }
 
 /// Why a command could not be carried out.
@@ -75,12 +83,13 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let done = match Xtask::parse().command {
-        Command::Verify(passed) => tool::verify("verify", &passed.arguments),
-        Command::Interop(passed) => tool::verify("interop", &passed.arguments),
-        Command::Bench(passed) => tool::bench(&passed.arguments),
-        Command::Fuzz(fuzz) => fuzz.run(),
-        Command::Tidy { known } => Ok(xtask::tidy::run(known)),
+    let done = match command().get_matches().subcommand() {
+        Some((INTEROP, matches)) => tool::verify(INTEROP, &arguments(matches)),
+        Some((BENCH, matches)) => tool::bench(&arguments(matches)),
+        Some((fuzz::NAME, matches)) => fuzz::run(matches),
+        Some((TIDY, _)) => Ok(xtask::tidy::run()),
+        Some((_, matches)) => tool::verify(VERIFY, &arguments(matches)),
+        None => Err(Failure("which command?".to_owned())),
     };
     done.unwrap_or_else(|Failure(message)| {
         note(&format!("xtask: {message}"));

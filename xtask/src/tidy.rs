@@ -12,7 +12,7 @@
 //! | `names` | what a path stands for |
 //! | `graph` | edges and cycles |
 //! | [`rules`] | the kinds of rules |
-//! | [`project`], [`known`] | the project's rules, and what is not yet as they want it |
+//! | [`project`] | the project's rules |
 //! | [`check`](mod@check), `layers`, [`text`] | apply them |
 //! | [`licenses`] | what may be depended on |
 //! | [`report`], [`fault`] | what was found |
@@ -23,7 +23,6 @@ mod collect;
 mod facts;
 pub mod fault;
 mod graph;
-pub mod known;
 mod layers;
 pub mod licenses;
 mod names;
@@ -49,15 +48,10 @@ use workspace::Workspace;
 pub const HELP: &str = "\
 Checks the structure of the source tree: module cycles, layers, unseen lines, and the licenses of dependencies.
 
-Usage: cargo xtask tidy [--known]
+Prints a line for each fault, every reference of each cycle, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
 
-Flags:
-  --known  print also the cycles and faults that are known, with every reference of every edge
-
-Prints a line for each fault, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
-
-/// Checks the project and prints what was found; `with_known` prints what is known as well.
-pub fn run(with_known: bool) -> ExitCode {
+/// Checks the project and prints what was found.
+pub fn run() -> ExitCode {
     let start = Instant::now();
     let report = match check_project().and_then(with_licenses) {
         Ok(report) => report,
@@ -66,7 +60,7 @@ pub fn run(with_known: bool) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut text = report.details(with_known);
+    let mut text = report.details();
     text.push(report.figures(start.elapsed()));
     // A reader that has gone away is no fault of the source tree.
     drop(writeln!(io::stdout().lock(), "{}", text.join("\n")));

@@ -1,10 +1,8 @@
 //! The checker of `cargo xtask tidy` finds faults that are planted in small source trees, and only them.
 
-use xtask::tidy::check::{self, KNOWN_CYCLES, SEEN};
+use xtask::tidy::check::{self, SEEN};
 use xtask::tidy::report::Report;
-use xtask::tidy::rules::{
-    Apart, CodeLinesMax, Dependencies, Known, KnownCycle, OnlyIn, Rules, Word,
-};
+use xtask::tidy::rules::{Apart, CodeLinesMax, Dependencies, OnlyIn, Rules, Word};
 use xtask::tidy::text::{DOCUMENTED, LINTED, READABLE};
 use xtask::tidy::workspace::Workspace;
 
@@ -257,8 +255,6 @@ const EMPTY: Rules = Rules {
     code_lines_max: None,
     documented: &[],
     without_lint_table: None,
-    known: &[],
-    known_cycles: &[],
 };
 
 const KV: (&str, &str) = (
@@ -382,12 +378,6 @@ fn patterns_that_name_each_other_are_found() {
             from: &["model", "graph"],
             to: &["model", "graph"],
         }],
-        known: &[Known {
-            rule: "apart",
-            word: "model",
-            why: "planted",
-            files: &["crates/lab/src/graph/old.rs"],
-        }],
         ..EMPTY
     };
     let report = run(
@@ -407,61 +397,16 @@ fn patterns_that_name_each_other_are_found() {
             ("model.rs", "pub struct Field;\nuse self::Field as F;"),
         ],
     );
-    let found = ["crates/lab/src/graph/new.rs:3: names crate::Field of model: apart"];
+    let found = [
+        "crates/lab/src/graph/new.rs:3: names crate::Field of model: apart",
+        "crates/lab/src/graph/old.rs:1: names crate::model::Field of model: apart",
+    ];
     assert_eq!(report.faults_of("apart"), found);
-    assert_eq!(report.known_faults.len(), 1);
     assert!(
         report
             .figures(std::time::Duration::ZERO)
             .contains(" layer_faults=2 ")
     );
-}
-
-#[test]
-fn what_is_known_and_no_longer_there_is_a_fault() {
-    const RULES: Rules = Rules {
-        apart: &[Apart {
-            rule: "apart",
-            package: "lab",
-            from: &["a"],
-            to: &["b"],
-        }],
-        known: &[Known {
-            rule: "apart",
-            word: "b",
-            why: "planted",
-            files: &["crates/lab/src/a.rs"],
-        }],
-        known_cycles: &[
-            KnownCycle {
-                package: "lab",
-                parent: "",
-                modules: &["c", "b"],
-            },
-            KnownCycle {
-                package: "lab",
-                parent: "",
-                modules: &["a", "b", "c"],
-            },
-        ],
-        ..EMPTY
-    };
-    let report = run(
-        &RULES,
-        &[
-            ("lib.rs", "mod a;\nmod b;\nmod c;"),
-            ("a.rs", ""),
-            ("b.rs", "use super::c;"),
-            ("c.rs", "use super::b;"),
-        ],
-    );
-    assert_eq!(
-        report.faults_of("apart"),
-        ["crates/lab/src/a.rs:0: is known to name b and no longer does: apart"]
-    );
-    assert_eq!(report.faults_of(KNOWN_CYCLES).len(), 1);
-    assert_eq!((report.cycles.len(), report.known_cycles.len()), (0, 1));
-    assert!(!report.is_clean());
 }
 
 #[test]

@@ -18,6 +18,7 @@ use floe_store::op::PutItem;
 use floe_store::{Engine, Item};
 
 use crate::measure::{Rate, median, resident_mib};
+use crate::play::runtime;
 use crate::{Benchmark, Fallible, parsed};
 use plan::{Flags, Plan};
 
@@ -56,10 +57,7 @@ struct Counter {
 }
 
 fn run(plan: &Plan) -> Fallible<bool> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = runtime()?;
     let folder = tempfile::tempdir()?;
     // Small caches are full soon, so that what grows after that is not theirs.
     let options = Options::new()

@@ -3,7 +3,6 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use floe_local::{Durability, LocalEngine, Options};
@@ -16,6 +15,7 @@ use tokio::runtime::Runtime;
 use super::data::{self, PARTITION, Picker};
 use super::{Fallible, Look, Subject};
 use crate::measure::Rate;
+use crate::play;
 
 const TABLE: &str = "Customers";
 
@@ -173,32 +173,18 @@ async fn put_concurrently(
     writers: usize,
     duration: Duration,
 ) -> Fallible<Rate> {
-    let over = Arc::new(AtomicBool::new(false));
-    let start = Instant::now();
-    let tasks: Vec<_> = (0..writers)
-        .map(|_| {
-            let own = Picker::new(picker.score() + picker.item(), picker.items());
-            let (engine, over) = (engine.clone(), over.clone());
-            tokio::spawn(async move {
-                let mut done = 0;
-                while !over.load(Ordering::Relaxed) {
-                    let write = put(own.item(), own.score()).into();
-                    engine.write_item(write).await?;
-                    done += 1;
-                    if start.elapsed() >= duration {
-                        over.store(true, Ordering::Relaxed);
-                    }
-                }
-                Ok::<u64, floe_store::Error>(done)
-            })
-        })
-        .collect();
-    let mut operations = 0;
-    for task in tasks {
-        operations += task.await??;
-    }
-    Ok(Rate {
-        operations,
-        elapsed: start.elapsed(),
-    })
+    let played = play::play(duration, 0..writers, |_, round| {
+        let own = Picker::new(picker.score() + picker.item(), picker.items());
+        let engine = engine.clone();
+        async move {
+            let mut done = 0;
+            while !round.is_over() {
+                let write = put(own.item(), own.score()).into();
+                engine.write_item(write).await?;
+                done += 1;
+            }
+            Ok(done)
+        }
+    });
+    Ok(played.await.map_err(|error| error.0)?)
 }

@@ -1,14 +1,15 @@
 //! Appends of many tasks, each to a stream of its own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use super::Stage;
 use super::data::STREAM_EVENTS;
 use super::plan::{Plan, Side};
-use super::{Failure, Sent, Stage};
 use crate::Fallible;
 use crate::measure::{Rate, median};
+use crate::play::{self, Sent};
 
 /// The least of the throughput of the hand that appends may have.
 const FLOOR_TIMES: f64 = 0.8;
@@ -136,33 +137,19 @@ fn all(rounds: &[Rate]) -> Rate {
 
 /// Lets all tasks append until the time is over.
 async fn play<S: Subject>(subject: &Arc<S>, tasks: u64, duration: Duration) -> Sent<Rate> {
-    let over = Arc::new(AtomicBool::new(false));
-    let start = Instant::now();
-    let tasks: Vec<_> = (0..tasks)
-        .map(|_| {
-            let (subject, over) = (Arc::clone(subject), Arc::clone(&over));
-            tokio::spawn(async move {
-                let (mut own, mut done) = (Own::new(), 0);
-                while !over.load(Ordering::Relaxed) {
-                    subject.append(&own).await?;
-                    own = own.appended();
-                    done += 1;
-                    if start.elapsed() >= duration {
-                        over.store(true, Ordering::Relaxed);
-                    }
-                }
-                Ok::<u64, Failure>(done)
-            })
-        })
-        .collect();
-    let mut operations = 0;
-    for task in tasks {
-        operations += task.await??;
-    }
-    Ok(Rate {
-        operations,
-        elapsed: start.elapsed(),
+    play::play(duration, 0..tasks, |_, round| {
+        let subject = Arc::clone(subject);
+        async move {
+            let (mut own, mut done) = (Own::new(), 0);
+            while !round.is_over() {
+                subject.append(&own).await?;
+                own = own.appended();
+                done += 1;
+            }
+            Ok(done)
+        }
     })
+    .await
 }
 
 #[cfg(test)]

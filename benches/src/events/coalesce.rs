@@ -1,17 +1,17 @@
 //! Appends of many tasks to one stream: together, and each for itself.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use floe::ErrorKind;
 use floe::events::{Appender, EventData, EventStore, Expected, StreamName};
 
+use super::Stage;
 use super::data::note;
 use super::plan::Plan;
-use super::{Failure, Sent, Stage};
 use crate::Fallible;
 use crate::measure::{Rate, median, ratio};
+use crate::play::{self, Sent};
 
 pub(super) const NAME: &str = "coalesced";
 
@@ -90,33 +90,19 @@ fn new_stream() -> Sent<StreamName> {
 
 /// Lets all tasks append to a new stream until the time is over.
 async fn play(way: &Way, tasks: u64, duration: Duration) -> Sent<Rate> {
-    let over = Arc::new(AtomicBool::new(false));
     let stream = new_stream()?;
-    let start = Instant::now();
-    let tasks: Vec<_> = (0..tasks)
-        .map(|_| {
-            let (way, stream, over) = (way.clone(), stream.clone(), Arc::clone(&over));
-            tokio::spawn(async move {
-                let mut done = 0;
-                while !over.load(Ordering::Relaxed) {
-                    way.append(&stream).await?;
-                    done += 1;
-                    if start.elapsed() >= duration {
-                        over.store(true, Ordering::Relaxed);
-                    }
-                }
-                Ok::<u64, Failure>(done)
-            })
-        })
-        .collect();
-    let mut operations = 0;
-    for task in tasks {
-        operations += task.await??;
-    }
-    Ok(Rate {
-        operations,
-        elapsed: start.elapsed(),
+    play::play(duration, 0..tasks, |_, round| {
+        let (way, stream) = (way.clone(), stream.clone());
+        async move {
+            let mut done = 0;
+            while !round.is_over() {
+                way.append(&stream).await?;
+                done += 1;
+            }
+            Ok(done)
+        }
     })
+    .await
 }
 
 #[cfg(test)]

@@ -14,16 +14,14 @@ mod plan;
 mod streams;
 mod tail;
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
 use floe::Db;
-use floe_local::LocalEngine;
-use floe_store::Engine;
 use tokio::runtime::Runtime;
 
+use crate::play::{Failure, Sent, engine, runtime};
 use crate::{Benchmark, Fallible, parsed};
 use hand::Hand;
 use plan::{Flags, Plan};
@@ -39,38 +37,32 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
         let appends = append::CASES.iter().map(|case| case.name);
         let loads = load::CASES.iter().map(|case| case.name);
         let others = [coalesce::NAME, tail::NAME];
-        plan.check_cases(appends.chain(loads).chain(others))?;
+        plan.cases.check(appends.chain(loads).chain(others))?;
         Ok(Box::new(move || run(&plan)))
     },
 };
-
-/// An error that can leave its task.
-#[derive(Debug)]
-struct Failure(String);
-
-type Sent<T> = Result<T, Failure>;
-
-impl<E: fmt::Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
 
 /// Runs the plan; true if every floor was reached.
 fn run(plan: &Plan) -> Fallible<bool> {
     let folder = tempfile::tempdir()?;
     let stage = Stage::load(Some(folder.path()))?;
     let mut ok = true;
-    for case in append::CASES.iter().filter(|case| plan.wants(case.name)) {
+    for case in append::CASES
+        .iter()
+        .filter(|case| plan.cases.wants(case.name))
+    {
         ok &= case.run(&stage, plan)?;
     }
-    for case in load::CASES.iter().filter(|case| plan.wants(case.name)) {
+    for case in load::CASES
+        .iter()
+        .filter(|case| plan.cases.wants(case.name))
+    {
         ok &= case.run(&stage, plan)?;
     }
-    if plan.wants(coalesce::NAME) {
+    if plan.cases.wants(coalesce::NAME) {
         ok &= coalesce::run(&stage, plan)?;
     }
-    if plan.wants(tail::NAME) {
+    if plan.cases.wants(tail::NAME) {
         ok &= tail::run(&stage, plan)?;
     }
     Ok(ok)
@@ -87,14 +79,7 @@ struct Stage {
 impl Stage {
     /// On a directory, or in memory.
     fn load(folder: Option<&Path>) -> Fallible<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_time()
-            .build()?;
-        let engine: Arc<dyn Engine> = match folder {
-            Some(folder) => Arc::new(LocalEngine::open(folder)?),
-            None => Arc::new(LocalEngine::memory()?),
-        };
+        let (runtime, engine) = (runtime()?, engine(folder)?);
         let db = Db::with_engine(Arc::clone(&engine));
         runtime.block_on(db.events().ensure_table())?;
         let table = db.events().options().table.clone();

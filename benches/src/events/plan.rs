@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::cases::Cases;
+
 pub(super) const ABOUT: &str = "\
 Appends to streams beside the same updates made by hand, long streams beside short ones, one stream with
 and without coalescing, and the delay of a reader at the tail of the feed.";
@@ -58,9 +60,8 @@ pub(super) struct Flags {
     #[arg(long)]
     quick: bool,
 
-    /// Only the cases whose name contains it
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    #[command(flatten)]
+    cases: Cases,
 
     /// Of appends only `streams` or only `hand`, without floors: for a profiler
     #[arg(long, value_name = "SIDE")]
@@ -78,7 +79,7 @@ pub(super) struct Flags {
 /// What to run.
 #[derive(Debug)]
 pub(super) struct Plan {
-    name: Option<String>,
+    pub(super) cases: Cases,
     /// Only one of the two, for a profiler to look at.
     pub(super) only: Option<Side>,
     pub(super) rounds: u64,
@@ -94,34 +95,15 @@ impl Plan {
             false => (21, 200),
         };
         Self {
-            name: flags.only,
+            cases: flags.cases,
             only: flags.side,
             rounds: flags.rounds.unwrap_or(rounds),
             round: Duration::from_millis(flags.round_ms.unwrap_or(millis)),
         }
     }
 
-    /// Refuses a name that is in none of the cases.
-    pub(super) fn check_cases(
-        &self,
-        mut cases: impl Iterator<Item = &'static str>,
-    ) -> Result<(), String> {
-        match cases.any(|case| self.wants(case)) {
-            true => Ok(()),
-            false => Err(format!(
-                "no case has this in its name: only={}",
-                self.name.as_deref().unwrap_or_default()
-            )),
-        }
-    }
-
     /// Whether a side takes part.
     pub(super) fn takes(&self, side: Side) -> bool {
         self.only.is_none_or(|only| only == side)
-    }
-
-    pub(super) fn wants(&self, case: &str) -> bool {
-        let wanted = self.name.as_deref();
-        wanted.is_none_or(|wanted| case.contains(wanted))
     }
 }

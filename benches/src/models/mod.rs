@@ -9,19 +9,16 @@ mod hand;
 mod model;
 mod plan;
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use floe::Db;
-use floe_local::LocalEngine;
-use floe_store::Engine;
 use tokio::runtime::Runtime;
 
 use crate::measure::{Rate, cpu_time, median, ratio, shown};
+use crate::play::{self, Failure, Sent, engine, runtime};
 use crate::{Benchmark, Fallible, parsed};
 use data::ITEMS;
 use hand::Hand;
@@ -38,18 +35,6 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
         Ok(Box::new(move || run(&plan)))
     },
 };
-
-/// An error that can leave its task.
-#[derive(Debug)]
-struct Failure(String);
-
-type Sent<T> = Result<T, Failure>;
-
-impl<E: fmt::Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
 
 /// One of the two sides.
 trait Subject: Send + Sync + 'static {
@@ -205,14 +190,7 @@ struct Stage {
 impl Stage {
     /// On a directory, or in memory.
     fn load(folder: Option<&Path>) -> Fallible<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_time()
-            .build()?;
-        let engine: Arc<dyn Engine> = match folder {
-            Some(folder) => Arc::new(LocalEngine::open(folder)?),
-            None => Arc::new(LocalEngine::memory()?),
-        };
+        let (runtime, engine) = (runtime()?, engine(folder)?);
         let db = Db::with_engine(Arc::clone(&engine));
         runtime.block_on(data::load(&db)).map_err(|e| e.0)?;
         Ok(Self {
@@ -292,32 +270,19 @@ async fn play<S: Subject>(
     side: Side,
     duration: Duration,
 ) -> Sent<Rate> {
-    let over = Arc::new(AtomicBool::new(false));
-    let (start, work) = (Instant::now(), case.work);
-    let mut tasks = Vec::new();
-    for task in 0..case.tasks {
-        let (subject, over) = (Arc::clone(subject), Arc::clone(&over));
-        let own = Own::new(side, task);
-        tasks.push(tokio::spawn(async move {
+    let work = case.work;
+    play::play(duration, 0..case.tasks, |task, round| {
+        let (subject, own) = (Arc::clone(subject), Own::new(side, task));
+        async move {
             let mut done = 0;
-            while !over.load(Ordering::Relaxed) {
+            while !round.is_over() {
                 subject.step(work, &own).await?;
                 done += 1;
-                if start.elapsed() >= duration {
-                    over.store(true, Ordering::Relaxed);
-                }
             }
-            Ok::<u64, Failure>(done)
-        }));
-    }
-    let mut operations = 0;
-    for task in tasks {
-        operations += task.await??;
-    }
-    Ok(Rate {
-        operations,
-        elapsed: start.elapsed(),
+            Ok(done)
+        }
     })
+    .await
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     flags: Flags::augment_args,
     prepare: |flags| {
         let plan = Plan::of(parsed(flags)?)?;
-        plan.check_cases(case_names())?;
+        plan.cases.check(case_names())?;
         Ok(Box::new(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -126,12 +126,12 @@ fn case_names() -> impl Iterator<Item = String> {
 async fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
     let has_pair = plan.only.is_none() && plan.beside.is_none();
-    if has_pair && (plan.wants(start::START_MS) || plan.wants(start::IDLE_MB)) {
+    if has_pair && (plan.cases.wants(start::START_MS) || plan.cases.wants(start::IDLE_MB)) {
         ok &= start::run(plan).await?;
     }
     for store in plan.stores() {
         let cases: Vec<_> = Case::all(store)
-            .filter(|case| plan.wants(&case.name()))
+            .filter(|case| plan.cases.wants(&case.name()))
             .collect();
         if cases.is_empty() {
             continue;
@@ -160,7 +160,7 @@ impl Stage {
             let own = folder.join(format!("{side:?}"));
             std::fs::create_dir(&own)?;
             let own = (store == Store::Durable).then_some(own.as_path());
-            let server = Server::start(side, plan, own).await?;
+            let server = plan.start(side, own).await?;
             let mut connection = Connection::open(server.address).await?;
             agree::load(&mut connection).await?;
             connections.push(connection);

@@ -1,12 +1,14 @@
 //! What the benchmark of the wire is asked to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 
 use super::Store;
-use super::process::{self, Side};
+use super::process::{self, Server, Side};
+use crate::Fallible;
+use crate::cases::Cases;
 
 pub(super) const ABOUT: &str = "\
 The server of DynamoDB's protocol beside dynoxide-rs serving HTTP.";
@@ -44,9 +46,8 @@ pub(super) struct Flags {
     #[arg(long)]
     quick: bool,
 
-    /// Only the cases whose name contains it
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    #[command(flatten)]
+    cases: Cases,
 
     /// Only `floe` or only `dynoxide`, without floors: for a profiler
     #[arg(long, value_name = "SIDE", conflicts_with = "beside")]
@@ -73,7 +74,7 @@ pub(super) struct Flags {
 /// What to run.
 #[derive(Debug)]
 pub(super) struct Plan {
-    name: Option<String>,
+    pub(super) cases: Cases,
     /// Only one of the two, for a profiler to look at.
     pub(super) only: Option<Side>,
     /// The command of the server that takes the place of dynoxide-rs.
@@ -83,7 +84,7 @@ pub(super) struct Plan {
     /// How often servers are started on an empty directory.
     pub(super) starts: u64,
     /// The program `floe`.
-    pub(super) program: PathBuf,
+    program: PathBuf,
 }
 
 impl Plan {
@@ -102,7 +103,7 @@ impl Plan {
             None => process::program().map_err(|error| error.to_string())?,
         };
         Ok(Self {
-            name: flags.only,
+            cases: flags.cases,
             only: flags.side,
             beside: flags.beside,
             rounds: flags.rounds.unwrap_or(rounds),
@@ -112,30 +113,16 @@ impl Plan {
         })
     }
 
-    /// Refuses a name that is in none of the cases.
-    pub(super) fn check_cases(
-        &self,
-        mut cases: impl Iterator<Item = String>,
-    ) -> Result<(), String> {
-        match cases.any(|case| self.wants(&case)) {
-            true => Ok(()),
-            false => Err(format!(
-                "no case has this in its name: only={}",
-                self.name.as_deref().unwrap_or_default()
-            )),
-        }
-    }
-
-    pub(super) fn wants(&self, case: &str) -> bool {
-        let wanted = self.name.as_deref();
-        wanted.is_none_or(|wanted| case.contains(wanted))
-    }
-
     /// Where the items are kept. What is durable differs too much from one to the next to be compared unseen.
     pub(super) fn stores(&self) -> impl Iterator<Item = Store> {
         let stores = [Store::Memory, Store::Durable].into_iter();
         let is_other = self.beside.is_some();
         stores.filter(move |store| !is_other || *store == Store::Memory)
+    }
+
+    /// Starts the server of a side.
+    pub(super) async fn start(&self, side: Side, folder: Option<&Path>) -> Fallible<Server> {
+        Server::start(side, &self.program, self.beside.as_deref(), folder).await
     }
 
     /// The sides that take part.

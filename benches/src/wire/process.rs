@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 
 use super::dynoxide;
-use super::plan::Plan;
 use crate::Fallible;
 use crate::measure;
 
@@ -54,14 +53,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server in memory, or on a directory, and waits until it tells its address.
-    pub(super) async fn start(side: Side, plan: &Plan, folder: Option<&Path>) -> Fallible<Self> {
+    /// Starts a server in memory, or on a directory, and waits until it tells its address. The command of the caller's is
+    /// that of the other side.
+    pub(super) async fn start(
+        side: Side,
+        program: &Path,
+        other: Option<&str>,
+        folder: Option<&Path>,
+    ) -> Fallible<Self> {
         let mut command = match side {
-            Side::Floe => floe(&plan.program, folder),
+            Side::Floe => floe(program, folder),
             Side::Dynoxide => dynoxide::command(folder)?,
-            Side::Other => {
-                return Self::start_other(plan.beside.as_deref().unwrap_or_default()).await;
-            }
+            Side::Other => return Self::start_other(other.unwrap_or_default()).await,
         };
         let spawned = command
             .stdin(Stdio::null())

@@ -62,7 +62,7 @@ impl Start {
     async fn new(plan: &Plan, side: Side) -> Fallible<Self> {
         let folder = tempfile::tempdir()?;
         let begin = Instant::now();
-        let server = Server::start(side, plan, Some(folder.path())).await?;
+        let server = plan.start(side, Some(folder.path())).await?;
         let mut connection = Connection::open(server.address).await?;
         let answer = connection.call(&http(&data::list())).await?;
         let first_answer_ms = begin.elapsed().as_secs_f64() * 1e3;

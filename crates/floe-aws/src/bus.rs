@@ -27,11 +27,7 @@ impl EventBridge {
     pub async fn connect(options: ConnectOptions, bus: impl Into<String>) -> Result<Self> {
         Ok(Self {
             client: BusClient::new(&options, bus.into()).await?,
-            retry: Retry {
-                env: options.env,
-                timer: options.timer,
-                retries: options.retries,
-            },
+            retry: Retry::new(&options),
         })
     }
 }

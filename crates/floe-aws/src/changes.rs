@@ -10,13 +10,13 @@ use floe_store::op::{
     StreamDescription, StreamSummary,
 };
 
-use crate::AwsEngine;
+use crate::ops::Operations;
 use crate::retry::Effect;
 
-impl AwsEngine {
+impl Operations {
     /// A page of the streams of our tables. The store lists those of all tables, so several pages of it may make
     /// one.
-    pub(crate) async fn streams(&self, input: ListStreams) -> Result<ListStreamsOutput> {
+    pub(crate) async fn list_streams(&self, input: ListStreams) -> Result<ListStreamsOutput> {
         input.validate()?;
         self.need_streams()?;
         let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
@@ -37,26 +37,26 @@ impl AwsEngine {
     }
 
     fn own_stream(&self, stream: StreamSummary) -> Option<StreamSummary> {
-        let table_name = self.client.names().inside(&stream.table_name)?;
+        let table_name = self.client.names.inside(&stream.table_name)?;
         Some(StreamSummary {
             table_name: table_name.to_owned(),
             ..stream
         })
     }
 
-    pub(crate) async fn stream(&self, input: DescribeStream) -> Result<StreamDescription> {
+    pub(crate) async fn describe_stream(&self, input: DescribeStream) -> Result<StreamDescription> {
         self.need_streams()?;
         let send = || self.client.describe_stream(&input);
         self.retry.run(Effect::None, send).await
     }
 
-    pub(crate) async fn shard_iterator(&self, input: GetShardIterator) -> Result<String> {
+    pub(crate) async fn get_shard_iterator(&self, input: GetShardIterator) -> Result<String> {
         self.need_streams()?;
         let send = || self.client.get_shard_iterator(&input);
         self.retry.run(Effect::None, send).await
     }
 
-    pub(crate) async fn records(&self, input: GetRecords) -> Result<GetRecordsOutput> {
+    pub(crate) async fn get_records(&self, input: GetRecords) -> Result<GetRecordsOutput> {
         self.need_streams()?;
         let send = || self.client.get_records(&input);
         self.retry.run(Effect::None, send).await

@@ -59,28 +59,14 @@ mod retry;
 pub use bus::EventBridge;
 pub use options::ConnectOptions;
 
-use convert::Client;
-use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
-    ListStreams, ListStreamsOutput, ListTables, ListTablesOutput, Page, Query, Scan,
-    StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTags, UpdateTimeToLive, WriteItem,
-    WriteItemOutput,
-};
-use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp};
-use retry::Retry;
+use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp, each_operation};
+use ops::Operations;
 
 /// An engine on Amazon DynamoDB, or on anything that speaks its protocol.
 ///
 /// Cheap to clone: copies share their connections.
 #[derive(Clone, Debug)]
-pub struct AwsEngine {
-    client: Client,
-    retry: Retry,
-    capabilities: Capabilities,
-}
+pub struct AwsEngine(Operations);
 
 impl AwsEngine {
     /// Finds out the region and makes ready to send. Whether the store can be reached, and whether it knows the
@@ -91,62 +77,29 @@ impl AwsEngine {
     /// [`Validation`](floe_store::Error::Validation) when no region is known, or when the prefix is none that a
     /// table's name can begin with.
     pub async fn connect(options: ConnectOptions) -> Result<Self> {
-        Ok(Self {
-            client: Client::new(&options).await?,
-            retry: Retry {
-                env: options.env,
-                timer: options.timer,
-                retries: options.retries,
-            },
-            capabilities: options.capabilities,
-        })
+        Operations::connect(options).await.map(Self)
     }
 }
 
-macro_rules! operations {
-    ($($operation:ident($input:ident: $type:ty) -> $output:ty, $do:ident;)*) => {$(
-        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(self.$do($input))
+macro_rules! operate {
+    ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
+        fn $operation(&self, input: $input) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(self.0.$operation(input))
         }
     )*};
 }
 
 impl Engine for AwsEngine {
     fn capabilities(&self) -> Capabilities {
-        self.capabilities.clone()
+        self.0.capabilities.clone()
     }
 
     fn now(&self) -> Timestamp {
-        self.retry.env.now()
+        self.0.retry.env.now()
     }
 
-    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        Box::pin(async move { self.describe(&table_name).await })
-    }
-
-    fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        Box::pin(async move { self.remove_table(&table_name).await })
-    }
-
-    operations! {
-        get_item(input: GetItem) -> GetItemOutput, get_one;
-        batch_get_item(input: BatchGetItem) -> BatchGetItemOutput, batch_get;
-        transact_get_items(input: TransactGetItems) -> TransactGetItemsOutput, transact_get;
-        write_item(input: WriteItem) -> WriteItemOutput, write_one;
-        batch_write_item(input: BatchWriteItem) -> BatchWriteItemOutput, batch_write;
-        transact_write_items(input: TransactWriteItems) -> TransactWriteItemsOutput, transact_write;
-        query(input: Query) -> Page, query_page;
-        scan(input: Scan) -> Page, scan_page;
-        create_table(input: CreateTable) -> TableDescription, make_table;
-        update_table(input: UpdateTable) -> TableDescription, change_table;
-        list_tables(input: ListTables) -> ListTablesOutput, tables;
-        update_time_to_live(input: UpdateTimeToLive) -> TableDescription, change_expiry;
-        update_tags(input: UpdateTags) -> (), change_tags;
-        list_streams(input: ListStreams) -> ListStreamsOutput, streams;
-        describe_stream(input: DescribeStream) -> StreamDescription, stream;
-        get_shard_iterator(input: GetShardIterator) -> String, shard_iterator;
-        get_records(input: GetRecords) -> GetRecordsOutput, records;
-    }
+    each_operation!(operate; items, tables);
+    each_operation!(operate; list_streams, describe_stream, get_shard_iterator, get_records);
 }
 
 /// The program for the SDK in the book compiles.

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_store::env::Timer;
-use floe_store::{Capabilities, Env};
-
-use crate::retry::TokioTimer;
+use floe_store::{BoxFuture, Capabilities, Env};
 
 /// Where and as whom to connect. What is not said comes from where the AWS tools take it: environment, profile,
 /// role of the container or of the machine.
@@ -31,6 +29,16 @@ pub struct ConnectOptions {
     pub(crate) capabilities: Capabilities,
     pub(crate) env: Env,
     pub(crate) timer: Arc<dyn Timer>,
+}
+
+/// The timer of the tokio runtime, which the SDK needs anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TokioTimer;
+
+impl Timer for TokioTimer {
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
 }
 
 /// Keys that were given, not found.
@@ -59,6 +67,18 @@ impl Default for ConnectOptions {
     }
 }
 
+/// Setters that do nothing but set: the option, what they take, and what becomes of it.
+macro_rules! setters {
+    ($( $(#[$doc:meta])* $option:ident: $taken:ty = $value:expr; )+) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $option(mut self, $option: $taken) -> Self {
+            self.$option = $value;
+            self
+        }
+    )+};
+}
+
 impl ConnectOptions {
     /// Amazon DynamoDB, as the environment says.
     pub fn new() -> Self {
@@ -74,26 +94,29 @@ impl ConnectOptions {
             .credentials("local", "local")
     }
 
-    /// The region, instead of that of the environment or the profile.
-    #[must_use]
-    pub fn region(mut self, region: impl Into<String>) -> Self {
-        self.region = Some(region.into());
-        self
-    }
+    setters! {
+        /// The region, instead of that of the environment or the profile.
+        region: impl Into<String> = Some(region.into());
 
-    /// The profile of `~/.aws/config`, instead of `AWS_PROFILE` or the default one.
-    #[must_use]
-    pub fn profile(mut self, profile: impl Into<String>) -> Self {
-        self.profile = Some(profile.into());
-        self
-    }
+        /// The profile of `~/.aws/config`, instead of `AWS_PROFILE` or the default one.
+        profile: impl Into<String> = Some(profile.into());
 
-    /// The address of the service, as `http://127.0.0.1:8000`: a Floe server, DynamoDB Local, Alternator, or an
-    /// endpoint of one's own network.
-    #[must_use]
-    pub fn endpoint(mut self, url: impl Into<String>) -> Self {
-        self.endpoint = Some(url.into());
-        self
+        /// The address of the service, as `http://127.0.0.1:8000`: a Floe server, DynamoDB Local, Alternator, or an
+        /// endpoint of one's own network.
+        endpoint: impl Into<String> = Some(endpoint.into());
+
+        /// What the names of all tables begin with in the store. Nobody above sees it, and tables without it are not
+        /// seen either: several applications or stages can share an account.
+        table_prefix: impl Into<String> = table_prefix.into();
+
+        /// What the store can do, if it is not Amazon's. What it cannot is refused before anything is sent.
+        capabilities: Capabilities = capabilities;
+
+        /// Where the time and the length of pauses come from.
+        env: Env = env;
+
+        /// What lets the pauses before a repeated request pass.
+        timer: Arc<dyn Timer> = timer;
     }
 
     /// These keys, instead of those of the environment.
@@ -126,14 +149,6 @@ impl ConnectOptions {
         options
     }
 
-    /// What the names of all tables begin with in the store. Nobody above sees it, and tables without it are not
-    /// seen either: several applications or stages can share an account.
-    #[must_use]
-    pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.table_prefix = prefix.into();
-        self
-    }
-
     /// How long to wait for a connection. By default 3 seconds.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -156,13 +171,6 @@ impl ConnectOptions {
         self
     }
 
-    /// What the store can do, if it is not Amazon's. What it cannot is refused before anything is sent.
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
-    }
-
     /// ScyllaDB's Alternator: no transactions over several items, no change streams, one attribute per key of an
     /// index.
     #[must_use]
@@ -170,20 +178,6 @@ impl ConnectOptions {
         self.capabilities.transactions = false;
         self.capabilities.streams = false;
         self.capabilities.multi_attribute_keys = false;
-        self
-    }
-
-    /// Where the time and the length of pauses come from.
-    #[must_use]
-    pub fn env(mut self, env: Env) -> Self {
-        self.env = env;
-        self
-    }
-
-    /// What lets the pauses before a repeated request pass.
-    #[must_use]
-    pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
-        self.timer = timer;
         self
     }
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floe_store::env::{SeededRandom, Timer};
-use floe_store::{BoxFuture, Env, Error, Result};
+use floe_store::{Env, Error, Result};
+
+use crate::ConnectOptions;
 
 /// The first pause, which doubles from then on: what the SDKs wait for DynamoDB.
 const PAUSE_INITIAL: Duration = Duration::from_millis(25);
@@ -27,6 +29,9 @@ pub(crate) enum Failure {
     /// The store answered that it did not do it, or that it failed.
     Refused(Error),
 }
+
+/// What became of a request that was sent once.
+pub(crate) type Answer<T> = Result<T, Failure>;
 
 impl Failure {
     fn may_have_applied(&self) -> bool {
@@ -95,11 +100,20 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
+    /// As the settings say.
+    pub(crate) fn new(options: &ConnectOptions) -> Self {
+        Self {
+            env: options.env.clone(),
+            timer: options.timer.clone(),
+            retries: options.retries,
+        }
+    }
+
     /// Sends a request, again where that is safe and may help.
     pub(crate) async fn run<T, F>(&self, effect: Effect, send: impl Fn() -> F + Send) -> Result<T>
     where
         T: Send,
-        F: Future<Output = Result<T, Failure>> + Send,
+        F: Future<Output = Answer<T>> + Send,
     {
         let (mut sent, mut in_doubt) = (0, false);
         loop {
@@ -139,16 +153,6 @@ fn pause(tried: u32, seed: u64) -> Duration {
     let longest = PAUSE_INITIAL.saturating_mul(doubled).min(PAUSE_MAX);
     let half = u64::try_from(longest.as_micros() / 2).unwrap_or(u64::MAX);
     Duration::from_micros(half + SeededRandom::new(seed).below(half + 1))
-}
-
-/// The timer of the tokio runtime, which the SDK needs anyway.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TokioTimer;
-
-impl Timer for TokioTimer {
-    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(duration))
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use super::Failure;
+use crate::Failure;
 
 /// Asks whether that is meant, unless it was said before. Without a terminal to ask at, it is not.
 pub(super) fn confirm(is_said: bool, what: &str, undone: &str) -> Result<(), Failure> {

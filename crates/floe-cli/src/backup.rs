@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use floe_local::BackupReport;
 
-use super::Failure;
-use super::out::progress::Progress;
-use super::out::{Output, bytes, grouped, print};
-use super::place::{IfMissing, Opened, check_store};
+use crate::{
+    Failure, IfMissing, Opened, Output, Progress, bytes, check_store, grouped, print, write_members,
+};
 
 const BACKUP_HELP: &str = "\
 Examples:
@@ -83,28 +81,21 @@ fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result<(), 
     let copied = engine.backup_with(target, |report| progress.at(report.entries, None));
     progress.end();
     let report = copied.map_err(Failure::broken)?;
-    tell(output, done, target, &report);
-    opened.close()
-}
-
-fn tell(output: Output, done: &str, target: &Path, report: &BackupReport) {
-    output.tell(
-        |w| {
+    let shown = target.display();
+    let (tables, entries, size) = (report.tables, grouped(report.entries), bytes(report.bytes));
+    output.either(
+        &|w| {
+            let (entries, bytes) = (report.entries, report.bytes);
             w.object(|w| {
-                w.name(done).string(&target.display().to_string());
-                w.name("tables").number(report.tables);
-                w.name("entries").number(report.entries);
-                w.name("bytes").number(report.bytes);
+                w.name(done).string(&shown.to_string());
+                write_members!(w; "tables": tables, "entries": entries, "bytes": bytes);
             });
         },
-        || {
+        &|| {
             print(format!(
-                "{done}: {} tables, {} entries, {} in {}",
-                report.tables,
-                grouped(report.entries),
-                bytes(report.bytes),
-                target.display()
+                "{done}: {tables} tables, {entries} entries, {size} in {shown}"
             ));
         },
     );
+    opened.close()
 }

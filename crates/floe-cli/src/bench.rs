@@ -11,9 +11,7 @@ use floe_local::LocalEngine;
 use floe_store::table::KeyKind;
 use floe_store::{Engine, TableDef};
 
-use super::out::progress::Progress;
-use super::out::{Output, Table, grouped, print_json};
-use super::{Failure, note};
+use crate::{EVENT_INTERVAL, Failure, Output, Progress, grouped, note, object, threads};
 use measure::{Kind, Measured, TABLE};
 
 const AFTER_HELP: &str = "\
@@ -66,19 +64,14 @@ struct Target {
 
 impl Bench {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                Failure::broken(format!("the threads could not be started: {error}"))
-            })?;
+        let runtime = threads(EVENT_INTERVAL)?;
         let Some(data) = &self.target.data else {
             let engine = Arc::new(LocalEngine::memory()?);
-            return runtime.block_on(self.measure(engine));
+            return runtime.block_on(Box::pin(self.measure(engine)));
         };
         let folder = folder_in(data)?;
         let engine = LocalEngine::open(&folder).map(Arc::new)?;
-        let measured = runtime.block_on(self.measure(Arc::clone(&engine)));
+        let measured = runtime.block_on(Box::pin(self.measure(Arc::clone(&engine))));
         let closed = engine.close().map_err(Failure::broken);
         drop((runtime, engine));
         let removed = std::fs::remove_dir_all(&folder).map_err(|error| {
@@ -102,50 +95,39 @@ impl Bench {
                 progress.step(&format!("measuring {}", kind.name()));
             }
             let span = Duration::from_secs(self.seconds);
-            all.push((
-                kind,
-                measure::measure(&engine, kind, self.tasks, span).await?,
-            ));
+            let measured = measure::measure(&engine, kind, self.tasks, span).await?;
+            all.push((kind, measured));
         }
         progress.end();
-        self.tell(&all);
+        self.print(&all);
         Ok(())
     }
 
-    fn tell(&self, all: &[(Kind, Measured)]) {
-        if self.output.json {
-            for (kind, measured) in all {
-                print_json(|w| {
-                    w.object(|w| {
-                        w.name("request").string(kind.name());
-                        w.name("tasks").number(self.tasks);
-                        w.name("per_second").number(measured.per_second());
-                        w.name("p50_us").number(measured.quantile(50));
-                        w.name("p99_us").number(measured.quantile(99));
-                        w.name("count").number(measured.count());
-                    });
-                });
-            }
-            return;
+    fn print(&self, all: &[(Kind, Measured)]) {
+        self.output.rows(
+            all,
+            |w, (kind, measured)| {
+                object!(w;
+                    "request": kind.name(), "tasks": self.tasks,
+                    "per_second": measured.per_second(), "p50_us": measured.quantile(50),
+                    "p99_us": measured.quantile(99), "count": measured.count()
+                );
+            },
+            ["request", "per second", "p50 µs", "p99 µs"],
+            |(kind, measured)| {
+                let (p50, p99) = (measured.quantile(50), measured.quantile(99));
+                let [rate, p50, p99] = [measured.per_second(), p50, p99].map(grouped);
+                [kind.name().to_owned(), rate, p50, p99]
+            },
+        );
+        if !self.output.json {
+            let place = match &self.target.data {
+                Some(path) => format!("synced to the disk of {}", path.display()),
+                None => "in memory".to_owned(),
+            };
+            let (tasks, seconds) = (self.tasks, self.seconds);
+            note(&format!("tasks={tasks} seconds={seconds} each, {place}"));
         }
-        let mut table = Table::new(["request", "per second", "p50 µs", "p99 µs"]);
-        for (kind, measured) in all {
-            table.row([
-                kind.name().to_owned(),
-                grouped(measured.per_second()),
-                grouped(measured.quantile(50)),
-                grouped(measured.quantile(99)),
-            ]);
-        }
-        table.print();
-        let place = match &self.target.data {
-            Some(path) => format!("synced to the disk of {}", path.display()),
-            None => "in memory".to_owned(),
-        };
-        note(&format!(
-            "tasks={} seconds={} each, {place}",
-            self.tasks, self.seconds
-        ));
     }
 }
 

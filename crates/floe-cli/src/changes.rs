@@ -3,9 +3,7 @@
 mod parked;
 mod tail;
 
-use clap::{Args, Subcommand};
-
-use super::Failure;
+use crate::commands;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -16,30 +14,12 @@ Examples:
 
 A table tells of its changes if it has a change stream: `floe table create … --stream new-and-old-images`.";
 
-/// Follow the changes of tables, and look after those that consumers did not get on with
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct ChangesCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Follow the changes of tables, and look after those that consumers did not get on with
+    #[command(after_help = AFTER_HELP)]
+    ChangesCommand:
     Tail(tail::Tail),
     Parked(parked::ParkedCommand),
     Replay(parked::ReplayCommand),
     Discard(parked::DiscardCommand),
-}
-
-impl ChangesCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Tail(tail) => tail.run(),
-            Command::Parked(parked) => parked.run(),
-            Command::Replay(replay) => replay.run(),
-            Command::Discard(discard) => discard.run(),
-        }
-    }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::out::print;
-use super::{Failure, Floe};
+use crate::{Failure, Floe, print};
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

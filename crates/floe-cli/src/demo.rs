@@ -1,4 +1,4 @@
-//! `floe demo`: a small shop in an embedded store, filled through the patterns, told, and served.
+//! `floe demo`: a small shop in an embedded store, filled through the patterns, described, and served.
 
 mod shop;
 
@@ -12,10 +12,8 @@ use floe_local::LocalEngine;
 use floe_server::{Options, ServeError, Server, Service};
 use floe_store::env::Stopwatch;
 
-use super::out::print;
-use super::place::refuse_file;
 use super::serve::{parse_listen, serve_engine};
-use super::{ACCOUNT, Failure};
+use crate::{ACCOUNT, EVENT_INTERVAL, Failure, print, refuse_file, threads};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -53,14 +51,9 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                Failure::broken(format!("the threads could not be started: {error}"))
-            })?;
+        let runtime = threads(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
-        let done = runtime.block_on(self.show(&engine));
+        let done = runtime.block_on(Box::pin(self.show(&engine)));
         done.and(engine.close().map_err(Failure::broken))
     }
 
@@ -94,15 +87,15 @@ impl Demo {
                 None => "in memory".to_owned(),
             }
         ));
-        filled.tell();
+        filled.print();
         if self.no_serve {
             if let Some(path) = &self.data {
-                tell_commands(&format!("--data {}", path.display()));
+                print_commands(&format!("--data {}", path.display()));
             }
             return Ok(());
         }
         let server = self.bind(engine).await?;
-        tell_commands(&format!("--endpoint http://{}", server.local_addr()));
+        print_commands(&format!("--endpoint http://{}", server.local_addr()));
         serve_engine(server, &**engine, "Ctrl-C ends it").await
     }
 
@@ -128,35 +121,38 @@ impl Demo {
     }
 }
 
-/// Tells how to look at the shop.
-fn tell_commands(place: &str) {
+/// Prints how to look at the shop.
+fn print_commands(place: &str) {
     print("\nLook at it, from another terminal:");
-    for (command, what) in [
-        ("table list", "all tables"),
-        ("scan Product", "a model, as its items are stored"),
-        (
-            "query Purchase --key-condition '#c = :c' --names '{\"#c\":\"_id\"}' --values '{\":c\":\"ada\"}'",
-            "what Ada bought",
-        ),
-        ("events read Account-ada", "what happened, event by event"),
-        ("events stats", "streams and events by category"),
-        ("feed tail --last 5 --once", "the end of the feed"),
-        ("feed verify", "whether the feed tells every event once"),
-        (
-            "graph related shop customer ada",
-            "what Ada leads to in the graph",
-        ),
-        ("graph lookup shop by_city Oslo", "customers by an index"),
-        (
-            "registry latest PriceList market=north",
-            "what everything costs now",
-        ),
-        (
-            "registry history PriceList market=north",
-            "and what it has cost before",
-        ),
-        ("tables --format terraform", "the tables as code"),
-    ] {
+    for (command, what) in COMMANDS {
         print(format!("\n  # {what}\n  floe {command} {place}"));
     }
 }
+
+/// Commands to begin with, and what they show.
+const COMMANDS: [(&str, &str); 12] = [
+    ("table list", "all tables"),
+    ("scan Product", "a model, as its items are stored"),
+    (
+        "query Purchase --key-condition '#c = :c' --names '{\"#c\":\"_id\"}' --values '{\":c\":\"ada\"}'",
+        "what Ada bought",
+    ),
+    ("events read Account-ada", "what happened, event by event"),
+    ("events stats", "streams and events by category"),
+    ("feed tail --last 5 --once", "the end of the feed"),
+    ("feed verify", "whether the feed tells every event once"),
+    (
+        "graph related shop customer ada",
+        "what Ada leads to in the graph",
+    ),
+    ("graph lookup shop by_city Oslo", "customers by an index"),
+    (
+        "registry latest PriceList market=north",
+        "what everything costs now",
+    ),
+    (
+        "registry history PriceList market=north",
+        "and what it has cost before",
+    ),
+    ("tables --format terraform", "the tables as code"),
+];

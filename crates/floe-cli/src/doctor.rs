@@ -7,10 +7,10 @@ use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 use floe_store::json::Writer;
 
-use super::out::progress::Progress;
-use super::out::{Output, Table, bytes, grouped, print};
-use super::place::check_store;
-use super::{Failure, note, note_recovery};
+use crate::{
+    Each, Failure, Output, Progress, Table, Text, bytes, check_store, grouped, note, note_recovery,
+    object, print,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -54,23 +54,15 @@ impl Doctor {
             return self.salvage(target);
         }
         check_store(&self.data)?;
-        let mut progress = Progress::new(!self.output.json);
-        let quiet = self.output.json;
-        let examined = doctor::examine(&self.data, self.repair, |examined| {
-            if !quiet {
-                progress.step(&step(examined));
-            }
-            progress.at(examined.checked.entries, None);
-        });
-        progress.end();
-        let report = examined.map_err(Failure::broken)?;
+        let report = self.watched(|watch| doctor::examine(&self.data, self.repair, watch))?;
         note_recovery(report.recovery);
         if let Some(error) = &report.unsealed {
             note(&format!(
                 "nothing is lost, but the store is as if its process had died: {error}"
             ));
         }
-        self.output.tell(|w| write(w, &report), || tell(&report));
+        let output = self.output;
+        output.either(&|w| write(w, &report), &|| print_report(&report));
         match report.is_repaired() {
             true => Ok(()),
             false => Err(Failure::broken(format!(
@@ -81,72 +73,72 @@ impl Doctor {
             ))),
         }
     }
-}
 
-impl Doctor {
     fn salvage(&self, target: &Path) -> Result<(), Failure> {
-        let mut progress = Progress::new(!self.output.json);
+        let report = self.watched(|watch| doctor::salvage(&self.data, target, watch))?;
+        self.output.either(&|w| write_salvaged(w, &report), &|| {
+            print_salvaged(&report, target);
+        });
+        match report.is_complete() && report.findings.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::broken(format!(
+                "not everything could be salvaged: lost={} uncertain={} findings={}",
+                report.lost_total,
+                report.uncertain,
+                report.findings.len()
+            ))),
+        }
+    }
+
+    /// Shows how far something is while it is done.
+    fn watched<T>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
+    ) -> Result<T, Failure> {
         let quiet = self.output.json;
-        let salvaged = doctor::salvage(&self.data, target, |examined| {
+        let mut progress = Progress::new(!quiet);
+        let done = work(&mut |examined| {
             if !quiet {
                 progress.step(&step(examined));
             }
             progress.at(examined.checked.entries, None);
         });
         progress.end();
-        let report = salvaged.map_err(Failure::broken)?;
-        self.output.tell(
-            |w| write_salvaged(w, &report),
-            || print_salvaged(&report, target),
-        );
-        if report.is_complete() && report.findings.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::broken(format!(
-                "not everything could be salvaged: lost={} uncertain={} findings={}",
-                report.lost_total,
-                report.uncertain,
-                report.findings.len()
-            )))
-        }
+        done.map_err(Failure::broken)
     }
 }
 
 fn print_salvaged(report: &SalvageReport, target: &Path) {
     let mut facts = Table::of_facts();
-    facts.fact("new store", target.display().to_string());
-    facts.fact("tables", grouped(report.tables));
-    facts.fact("items", grouped(report.items));
-    facts.fact("all entries", grouped(report.entries));
-    facts.fact("lost", grouped(report.lost_total));
-    facts.fact("uncertain keys", grouped(report.uncertain));
+    facts.fact("new store", target.display());
+    for (name, count) in [
+        ("tables", report.tables),
+        ("items", report.items),
+        ("all entries", report.entries),
+        ("lost", report.lost_total),
+        ("uncertain keys", report.uncertain),
+    ] {
+        facts.fact(name, grouped(count));
+    }
     facts.print();
     for lost in &report.lost {
         print(format!("lost: {lost}"));
     }
-    for finding in &report.findings {
+    print_findings(&report.findings);
+}
+
+fn print_findings(findings: &[Finding]) {
+    for finding in findings {
         print(finding.to_string());
     }
 }
 
 fn write_salvaged(w: &mut Writer, report: &SalvageReport) {
-    w.object(|w| {
-        w.name("tables").number(report.tables);
-        w.name("items").number(report.items);
-        w.name("entries").number(report.entries);
-        w.name("uncertain").number(report.uncertain);
-        w.name("lost_total").number(report.lost_total);
-        w.name("lost").array(|w| {
-            for lost in &report.lost {
-                w.string(lost);
-            }
-        });
-        w.name("findings").array(|w| {
-            for finding in &report.findings {
-                write_finding(w, finding);
-            }
-        });
-    });
+    object!(w;
+        "tables": report.tables, "items": report.items, "entries": report.entries,
+        "uncertain": report.uncertain, "lost_total": report.lost_total, "lost": report.lost,
+        "findings": Each(&report.findings, write_finding)
+    );
 }
 
 fn step(examined: &Examined<'_>) -> String {
@@ -167,63 +159,44 @@ fn step(examined: &Examined<'_>) -> String {
     }
 }
 
-fn tell(report: &Report) {
-    let checked = &report.checked;
+fn print_report(report: &Report) {
+    let (checked, dropped) = (&report.checked, report.recovery.dropped_bytes);
+    let repaired = (!report.is_clean()).then(|| grouped(report.repaired_total));
     let mut facts = Table::of_facts();
-    facts.fact("tables", grouped(checked.tables));
-    facts.fact("items", grouped(checked.items));
-    facts.fact("index entries", grouped(checked.index_entries));
-    facts.fact("change records", grouped(checked.change_records));
-    facts.fact("all entries", grouped(checked.entries));
-    facts.fact("files", bytes(checked.file_bytes));
-    facts.fact("findings", grouped(report.findings_total));
-    if report.recovery.dropped_bytes > 0 {
-        facts.fact("dropped", bytes(report.recovery.dropped_bytes));
-    }
-    if !report.is_clean() {
-        facts.fact("repaired", grouped(report.repaired_total));
+    for (name, text) in [
+        ("tables", Some(grouped(checked.tables))),
+        ("items", Some(grouped(checked.items))),
+        ("index entries", Some(grouped(checked.index_entries))),
+        ("change records", Some(grouped(checked.change_records))),
+        ("all entries", Some(grouped(checked.entries))),
+        ("files", Some(bytes(checked.file_bytes))),
+        ("findings", Some(grouped(report.findings_total))),
+        ("dropped", (dropped > 0).then(|| bytes(dropped))),
+        ("repaired", repaired),
+    ] {
+        if let Some(text) = text {
+            facts.fact(name, text);
+        }
     }
     facts.print();
-    for finding in &report.findings {
-        print(finding.to_string());
-    }
+    print_findings(&report.findings);
 }
 
 fn write(w: &mut Writer, report: &Report) {
     let checked = &report.checked;
-    w.object(|w| {
-        w.name("tables").number(checked.tables);
-        w.name("items").number(checked.items);
-        w.name("index_entries").number(checked.index_entries);
-        w.name("expiry_entries").number(checked.expiry_entries);
-        w.name("change_records").number(checked.change_records);
-        w.name("entries").number(checked.entries);
-        w.name("file_bytes").number(checked.file_bytes);
-        w.name("dropped_bytes")
-            .number(report.recovery.dropped_bytes);
-        w.name("findings_total").number(report.findings_total);
-        w.name("repaired_total").number(report.repaired_total);
-        w.name("findings").array(|w| {
-            for finding in &report.findings {
-                write_finding(w, finding);
-            }
-        });
-    });
+    object!(w;
+        "tables": checked.tables, "items": checked.items, "index_entries": checked.index_entries,
+        "expiry_entries": checked.expiry_entries, "change_records": checked.change_records,
+        "entries": checked.entries, "file_bytes": checked.file_bytes,
+        "dropped_bytes": report.recovery.dropped_bytes, "findings_total": report.findings_total,
+        "repaired_total": report.repaired_total,
+        "findings": Each(&report.findings, write_finding)
+    );
 }
 
 fn write_finding(w: &mut Writer, finding: &Finding) {
-    w.object(|w| {
-        w.name("kind").string(&finding.kind.to_string());
-        w.name("what").string(&finding.what);
-        for (name, value) in [
-            ("table", &finding.table),
-            ("index", &finding.index),
-            ("key", &finding.key),
-        ] {
-            if let Some(value) = value {
-                w.name(name).string(value);
-            }
-        }
-        w.name("repaired").bool(finding.repaired);
-    });
+    object!(w;
+        "kind": Text(&finding.kind), "what": finding.what, "table": finding.table,
+        "index": finding.index, "key": finding.key, "repaired": finding.repaired
+    );
 }

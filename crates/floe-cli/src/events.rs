@@ -5,10 +5,9 @@ mod prune;
 mod read;
 mod stats;
 
-use clap::{Args, Subcommand};
-use floe::events::StreamName;
+use floe::events::{EventStore, StreamName};
 
-use super::Failure;
+use crate::{Failure, commands};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -20,35 +19,27 @@ Examples:
 
 A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.";
 
-/// Read, append to, count and prune streams of events
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct EventsCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Read, append to, count and prune streams of events
+    #[command(after_help = AFTER_HELP)]
+    EventsCommand:
     Read(read::Read),
     Append(append::Append),
     Stats(stats::Stats),
     Prune(prune::Prune),
 }
 
-impl EventsCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Read(read) => read.run(),
-            Command::Append(append) => append.run(),
-            Command::Stats(stats) => stats.run(),
-            Command::Prune(prune) => prune.run(),
-        }
-    }
-}
-
 /// The name of a stream.
 fn parse_stream(text: &str) -> Result<StreamName, String> {
     StreamName::parse(text).map_err(|_| "not the name of a stream, such as Cart-7".to_owned())
+}
+
+/// How many events a stream has. Fails if there is no such stream.
+async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64, Failure> {
+    match store.version(stream).await? {
+        0 => Err(Failure::unmet(format!(
+            "there is no such stream: stream={stream} table={table}"
+        ))),
+        version => Ok(version),
+    }
 }

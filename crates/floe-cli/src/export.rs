@@ -10,11 +10,7 @@ use floe_server::json::{Moment, write_table};
 use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
-use super::out::Output;
-use super::out::progress::Progress;
-use super::out::{bytes, grouped};
-use super::place::{Opened, Store};
-use super::{Failure, note};
+use crate::{Failure, Opened, Progress, StoreArgs, bytes, grouped, note, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -47,10 +43,7 @@ pub(super) struct Export {
     items_only: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// What was written.
@@ -72,12 +65,12 @@ fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
 
 impl Export {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        if self.output.json && self.to.is_none() {
+        if self.at.output.json && self.to.is_none() {
             return Err(Failure::usage(
                 "--json tells what was done, and the lines go to the standard output; say where they go with --to",
             ));
         }
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             opened.table(&self.table).await?;
             let exported = match &self.to {
                 Some(path) => self.export_to(opened, path).await?,
@@ -86,7 +79,7 @@ impl Export {
                     self.export(opened, out).await?
                 }
             };
-            self.tell(exported);
+            self.print(exported);
             Ok(())
         })
     }
@@ -125,7 +118,7 @@ impl Export {
     }
 
     async fn export(&self, opened: &Opened, out: impl Write) -> Result<Exported, Failure> {
-        let progress = Progress::new(self.to.is_some() && !self.output.json);
+        let progress = Progress::new(self.to.is_some() && !self.at.output.json);
         progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
             Some(engine) => {
@@ -179,36 +172,23 @@ impl Export {
         if !self.items_only {
             let items = exported.items;
             exported.write(&mut out, |w| {
-                w.object(|w| {
-                    w.name("End").object(|w| w.name("ItemCount").number(items));
-                });
+                w.object(|w| object!(w.name("End"); "ItemCount": items));
             })?;
         }
         out.flush().map_err(unwritten)?;
         Ok(exported)
     }
 
-    fn tell(&self, exported: Exported) {
-        let Exported { items, bytes: size } = exported;
-        match self.output.json {
-            true => self.output.tell(
-                |w| {
-                    w.object(|w| {
-                        w.name("exported").string(&self.table);
-                        w.name("items").number(items);
-                        w.name("bytes").number(size);
-                    });
-                },
-                || {},
-            ),
+    fn print(&self, exported: Exported) {
+        let (table, Exported { items, bytes: size }) = (&self.table, exported);
+        self.at.output.either(
+            &|w| object!(w; "exported": table, "items": items, "bytes": size),
             // The standard output may be the export.
-            false => note(&format!(
-                "exported: {}, {} items, {}",
-                self.table,
-                grouped(items),
-                bytes(size)
-            )),
-        }
+            &|| {
+                let (items, size) = (grouped(items), bytes(size));
+                note(&format!("exported: {table}, {items} items, {size}"));
+            },
+        );
     }
 }
 

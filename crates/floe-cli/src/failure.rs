@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked to: the line that is told, the hint behind it, and the exit code.
+//! Why a command did not do what it was asked to: the line that is printed, the hint behind it, and the exit code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -54,13 +54,13 @@ impl From<StoreError> for Failure {
         if let Some(failure) = answered_by_another(&error) {
             return failure;
         }
-        let told = told(&error.to_string(), Some(&error));
+        let reported = reported(&error.to_string(), Some(&error));
         match error {
-            StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(told),
+            StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(reported),
             StoreError::ConditionalCheckFailed { .. } => {
                 Self::Unmet("the condition does not hold, and nothing was written".to_owned())
             }
-            _ => Self::Broken(told),
+            _ => Self::Broken(reported),
         }
     }
 }
@@ -70,24 +70,24 @@ impl From<floe::Error> for Failure {
         if let Some(failure) = error.store_error().and_then(answered_by_another) {
             return failure;
         }
-        let told = told(&error.to_string(), error.store_error());
+        let reported = reported(&error.to_string(), error.store_error());
         match error.kind() {
             ErrorKind::InvalidUse
             | ErrorKind::InvalidField
             | ErrorKind::InvalidCursor
             | ErrorKind::Unsupported
-            | ErrorKind::TooLarge => Self::Usage(told),
+            | ErrorKind::TooLarge => Self::Usage(reported),
             ErrorKind::NotFound
             | ErrorKind::Restricted
             | ErrorKind::AlreadyExists
             | ErrorKind::VersionConflict
-            | ErrorKind::Conflict => Self::Unmet(told),
-            _ => Self::Broken(told),
+            | ErrorKind::Conflict => Self::Unmet(reported),
+            _ => Self::Broken(reported),
         }
     }
 }
 
-/// DynamoDB tells a code with every error. Who does not is something else: a web server, a proxy in between.
+/// DynamoDB reports a code with every error. What does not is something else: a web server, a proxy in between.
 fn answered_by_another(error: &StoreError) -> Option<Failure> {
     let text = error.to_string();
     let (_, status) = text.split_once("no code and no message: ")?;
@@ -97,18 +97,18 @@ fn answered_by_another(error: &StoreError) -> Option<Failure> {
 }
 
 /// The words for an error, and what to do about it.
-fn told(message: &str, error: Option<&StoreError>) -> String {
+fn reported(message: &str, error: Option<&StoreError>) -> String {
     let hint = error.map_or("", hint);
     match error {
-        // The client tells the same once more, in the words of its makers.
+        // The client says the same once more, in the words of its makers.
         Some(StoreError::Unreachable(why)) => {
-            let (told, rest) = why.split_once(" (Dispatch").unwrap_or((why, ""));
-            let told = told.rsplit_once("error: ").map_or(told, |(_, told)| told);
+            let (why, rest) = why.split_once(" (Dispatch").unwrap_or((why, ""));
+            let why = why.rsplit_once("error: ").map_or(why, |(_, why)| why);
             let address = rest.split_once("connect error\", ").map(|(_, rest)| rest);
             let address = address.and_then(|rest| rest.split(',').next());
             let address = address.map(|address| format!(": address={address}"));
             let address = address.unwrap_or_default();
-            format!("the store cannot be reached, {told}{address}{hint}")
+            format!("the store cannot be reached, {why}{address}{hint}")
         }
         _ => format!("{message}{hint}"),
     }

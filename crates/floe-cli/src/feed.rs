@@ -3,23 +3,22 @@
 //! One file per command. What they share is here: the feed that was found, its partitions and its groups.
 
 mod checkpoint;
+pub(super) mod event;
 mod lag;
 mod parked;
-pub(super) mod read;
+mod read;
 mod status;
 mod tail;
 mod verify;
 
-use clap::{Args, Subcommand};
-use floe::events::StreamName;
+use clap::Args;
 use floe::events::feed::log::EpochSource;
-use floe::events::feed::{Checkpoint, Consumer, Partition, Reader, TableLog};
+use floe::events::feed::{Checkpoint, Consumer, Filter, Partition, Reader, TableLog};
+use floe::events::{EventStore, StreamName};
 use floe::{Error, ErrorKind};
 
 use super::indexer::explained;
-use super::out::{print, print_json};
-use super::place::{Found, Place, runtime};
-use super::{Failure, note};
+use crate::{Failure, Found, Place, commands, note, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -41,17 +40,10 @@ epoch@offset. A group of consumers stores one checkpoint for each partition.";
 /// Where the checkpoints of groups are kept.
 const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
 
-/// Look at the feed of a table of events, and move the checkpoints of its consumers
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct FeedCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Look at the feed of a table of events, and move the checkpoints of its consumers
+    #[command(after_help = AFTER_HELP)]
+    FeedCommand:
     Status(status::Status),
     Checkpoint(checkpoint::CheckpointCommand),
     Parked(parked::ParkedCommand),
@@ -61,25 +53,25 @@ enum Command {
     Verify(verify::Verify),
 }
 
-impl FeedCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        runtime()?.block_on(async {
-            match &self.command {
-                Command::Status(status) => status.run().await,
-                Command::Checkpoint(checkpoint) => checkpoint.run().await,
-                Command::Parked(parked) => parked.run().await,
-                Command::Read(read) => read.run().await,
-                Command::Tail(tail) => tail.run().await,
-                Command::Lag(lag) => lag.run().await,
-                Command::Verify(verify) => verify.run().await,
-            }
-        })
+/// Which streams are printed.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Categories {
+    /// Of streams of this category alone; may be given several times
+    #[arg(long, value_name = "NAME")]
+    category: Vec<String>,
+}
+
+impl Categories {
+    fn filter(&self) -> Filter {
+        let categories = self.category.iter();
+        categories.fold(Filter::default(), |filter, name| filter.category(name))
     }
 }
 
 /// The feed of a table.
 struct FoundFeed {
-    found: Found,
+    store: EventStore,
     log: TableLog,
     partitions: Vec<Partition>,
 }
@@ -92,19 +84,27 @@ struct Member {
 }
 
 impl FoundFeed {
-    async fn open(place: &Place) -> Result<Self, Failure> {
-        let found = place.open().await?;
-        let index = found.store.feed_index();
+    /// Runs a command on the feed, and closes the store whatever has come of that.
+    fn run(
+        place: &Place,
+        work: impl AsyncFnOnce(&Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        place.run(async |found| work(&Self::of(found).await?).await)
+    }
+
+    async fn of(found: &Found) -> Result<Self, Failure> {
+        let store = found.store.clone();
+        let index = store.feed_index();
         let table = &index.options().table;
         if found.describe(table).await?.is_none() {
             return Err(Failure::broken(format!(
                 "there is no feed, for there is no index table: table={table}; `floe indexer` makes it"
             )));
         }
-        let log = TableLog::new(found.store.db().clone(), index.options().clone());
-        let partitions = match found.store.feed_partitions().await.map_err(broken)? {
+        let log = TableLog::new(store.db().clone(), index.options().clone());
+        let partitions = match store.feed_partitions().await.map_err(broken)? {
             Some(partitions) => partitions.all().collect(),
-            // A feed that others have begun tells them itself.
+            // A feed that others have begun names them itself.
             None => log
                 .read_index()
                 .await
@@ -113,15 +113,16 @@ impl FoundFeed {
                 .collect(),
         };
         Ok(Self {
-            found,
+            store,
             log,
             partitions,
         })
     }
 
-    /// The groups that have stored a checkpoint, with the partitions of which they have. Reads the whole index table.
-    async fn members(&self) -> Result<Vec<Member>, Failure> {
-        let index = self.found.store.feed_index();
+    /// The groups that have stored a checkpoint (of this name, or all), with the partitions of which they have. Reads the whole
+    /// index table.
+    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>, Failure> {
+        let index = self.store.feed_index();
         let streams = index.streams(Some(CHECKPOINT_CATEGORY)).collect();
         let streams = streams.await.map_err(broken)?;
         let mut members = Vec::new();
@@ -132,6 +133,7 @@ impl FoundFeed {
                 members.push(member);
             }
         }
+        members.retain(|member| group.is_none_or(|group| member.group == group));
         members.sort();
         Ok(members)
     }
@@ -166,7 +168,7 @@ impl FoundFeed {
     }
 
     fn consumer(&self, member: &Member) -> Consumer {
-        let store = self.found.store.clone();
+        let store = self.store.clone();
         Consumer::new(store, member.group.as_str(), member.partition)
     }
 
@@ -178,10 +180,6 @@ impl FoundFeed {
     async fn tail(&self, partition: Partition) -> Result<Checkpoint, Failure> {
         let reader = self.reader(partition, Checkpoint::START);
         reader.tail().await.map_err(broken)
-    }
-
-    fn close(&self) -> Result<(), Failure> {
-        self.found.close()
     }
 }
 

@@ -6,15 +6,13 @@ mod lookup;
 mod referrers;
 mod related;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use floe::Db;
 use floe::graph::{Edge, EntityKey, Graph, GraphSchema, Node};
-use floe_store::json::{Writer, write_item};
+use floe_store::Item;
+use floe_store::json::Writer;
 
-use super::Failure;
-use super::out::value::{cell, item_cell};
-use super::out::{Output, Table, print_json};
-use super::place::{Store, describe, runtime};
+use crate::{Failure, Output, StoreArgs, Table, cell, commands, describe, item_cell, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -31,17 +29,10 @@ Examples:
   # and make them agree
   floe graph check --data ./data --repair";
 
-/// Look at an entity graph, and look after its tables
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct GraphCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Look at an entity graph, and look after its tables
+    #[command(after_help = AFTER_HELP)]
+    GraphCommand:
     Get(get::Get),
     Related(related::RelatedCommand),
     Referrers(referrers::ReferrersCommand),
@@ -49,36 +40,15 @@ enum Command {
     Check(check::Check),
 }
 
-impl GraphCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Get(get) => get.run(),
-            Command::Related(related) => related.run(),
-            Command::Referrers(referrers) => referrers.run(),
-            Command::Lookup(lookup) => lookup.run(),
-            Command::Check(check) => runtime()?.block_on(check.run()),
-        }
-    }
-}
-
 /// Where a graph is, and how the result is printed.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct GraphPlace {
-    /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "",
-        hide_default_value = true
-    )]
-    prefix: String,
+    #[command(flatten)]
+    prefix: Prefix,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl GraphPlace {
@@ -88,12 +58,40 @@ impl GraphPlace {
         scope: &str,
         work: impl AsyncFnOnce(&Graph<'static>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.store.run(async |opened| {
-            let schema = GraphSchema::new().prefix(self.prefix.as_str());
-            check_tables(&opened.db, &schema).await?;
-            let db = opened.db.clone().with_graph(schema);
+        self.at.run(async |opened| {
+            let db = self.prefix.find(&opened.db).await?;
             work(&db.graph(scope)).await
         })
+    }
+}
+
+/// Which of several graphs it is.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Prefix {
+    /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        default_value = "",
+        hide_default_value = true
+    )]
+    prefix: String,
+}
+
+impl Prefix {
+    /// The store with its graph. Refuses a place in which there is no graph.
+    async fn find(&self, db: &Db) -> Result<Db, Failure> {
+        let schema = GraphSchema::new().prefix(self.prefix.as_str());
+        for table in schema.tables().map_err(Failure::usage)? {
+            if describe(db, &table.name).await?.is_none() {
+                return Err(Failure::broken(format!(
+                    "there is no graph, for there is no such table: table={}; see --prefix and --table-prefix",
+                    table.name
+                )));
+            }
+        }
+        Ok(db.clone().with_graph(schema))
     }
 }
 
@@ -131,7 +129,7 @@ impl EntityPlace {
     }
 }
 
-/// An entity of which edges are told.
+/// An entity of which edges are printed.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct EdgesOf {
@@ -144,7 +142,7 @@ struct EdgesOf {
 }
 
 impl EdgesOf {
-    /// Tells the edges that are found.
+    /// Prints the edges that are found.
     fn run(
         &self,
         find: impl AsyncFnOnce(
@@ -155,23 +153,10 @@ impl EdgesOf {
     ) -> Result<(), Failure> {
         self.entity.run(async |graph, node| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
-            tell_edges(self.entity.place.output, &found);
+            print_edges(self.entity.place.at.output, &found);
             Ok(())
         })
     }
-}
-
-/// Refuses a place in which there is no graph.
-async fn check_tables(db: &Db, schema: &GraphSchema) -> Result<(), Failure> {
-    for table in schema.tables().map_err(Failure::usage)? {
-        if describe(db, &table.name).await?.is_none() {
-            return Err(Failure::broken(format!(
-                "there is no graph, for there is no such table: table={}; see --prefix and --table-prefix",
-                table.name
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The failure of a call for what is not there.
@@ -185,41 +170,28 @@ fn no_entity(graph: &Graph<'_>, key: &EntityKey) -> Failure {
 }
 
 /// Prints an entity.
-fn tell_node(output: Output, node: &Node) {
-    output.tell(
-        |w| write_node(w, node),
-        || {
-            let mut facts = Table::of_facts();
-            facts.fact("type", node.key.type_name());
-            facts.fact("id", node.key.id());
-            for (name, moment) in [("created", &node.created), ("updated", &node.updated)] {
-                if let Some(moment) = moment {
-                    facts.fact(name, moment);
-                }
-            }
-            for (name, value) in node.attributes.iter() {
-                facts.fact(name, cell(value));
-            }
-            facts.print();
-        },
-    );
-}
-
-fn write_node(w: &mut Writer, node: &Node) {
-    w.object(|w| {
-        write_key(w, &node.key);
+fn print_node(output: Output, node: &Node) {
+    output.either(&|w| write_node(w, node), &|| {
+        let mut facts = Table::of_facts();
+        facts.fact("type", node.key.type_name());
+        facts.fact("id", node.key.id());
         for (name, moment) in [("created", &node.created), ("updated", &node.updated)] {
             if let Some(moment) = moment {
-                w.name(name).string(moment);
+                facts.fact(name, moment);
             }
         }
-        write_item(w.name("attributes"), &node.attributes);
+        for (name, value) in node.attributes.iter() {
+            facts.fact(name, cell(value));
+        }
+        facts.print();
     });
 }
 
-fn write_key(w: &mut Writer, key: &EntityKey) {
-    w.name("type").string(key.type_name());
-    w.name("id").string(key.id());
+fn write_node(w: &mut Writer, node: &Node) {
+    object!(w;
+        "type": node.key.type_name(), "id": node.key.id(), "created": node.created,
+        "updated": node.updated, "attributes": node.attributes
+    );
 }
 
 /// An edge, and the entity at its other end.
@@ -230,39 +202,43 @@ struct Led {
 }
 
 /// Prints edges and where they lead to, or come from.
-fn tell_edges(output: Output, edges: &[Led]) {
-    if output.json {
-        for Led { edge, other, node } in edges {
-            print_json(|w| {
-                w.object(|w| {
-                    w.name("predicate").string(&edge.predicate);
-                    w.name("index").number(edge.index);
-                    write_key(w, other);
-                    if !edge.attributes.is_empty() {
-                        write_item(w.name("edge_attributes"), &edge.attributes);
-                    }
-                    if let Some(node) = node {
-                        write_item(w.name("attributes"), &node.attributes);
-                    }
-                });
-            });
-        }
-        return;
+fn print_edges(output: Output, edges: &[Led]) {
+    let attributes = |led: &Led| {
+        let attributes = led.node.as_ref().map(|node| item_cell(&node.attributes));
+        attributes.unwrap_or_default()
+    };
+    output.rows(
+        edges,
+        |w, led| led.write(w),
+        ["predicate", "type", "id", "edge", "attributes"],
+        |led| {
+            [
+                led.edge.predicate.clone(),
+                led.other.type_name().to_owned(),
+                led.other.id().to_owned(),
+                cell_unless_empty(&led.edge.attributes),
+                attributes(led),
+            ]
+        },
+    );
+}
+
+impl Led {
+    fn write(&self, w: &mut Writer) {
+        let edge = &self.edge;
+        let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
+        object!(w;
+            "predicate": edge.predicate, "index": edge.index, "type": self.other.type_name(),
+            "id": self.other.id(), "edge_attributes": edge_attributes,
+            "attributes": self.node.as_ref().map(|node| &node.attributes)
+        );
     }
-    let mut table = Table::new(["predicate", "type", "id", "edge", "attributes"]);
-    for Led { edge, other, node } in edges {
-        let told = match edge.attributes.is_empty() {
-            true => String::new(),
-            false => item_cell(&edge.attributes),
-        };
-        let attributes = node.as_ref().map(|node| item_cell(&node.attributes));
-        table.row([
-            edge.predicate.as_str(),
-            other.type_name(),
-            other.id(),
-            &told,
-            &attributes.unwrap_or_default(),
-        ]);
+}
+
+/// The cell of attributes, which is empty if there are none.
+fn cell_unless_empty(attributes: &Item) -> String {
+    match attributes.is_empty() {
+        true => String::new(),
+        false => item_cell(attributes),
     }
-    table.print();
 }

@@ -9,10 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use floe_local::ImportOptions;
 
-use super::Failure;
-use super::out::progress::Progress;
-use super::out::{Output, bytes, grouped, print};
-use super::place::{IfMissing, Opened, Store};
+use crate::{Failure, IfMissing, Opened, Progress, StoreArgs, bytes, grouped, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -43,10 +40,7 @@ pub(super) struct Import {
     new: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// What was put.
@@ -61,13 +55,10 @@ struct Imported {
 impl Import {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let (input, size) = self.input()?;
-        let missing = match self.new {
-            true => IfMissing::Make,
-            false => IfMissing::Refuse,
-        };
-        self.store.run_or(missing, async |opened| {
+        let missing = IfMissing::made(self.new);
+        self.at.store.run_or(missing, async |opened| {
             let imported = self.import(opened, input, size).await?;
-            self.tell(&imported);
+            self.print(&imported);
             Ok(())
         })
     }
@@ -92,7 +83,7 @@ impl Import {
         input: Box<dyn BufRead>,
         size: Option<u64>,
     ) -> Result<Imported, Failure> {
-        let progress = Progress::new(!self.output.json);
+        let progress = Progress::new(!self.at.output.json);
         progress.only_step("importing");
         let imported = match &opened.local {
             Some(engine) => {
@@ -109,41 +100,27 @@ impl Import {
                 })?
             }
             None => {
-                let told = |imported: &Imported| progress.at(imported.bytes, size);
-                remote::import(opened, self.table.as_deref(), input, told).await?
+                let report = |imported: &Imported| progress.at(imported.bytes, size);
+                remote::import(opened, self.table.as_deref(), input, report).await?
             }
         };
         progress.end();
         Ok(imported)
     }
 
-    fn tell(&self, imported: &Imported) {
-        self.output.tell(
-            |w| {
-                w.object(|w| {
-                    w.name("items").number(imported.items);
-                    w.name("lines").number(imported.lines);
-                    w.name("bytes").number(imported.bytes);
-                    w.name("tables_created").array(|w| {
-                        imported
-                            .tables_created
-                            .iter()
-                            .for_each(|name| w.string(name));
-                    });
-                });
-            },
-            || {
-                let made = match imported.tables_created.as_slice() {
-                    [] => String::new(),
-                    names => format!(", made {}", names.join(", ")),
-                };
-                print(format!(
-                    "imported: {} items of {} lines, {}{made}",
-                    grouped(imported.items),
-                    grouped(imported.lines),
-                    bytes(imported.bytes)
-                ));
-            },
+    fn print(&self, imported: &Imported) {
+        let made = match imported.tables_created.as_slice() {
+            [] => String::new(),
+            names => format!(", made {}", names.join(", ")),
+        };
+        let [items, lines] = [imported.items, imported.lines].map(grouped);
+        let size = bytes(imported.bytes);
+        self.at.output.line(
+            members![
+                "items": imported.items, "lines": imported.lines, "bytes": imported.bytes,
+                "tables_created": imported.tables_created
+            ],
+            &format_args!("imported: {items} items of {lines} lines, {size}{made}"),
         );
     }
 }

@@ -1,6 +1,7 @@
 //! `floe indexer`: brings what was appended to a table of events to its feed.
 
 mod figures;
+mod lambda;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,12 +21,9 @@ use floe_store::Error as StoreError;
 use floe_store::env::Stopwatch;
 
 use self::figures::Figures;
-use super::duration::parse_duration;
-use super::place::{Found, Place, runtime};
 use super::serve::parse_listen;
-use super::signals::Signals;
 use super::telemetry::Export;
-use super::{Failure, lambda, note, say};
+use crate::{Failure, Found, Place, Signals, note, parse_duration, say, wait_for};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -88,24 +86,18 @@ pub(super) struct IndexerCommand {
     /// In Lambda: answer with the first change that failed, instead of failing; the mapping must have
     /// ReportBatchItemFailures, or changes are lost
     #[arg(long, env = "FLOE_REPORT_BATCH_ITEM_FAILURES")]
-    pub(super) report_batch_item_failures: bool,
+    report_batch_item_failures: bool,
 
     #[command(flatten)]
-    pub(super) place: Place,
+    place: Place,
 }
 
 impl IndexerCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        let runtime = runtime()?;
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let export = Export::begin("floe-indexer")?;
         let ran = match Runtime::here() {
-            Ok(here) => runtime.block_on(lambda::serve(here, &self)),
-            Err(_) => runtime.block_on(async {
-                let found = self.place.open().await?;
-                let ran = self.index(&found).await;
-                let closed = found.close();
-                ran.and(closed)
-            }),
+            Ok(here) => wait_for(Box::pin(lambda::serve(here, self))),
+            Err(_) => self.place.run(async |found| self.index(found).await),
         };
         export.end();
         ran
@@ -119,7 +111,7 @@ impl IndexerCommand {
         let options = self.options(store).await?;
         let notes = Notes::default();
         let figures = Figures::new(&self.place.table, &self.name);
-        let serving = self.tell(&figures).await?;
+        let serving = self.serve(&figures).await?;
         let indexer = store.indexer(options).map_err(Failure::usage)?;
         let mut indexer = indexer.watched_by(move |progress| {
             figures.take(&progress);
@@ -135,8 +127,8 @@ impl IndexerCommand {
         done.map_err(|error| explained(&error))
     }
 
-    /// Tells figures to who asks, if that is wanted.
-    async fn tell(&self, figures: &Figures) -> Result<Option<Running>, Failure> {
+    /// Serves figures, if that is wanted.
+    async fn serve(&self, figures: &Figures) -> Result<Option<Running>, Failure> {
         let Some(listen) = self.metrics else {
             return Ok(None);
         };
@@ -185,7 +177,7 @@ impl IndexerCommand {
     }
 
     /// How to index, with the partitions that the feed has.
-    pub(super) async fn options(&self, store: &EventStore) -> Result<IndexerOptions, Failure> {
+    async fn options(&self, store: &EventStore) -> Result<IndexerOptions, Failure> {
         let begun = store.feed_partitions().await;
         let begun = begun.map_err(|error| explained(&error))?;
         let partitions = match (begun, self.partitions.map(Partitions::new)) {
@@ -261,7 +253,7 @@ struct Noted {
     since: Option<Stopwatch>,
     indexed: Indexed,
     /// What was indexed when the last note was made.
-    told: Indexed,
+    noted: Indexed,
     checkpoints: BTreeMap<Partition, Checkpoint>,
 }
 
@@ -281,7 +273,7 @@ impl Notes {
             .is_none_or(|since| since.elapsed() >= NOTES_APART);
         if is_due {
             noted.since = Some(Stopwatch::start());
-            noted.told = noted.indexed;
+            noted.noted = noted.indexed;
             note(&line);
         }
     }
@@ -296,7 +288,7 @@ impl Noted {
         let Indexed {
             events, records, ..
         } = self.indexed;
-        (self.told != self.indexed).then(|| {
+        (self.noted != self.indexed).then(|| {
             format!(
                 "indexed events={events} records={records} at={} lag={}s",
                 self.places(),

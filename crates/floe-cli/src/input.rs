@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use clap::{Args, ValueEnum};
+use floe_store::expr::Parser;
 use floe_store::json::{Malformed, Reader, Token, Unsound, sound_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Item, Name, Number, Value};
@@ -26,7 +27,7 @@ pub(super) fn with_forms(help: &str) -> String {
     format!("{help}\n\n{FORMS}")
 }
 
-/// The types by which DynamoDB's JSON is told from plain JSON.
+/// The types by which DynamoDB's JSON differs from plain JSON.
 const TYPES: [&str; 10] = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];
 
 /// How JSON is meant.
@@ -71,8 +72,15 @@ pub(super) struct Placeholders {
 /// The placeholders of expressions, as the parser takes them.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    pub(super) names: Option<BTreeMap<String, Name>>,
-    pub(super) values: Option<BTreeMap<String, Value>>,
+    names: Option<BTreeMap<String, Name>>,
+    values: Option<BTreeMap<String, Value>>,
+}
+
+impl Resolved {
+    /// A parser of expressions that know them.
+    pub(super) fn parser(&self) -> Parser<'_> {
+        Parser::new(self.names.as_ref(), self.values.as_ref())
+    }
 }
 
 impl Placeholders {
@@ -183,7 +191,7 @@ fn plain(option: &str, text: &str) -> Result<Item, Failure> {
     let mut reader = Reader::new(text);
     let item = plain_item(&mut reader, 1).map_err(|fault| match fault {
         Fault::Json => not_json(option, &reader),
-        Fault::Told(message) => Failure::usage(format!("{option}: {message}")),
+        Fault::Value(message) => Failure::usage(format!("{option}: {message}")),
     })?;
     finish(option, reader)?;
     Ok(item)
@@ -201,7 +209,7 @@ fn finish(option: &str, reader: Reader<'_>) -> Result<(), Failure> {
 /// What is wrong with plain JSON.
 enum Fault {
     Json,
-    Told(String),
+    Value(String),
 }
 
 impl From<Malformed> for Fault {
@@ -216,7 +224,7 @@ fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, Fault> {
     while let Some(name) = reader.next_name()? {
         let value = plain_value(reader, level)?;
         if item.insert(&*name, value).is_some() {
-            return Err(Fault::Told(format!("a name comes twice: name={name}")));
+            return Err(Fault::Value(format!("a name comes twice: name={name}")));
         }
     }
     Ok(item)
@@ -224,7 +232,7 @@ fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, Fault> {
 
 fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
     if level > NESTING_LEVELS_MAX {
-        return Err(Fault::Told(format!(
+        return Err(Fault::Value(format!(
             "it is nested too deep: levels_max={NESTING_LEVELS_MAX}"
         )));
     }
@@ -233,7 +241,7 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
         Token::Number => {
             let text = reader.number()?;
             let number = text.parse::<Number>();
-            Value::N(number.map_err(|error| Fault::Told(error.message(text)))?)
+            Value::N(number.map_err(|error| Fault::Value(error.message(text)))?)
         }
         Token::Bool => Value::from(reader.bool()?),
         Token::Null => {
@@ -280,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_told_from_the_values() {
+    fn the_form_shows_in_the_values() {
         let item = Item::new().with("id", "a").with("n", 5);
         for text in [
             r#"{"id":"a","n":5}"#,
@@ -314,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_place() {
-        for (text, told) in [
+    fn what_cannot_be_read_is_reported_with_its_place() {
+        for (text, reported) in [
             ("", "--item is not JSON: at=0; an example is {\"id\":\"a\"}"),
             (
                 "{\"id\":}",
@@ -327,7 +335,7 @@ mod tests {
             ),
             ("{\"a\":1,\"a\":2}", "--item: a name comes twice: name=a"),
         ] {
-            assert_eq!(read(Form::Auto, text), Err(told.to_owned()), "{text}");
+            assert_eq!(read(Form::Auto, text), Err(reported.to_owned()), "{text}");
         }
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(40), "]".repeat(40));
         assert_eq!(

@@ -5,17 +5,13 @@ mod get;
 mod put;
 mod update;
 
-use clap::{Args, Subcommand};
-use floe_store::Item;
+use clap::Args;
 use floe_store::expr::{Condition, Parser};
-use floe_store::json::write_item;
 use floe_store::op::{ReturnValues, WriteItem};
 
-use super::Failure;
-use super::input::{Input, Placeholders, with_forms};
-use super::out::Output;
-use super::out::items::print_item;
-use super::place::{Opened, Store};
+use crate::{
+    Failure, Input, Placeholders, StoreArgs, commands, object, print, print_item, with_forms,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -26,32 +22,14 @@ Examples:
       --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop";
 
-/// Get, put, update and delete items
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP), arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct ItemCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Get, put, update and delete items
+    #[command(after_help = with_forms(AFTER_HELP))]
+    ItemCommand:
     Get(get::Get),
     Put(put::Put),
     Update(update::Update),
     Delete(delete::Delete),
-}
-
-impl ItemCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::Get(get) => get.run(),
-            Command::Put(put) => put.run(),
-            Command::Update(update) => update.run(),
-            Command::Delete(delete) => delete.run(),
-        }
-    }
 }
 
 /// What must hold for a write.
@@ -74,7 +52,7 @@ impl Conditional {
         other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
     ) -> Result<(Option<Condition>, T), Failure> {
         let resolved = self.placeholders.resolve(input)?;
-        let mut parser = Parser::new(resolved.names.as_ref(), resolved.values.as_ref());
+        let mut parser = resolved.parser();
         let other = other(&mut parser)?;
         let text = self.condition.as_deref();
         let condition = text.map(|text| parser.condition(text)).transpose()?;
@@ -94,10 +72,7 @@ struct Writing {
     input: Input,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl Writing {
@@ -106,17 +81,24 @@ impl Writing {
         Ok(condition)
     }
 
+    /// Writes, and prints what was returned of the item.
     fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
-        self.store.run(async |opened| {
-            opened.table(table).await?;
-            let written = opened.engine().write_item(write).await?;
-            let returned = written.attributes.as_ref();
-            tell_returned(self.output, opened, table, returned, done).await
+        self.at.run(async |opened| {
+            let key = opened.table(table).await?.definition.key;
+            let item = opened.engine().write_item(write).await?.attributes;
+            self.at.output.either(
+                &|w| object!(w; "done": done, "item": item),
+                &|| match &item {
+                    Some(item) => print_item(item, &key),
+                    None => drop(print(done)),
+                },
+            );
+            Ok(())
         })
     }
 }
 
-/// Whether the item that was there is told.
+/// Whether the item that was there is printed.
 #[derive(Clone, Copy, Debug, Args)]
 #[group(skip)]
 struct Before {
@@ -132,35 +114,4 @@ impl Before {
             false => ReturnValues::None,
         }
     }
-}
-
-/// Tells what a write has returned of an item.
-async fn tell_returned(
-    output: Output,
-    opened: &Opened,
-    table: &str,
-    returned: Option<&Item>,
-    done: &str,
-) -> Result<(), Failure> {
-    if output.json {
-        output.tell(
-            |w| {
-                w.object(|w| {
-                    w.name("done").string(done);
-                    if let Some(item) = returned {
-                        write_item(w.name("item"), item);
-                    }
-                });
-            },
-            || {},
-        );
-        return Ok(());
-    }
-    match returned {
-        Some(item) => print_item(item, &opened.table(table).await?.definition.key),
-        None => {
-            super::out::print(done);
-        }
-    }
-    Ok(())
 }

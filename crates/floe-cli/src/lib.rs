@@ -4,6 +4,7 @@ mod ask;
 mod backup;
 mod bench;
 mod changes;
+mod commands;
 mod completions;
 mod demo;
 mod doctor;
@@ -18,7 +19,6 @@ mod import;
 mod indexer;
 mod input;
 mod item;
-mod lambda;
 mod moment;
 mod out;
 mod pages;
@@ -38,9 +38,24 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
+use ask::confirm;
+use commands::commands;
+use duration::parse_duration;
 use failure::Failure;
+use input::{Form, Input, Placeholders, Resolved, with_forms};
+use out::items::{print_item, print_items};
+use out::json::{Each, Text, members, object, write_members};
+use out::progress::Progress;
+use out::table::escaped;
+use out::value::{cell, item_cell};
+use out::{Output, Table, bytes, grouped, print, print_json};
+use place::{
+    EVENT_INTERVAL, EventsArgs, Found, IfMissing, Opened, Place, Store, StoreArgs, check_store,
+    describe, missing_table, refuse_file, threads, wait_for,
+};
+use signals::Signals;
 
 /// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
 const ACCOUNT: &str = "100000000001";
@@ -68,8 +83,7 @@ struct Floe {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
     Demo(demo::Demo),
     Serve(serve::Serve),
     Table(table::TableCommand),
@@ -91,34 +105,6 @@ enum Command {
     Bench(bench::Bench),
     Completions(completions::Completions),
     Man(completions::Man),
-}
-
-impl Command {
-    fn run(self) -> Result<(), Failure> {
-        match self {
-            Self::Demo(demo) => demo.run(),
-            Self::Serve(serve) => serve.run(),
-            Self::Table(table) => table.run(),
-            Self::Item(item) => item.run(),
-            Self::Query(query) => query.run(),
-            Self::Scan(scan) => scan.run(),
-            Self::Feed(feed) => feed.run(),
-            Self::Events(events) => events.run(),
-            Self::Changes(changes) => changes.run(),
-            Self::Tables(tables) => tables.run(),
-            Self::Export(export) => export.run(),
-            Self::Import(import) => import.run(),
-            Self::Backup(backup) => backup.run(),
-            Self::Restore(restore) => restore.run(),
-            Self::Doctor(doctor) => doctor.run(),
-            Self::Indexer(indexer) => indexer.run(),
-            Self::Graph(graph) => graph.run(),
-            Self::Registry(registry) => registry.run(),
-            Self::Bench(bench) => bench.run(),
-            Self::Completions(completions) => completions.run(),
-            Self::Man(man) => man.run(),
-        }
-    }
 }
 
 /// Runs the program with the arguments of this process.
@@ -160,16 +146,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
     let text = error.to_string();
     let paragraphs: Vec<_> = text.split("\n\n").map(joined).collect();
-    let told = paragraphs.iter().filter_map(|part| {
+    let lines = paragraphs.iter().filter_map(|part| {
         let is_tip = part.starts_with("tip: ").then_some(part.as_str());
         part.strip_prefix("error: ").or(is_tip)
     });
-    let told: Vec<_> = told.collect();
+    let lines: Vec<_> = lines.collect();
     let usage = paragraphs
         .iter()
         .find_map(|part| part.strip_prefix("Usage: "));
     let command = usage.map_or_else(called, command_of);
-    note(&format!("{}; see {command} --help", told.join("; ")));
+    note(&format!("{}; see {command} --help", lines.join("; ")));
     ExitCode::from(2)
 }
 

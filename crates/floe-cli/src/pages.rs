@@ -1,21 +1,20 @@
-//! What `floe query` and `floe scan` have in common: what is told of which items, page by page.
+//! What `floe query` and `floe scan` have in common: what is printed of which items, page by page.
 
 mod cursor;
 
 use clap::Args;
-use floe_server::json::write_items;
 use floe_store::expr::{Condition, Parser, Paths};
+use floe_store::json::write_item;
 use floe_store::op::{Page, Query, Scan, Select};
 use floe_store::table::TableDef;
 use floe_store::{Item, Result as StoreResult};
 
-use super::input::{Input, Placeholders, Resolved};
-use super::out::items::print_items;
-use super::out::{Output, grouped, print, print_json};
-use super::place::{Opened, Store};
-use super::{Failure, note};
+use crate::{
+    Each, Failure, Input, Opened, Placeholders, Resolved, StoreArgs, grouped, note, object, print,
+    print_items, print_json,
+};
 
-/// Which items are told, and what of them.
+/// Which items are printed, and what of them.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Selection {
@@ -62,10 +61,7 @@ pub(super) struct Selection {
     input: Input,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// What is asked of the store.
@@ -108,7 +104,7 @@ impl Reading {
 
 /// How much was found so far.
 #[derive(Default)]
-struct Told {
+struct Found {
     count: usize,
     scanned: usize,
 }
@@ -133,7 +129,7 @@ impl Selection {
                 one.select = Some(Select::Count);
             }
         });
-        self.store
+        self.at
             .run(async |opened| self.read(opened, reading, projection).await)
     }
 
@@ -152,11 +148,11 @@ impl Selection {
                 None
             }
         };
-        let mut told = Told::default();
+        let mut found = Found::default();
         let mut gathered = Vec::new();
         loop {
-            let left = self.left(&told);
-            // A filter is told nothing of how many are wanted: it would read as few and find none.
+            let left = self.left(&found);
+            // With a filter the store must not know how many are wanted: it would read as few and find none.
             reading.set_limit(left.filter(|_| self.filter.is_none()));
             let mut page = reading.page(opened).await?;
             let cut = left.filter(|left| *left < page.items.len());
@@ -168,24 +164,24 @@ impl Selection {
             if let Some(paths) = &projected_here {
                 page.items = page.items.iter().map(|item| paths.project(item)).collect();
             }
-            told.add(&page);
+            found.add(&page);
             let next = page.last_key.clone();
-            let is_end = next.is_none() || self.left(&told) == Some(0);
-            match self.output.json {
-                true => self.tell_page(&page, is_end),
+            let is_end = next.is_none() || self.left(&found) == Some(0);
+            match self.at.output.json {
+                true => self.print_page(&page, is_end),
                 false => gathered.append(&mut page.items),
             }
             if is_end {
-                return self.tell_end(&table, &gathered, &told, next.as_ref());
+                return self.print_end(&table, &gathered, &found, next.as_ref());
             }
             reading.set_start(next);
         }
     }
 
-    /// How many items may still be told; `None` if there is no end.
-    fn left(&self, told: &Told) -> Option<usize> {
+    /// How many items may still be printed; `None` if there is no end.
+    fn left(&self, found: &Found) -> Option<usize> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        (!self.all && !self.count).then(|| limit.saturating_sub(told.count))
+        (!self.all && !self.count).then(|| limit.saturating_sub(found.count))
     }
 
     /// The key under which an item is found again.
@@ -198,37 +194,33 @@ impl Selection {
         Some(key)
     }
 
-    fn tell_page(&self, page: &Page, is_end: bool) {
-        print_json(|w| {
-            w.object(|w| {
-                if !self.count {
-                    write_items(w.name("items"), &page.items);
-                }
-                w.name("count").number(page.count);
-                w.name("scanned").number(page.scanned_count);
-                if let Some(key) = page.last_key.as_ref().filter(|_| is_end) {
-                    w.name("cursor").string(&cursor::seal(key));
-                }
-            });
+    fn print_page(&self, page: &Page, is_end: bool) {
+        let cursor = page.last_key.as_ref().filter(|_| is_end);
+        let items = (!self.count).then_some(Each(&page.items, write_item));
+        print_json(&|w| {
+            object!(w;
+                "items": items, "count": page.count, "scanned": page.scanned_count,
+                "cursor": cursor.map(cursor::seal)
+            );
         });
     }
 
-    fn tell_end(
+    fn print_end(
         &self,
         table: &TableDef,
         items: &[Item],
-        told: &Told,
+        found: &Found,
         next: Option<&Item>,
     ) -> Result<(), Failure> {
-        if self.output.json {
+        if self.at.output.json {
             return Ok(());
         }
         if self.count {
-            print(grouped(u64::try_from(told.count).unwrap_or(u64::MAX)));
+            print(grouped(u64::try_from(found.count).unwrap_or(u64::MAX)));
             return Ok(());
         }
         print_items(items, &table.key);
-        let mut facts = format!("items={} read={}", told.count, told.scanned);
+        let mut facts = format!("items={} read={}", found.count, found.scanned);
         if let Some(key) = next {
             facts.push_str(&format!("; go on with --cursor {}", cursor::seal(key)));
         }
@@ -237,7 +229,7 @@ impl Selection {
     }
 }
 
-impl Told {
+impl Found {
     fn add(&mut self, page: &Page) {
         self.count += page.count;
         self.scanned += page.scanned_count;

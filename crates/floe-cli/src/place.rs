@@ -1,7 +1,9 @@
 //! Where the store is: in a directory, behind a server, or in Amazon DynamoDB. One notion of it, for every command.
 
 use std::fmt;
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use clap::Args;
@@ -12,7 +14,9 @@ use floe::events::{EventStore, EventStoreOptions};
 use floe_local::LocalEngine;
 use floe_store::table::TableDescription;
 use floe_store::{Engine, Error as StoreError};
+use tokio::runtime::Runtime;
 
+use super::out::Output;
 use super::{ACCOUNT, Failure, note_recovery};
 
 /// Where the store is.
@@ -47,6 +51,28 @@ pub(super) struct Store {
     table_prefix: String,
 }
 
+/// Where the store is, and how the result is printed.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct StoreArgs {
+    #[command(flatten)]
+    pub(super) output: Output,
+
+    #[command(flatten)]
+    pub(super) store: Store,
+}
+
+/// Where the events are, and how the result is printed.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct EventsArgs {
+    #[command(flatten)]
+    pub(super) output: Output,
+
+    #[command(flatten)]
+    pub(super) place: Place,
+}
+
 /// A table of events in a store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where the events are")]
@@ -72,6 +98,16 @@ pub(super) enum IfMissing {
     Make,
 }
 
+impl IfMissing {
+    /// One is made if that was asked for.
+    pub(super) const fn made(is_new: bool) -> Self {
+        match is_new {
+            true => Self::Make,
+            false => Self::Refuse,
+        }
+    }
+}
+
 /// A store that was opened.
 pub(super) struct Opened {
     pub(super) db: Db,
@@ -87,16 +123,11 @@ pub(super) struct Found {
 
 impl Store {
     /// Opens the directory, or makes ready to ask the server.
-    pub(super) async fn open(&self) -> Result<Opened, Failure> {
-        self.open_or(IfMissing::Refuse).await
-    }
-
-    /// As [`open`](Self::open), and says what to do with a directory that holds no store.
-    pub(super) async fn open_or(&self, missing: IfMissing) -> Result<Opened, Failure> {
+    async fn open(&self, missing: IfMissing) -> Result<Opened, Failure> {
         match &self.data {
             Some(path) => Ok(Opened::of_directory(path, missing)?),
             None => Ok(Opened {
-                db: self.connect().await?,
+                db: Box::pin(self.connect()).await?,
                 local: None,
             }),
         }
@@ -116,11 +147,11 @@ impl Store {
         missing: IfMissing,
         work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        runtime()?.block_on(async {
-            let opened = self.open_or(missing).await?;
+        wait_for(Box::pin(async {
+            let opened = self.open(missing).await?;
             let done = work(&opened).await;
             done.and(opened.close())
-        })
+        }))
     }
 
     /// Makes ready to ask a server, or Amazon DynamoDB.
@@ -145,13 +176,10 @@ impl Store {
 
     #[cfg(feature = "aws")]
     fn connect_options(&self) -> ConnectOptions {
-        let has_keys = self.profile.is_some()
-            || ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
-                .iter()
-                .any(|name| std::env::var_os(name).is_some());
-        let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"]
-            .iter()
-            .any(|name| std::env::var_os(name).is_some());
+        let is_set = |name: &&str| std::env::var_os(name).is_some();
+        let has_keys =
+            self.profile.is_some() || ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(is_set);
+        let has_region = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(is_set);
         let mut options = ConnectOptions::new().table_prefix(self.table_prefix.as_str());
         if let Some(endpoint) = &self.endpoint {
             options = options.endpoint(endpoint);
@@ -163,13 +191,8 @@ impl Store {
                 }
             }
         }
-        if let Some(region) = &self.region {
-            options = options.region(region);
-        }
-        if let Some(profile) = &self.profile {
-            options = options.profile(profile);
-        }
-        options
+        options = self.region.iter().fold(options, ConnectOptions::region);
+        self.profile.iter().fold(options, ConnectOptions::profile)
     }
 }
 
@@ -204,6 +227,15 @@ impl Opened {
         found.ok_or_else(|| missing_table(name))
     }
 
+    /// Tables as they stand. Fails if one is missing.
+    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableDescription>, Failure> {
+        let mut tables = Vec::with_capacity(names.len());
+        for name in names {
+            tables.push(self.table(name).await?);
+        }
+        Ok(tables)
+    }
+
     /// Closes what was opened.
     pub(super) fn close(&self) -> Result<(), Failure> {
         let local = self.local.as_ref();
@@ -211,29 +243,51 @@ impl Opened {
     }
 }
 
+impl StoreArgs {
+    /// Runs a command on the store, and closes it whatever has come of that.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.store.run(work)
+    }
+}
+
+impl EventsArgs {
+    /// Runs a command on the table of the events, and closes the store whatever has come of that. Fails if there is no such
+    /// table.
+    pub(super) fn run(
+        &self,
+        work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.place.run(async |found| {
+            found.events_table().await?;
+            work(&found.store).await
+        })
+    }
+}
+
 impl Place {
     /// Opens the directory, or makes ready to ask the server.
     pub(super) async fn open(&self) -> Result<Found, Failure> {
-        let opened = self.store.open().await?;
+        let opened = self.store.open(IfMissing::Refuse).await?;
         let store = opened
             .db
             .event_store(EventStoreOptions::new(self.table.as_str()));
         store.table().map_err(Failure::usage)?;
         Ok(Found { store, opened })
     }
-}
 
-impl Place {
     /// Runs a command on the events, and closes the store whatever has come of that.
     pub(super) fn run(
         &self,
         work: impl AsyncFnOnce(&Found) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        runtime()?.block_on(async {
+        wait_for(Box::pin(async {
             let found = self.open().await?;
             let done = work(&found).await;
             done.and(found.close())
-        })
+        }))
     }
 }
 
@@ -307,34 +361,28 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 /// Refuses a directory that is not there, and one that holds no store.
 pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
     refuse_file(path)?;
-    let shown = path.display();
-    let unfinished = unfinished(path);
+    let (shown, unfinished) = (path.display(), unfinished(path));
     if path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
         return Ok(());
     }
     // A store that has lost this one file may hold everything else: nothing may be advised that makes a new one here.
-    if path.join("data").is_dir() {
-        return Err(Failure::broken(format!(
+    Err(Failure::Broken(if path.join("data").is_dir() {
+        format!(
             "there is no store in the directory: path={shown} found=data missing=FORMAT; `floe doctor --data {shown} \
              --salvage TARGET` copies what can be read of it into a new store"
-        )));
-    }
-    if unfinished.is_dir() {
-        return Err(Failure::broken(format!(
+        )
+    } else if unfinished.is_dir() {
+        format!(
             "a copy to this directory was begun and not ended: path={shown} unfinished={}; run `floe restore` or \
              `floe backup` again, which clears it away",
             unfinished.display()
-        )));
-    }
-    if path.is_dir() {
-        return Err(Failure::broken(format!(
-            "there is no store in the directory: path={shown} found={}; {HINT}",
-            entries(path)
-        )));
-    }
-    Err(Failure::broken(format!(
-        "there is no such directory: path={shown}; {HINT}"
-    )))
+        )
+    } else if path.is_dir() {
+        let found = entries(path);
+        format!("there is no store in the directory: path={shown} found={found}; {HINT}")
+    } else {
+        format!("there is no such directory: path={shown}; {HINT}")
+    }))
 }
 
 /// The names of what is in a directory, or of the first of it.
@@ -385,10 +433,29 @@ fn parse_endpoint(text: &str) -> Result<String, String> {
     }
 }
 
-/// A runtime for a command that waits for answers, and for little else.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
+/// The work of a command. It is boxed, so that the runtime and the compiler see one type for all commands.
+pub(super) type Work<'w> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'w>>;
+
+/// Does the work of a command that waits for answers, and for little else.
+pub(super) fn wait_for(work: Work<'_>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| Failure::broken(format!("the runtime could not be started: {error}")))
+        .build();
+    let runtime = runtime
+        .map_err(|error| Failure::broken(format!("the runtime could not be started: {error}")))?;
+    runtime.block_on(work)
 }
+
+/// A runtime with a thread for each core, for a command that serves or measures. It looks at its sockets after so many steps
+/// of tasks.
+pub(super) fn threads(event_interval: u32) -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("floe-worker")
+        .event_interval(event_interval)
+        .enable_all()
+        .build();
+    runtime.map_err(|error| Failure::broken(format!("the threads could not be started: {error}")))
+}
+
+/// The interval that tokio has.
+pub(super) const EVENT_INTERVAL: u32 = 61;

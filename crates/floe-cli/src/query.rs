@@ -1,12 +1,10 @@
 //! `floe query`: the items under one partition key, in their order.
 
 use clap::Args;
-use floe_store::expr::Parser;
 use floe_store::op::Query;
 
-use super::Failure;
-use super::input::with_forms;
 use super::pages::{Reading, Selection};
+use crate::{Failure, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -41,7 +39,7 @@ pub(super) struct QueryCommand {
 impl QueryCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let resolved = self.selection.placeholders()?;
-        let mut parser = Parser::new(resolved.names.as_ref(), resolved.values.as_ref());
+        let mut parser = resolved.parser();
         let condition = parser.key_condition(&self.key_condition)?;
         let mut query = Query::new(self.selection.table.as_str(), condition);
         query.forward = !self.descending;

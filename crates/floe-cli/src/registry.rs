@@ -9,20 +9,17 @@ mod history;
 mod hold;
 mod latest;
 mod list;
+mod print;
 mod publish;
 mod retire;
-mod tell;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use floe::registry::{Group, RegistrySchema, Versions};
 use floe_store::Item;
 use floe_store::table::{KeyKind, TableDef};
 
-use super::Failure;
-use super::input;
-use super::out::Output;
-use super::place::{Opened, Store};
 use super::table::list::names;
+use crate::{Failure, Opened, StoreArgs, commands, input};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -43,17 +40,10 @@ Examples:
 A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
 by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.";
 
-/// Look at versioned registries, publish and retire versions
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-#[group(skip)]
-pub(super) struct RegistryCommand {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+commands! {
+    /// Look at versioned registries, publish and retire versions
+    #[command(after_help = AFTER_HELP)]
+    RegistryCommand:
     List(list::List),
     Describe(describe::Describe),
     Latest(latest::Latest),
@@ -65,24 +55,6 @@ enum Command {
     Pin(hold::Pin),
     Unpin(hold::Unpin),
     Alias(hold::Alias),
-}
-
-impl RegistryCommand {
-    pub(super) fn run(self) -> Result<(), Failure> {
-        match self.command {
-            Command::List(list) => list.run(),
-            Command::Describe(describe) => describe.run(),
-            Command::Latest(latest) => latest.run(),
-            Command::Deployed(deployed) => deployed.run(),
-            Command::Get(get) => get.run(),
-            Command::History(history) => history.run(),
-            Command::Publish(publish) => publish.run(),
-            Command::Retire(retire) => retire.run(),
-            Command::Pin(pin) => pin.run(),
-            Command::Unpin(unpin) => unpin.run(),
-            Command::Alias(alias) => alias.run(),
-        }
-    }
 }
 
 /// Which registry, where it is, and how the result is printed.
@@ -102,10 +74,7 @@ struct RegistryPlace {
     schema: Option<String>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// The names of a group.
@@ -137,10 +106,20 @@ impl Names {
         let names = self.names.iter();
         names.map(|(field, name)| (&**field, &**name)).collect()
     }
+}
 
-    /// The group, of which all names must be given.
-    fn group(&self, versions: &Versions<'_, Item>) -> Result<Group<Item>, Failure> {
-        Ok(versions.group(&self.pairs())?)
+/// What a command on a group is given.
+struct Called<'c> {
+    schema: &'static RegistrySchema,
+    versions: &'c Versions<'c, Item>,
+    group: &'c Group<Item>,
+}
+
+impl Called<'_> {
+    /// The failure of a command for what is not in the group.
+    fn unmet(&self, what: &str) -> Failure {
+        let (registry, group) = (self.schema.name, self.group.as_str());
+        Failure::unmet(format!("{what}: registry={registry} group={group}"))
     }
 }
 
@@ -160,9 +139,26 @@ impl RegistryPlace {
         work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let file = self.file()?;
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let schema = self.find(opened, file).await?;
             work(schema, &opened.db.registry_described(schema)).await
+        })
+    }
+
+    /// As [`run`](Self::run), on a group of which all names are given.
+    fn run_on_group(
+        &self,
+        names: &Names,
+        work: impl AsyncFnOnce(Called<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.run(async |schema, versions| {
+            let group = &versions.group(&names.pairs())?;
+            work(Called {
+                schema,
+                versions,
+                group,
+            })
+            .await
         })
     }
 
@@ -196,7 +192,8 @@ impl RegistryPlace {
             return Ok(schema);
         }
         let all = described(opened, self.table.as_deref()).await?;
-        let known: Vec<_> = all.iter().map(|schema| schema.name).collect();
+        let mut known: Vec<_> = all.iter().map(|schema| schema.name).collect();
+        known.extend(known.is_empty().then_some("none"));
         let mut named = all.iter().filter(|schema| schema.name == self.registry);
         match (named.next(), named.next()) {
             (Some(schema), None) => Ok(schema),
@@ -204,11 +201,7 @@ impl RegistryPlace {
                 "there is no description of such a registry: registry={} known={}; ensure_registries keeps it in the \
                  table, --schema gives it",
                 self.registry,
-                if known.is_empty() {
-                    "none".to_owned()
-                } else {
-                    known.join(",")
-                }
+                known.join(",")
             ))),
             (Some(one), Some(other)) => Err(Failure::usage(format!(
                 "two tables have a registry of this name: registry={} tables={},{}; say which with --table",
@@ -228,9 +221,10 @@ async fn described(
         None => names(opened).await?,
     };
     let mut all = Vec::new();
-    for name in tables {
-        if could_hold_registries(&opened.table(&name).await?.definition) {
-            all.extend(opened.db.described_registries(&name).await?);
+    for table in opened.tables(&tables).await? {
+        if could_hold_registries(&table.definition) {
+            let name = &table.definition.name;
+            all.extend(opened.db.described_registries(name).await?);
         }
     }
     Ok(all)
@@ -238,8 +232,6 @@ async fn described(
 
 fn could_hold_registries(table: &TableDef) -> bool {
     let attributes = table.key.attributes();
-    let attributes: Vec<_> = attributes
-        .map(|attribute| (attribute.name.as_str(), attribute.kind))
-        .collect();
-    attributes == [("pk", KeyKind::S), ("sk", KeyKind::S)]
+    let attributes = attributes.map(|attribute| (attribute.name.as_str(), attribute.kind));
+    attributes.eq([("pk", KeyKind::S), ("sk", KeyKind::S)])
 }

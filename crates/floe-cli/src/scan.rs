@@ -1,12 +1,10 @@
 //! `floe scan`: all items of a table, in no order.
 
 use clap::Args;
-use floe_store::expr::Parser;
 use floe_store::op::Scan;
 
-use super::Failure;
-use super::input::with_forms;
 use super::pages::{Reading, Selection};
+use crate::{Failure, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -33,7 +31,7 @@ pub(super) struct ScanCommand {
 impl ScanCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let resolved = self.selection.placeholders()?;
-        let parser = Parser::new(resolved.names.as_ref(), resolved.values.as_ref());
+        let parser = resolved.parser();
         let scan = Scan::new(self.selection.table.as_str());
         self.selection.run(parser, Reading::Scan(scan))
     }

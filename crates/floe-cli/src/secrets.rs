@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-use super::{Failure, note};
+use crate::{Failure, note};
 
 /// The commands that take a secret.
 const COMMANDS: [&str; 1] = ["serve"];

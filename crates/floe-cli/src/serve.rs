@@ -10,10 +10,10 @@ use floe_local::{Durability, LocalEngine};
 use floe_server::{Keys, Limits, Options, ServeError, Server, Service, raise_file_limit};
 use floe_store::Engine;
 
-use super::duration::parse_duration;
-use super::signals::Signals;
 use super::telemetry::Export;
-use super::{ACCOUNT, Failure, health, note, note_recovery, say, secrets};
+use crate::{
+    ACCOUNT, Failure, Signals, health, note, note_recovery, parse_duration, say, secrets, threads,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -30,6 +30,8 @@ With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports sp
 
 Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.";
 
+/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
+/// request should not have to wait for sixty of them.
 const EVENT_INTERVAL: u32 = 8;
 
 /// Serve DynamoDB's protocol, for any AWS SDK in any language
@@ -151,23 +153,14 @@ enum DurabilityArg {
 }
 
 impl Serve {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let options = self.options()?;
         options.check().map_err(|error| exposed(&error))?;
         raise_file_limit();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("floe-worker")
-            // How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and who has
-            // just sent a request should not have to wait for sixty of them.
-            .event_interval(EVENT_INTERVAL)
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                Failure::broken(format!("the threads could not be started: {error}"))
-            })?;
+        let runtime = threads(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
         let export = Export::begin("floe-serve")?;
-        let served = runtime.block_on(self.serve(options, &engine, &export));
+        let served = runtime.block_on(Box::pin(self.serve(options, &engine, &export)));
         let closed = engine.close().map_err(Failure::broken);
         export.end();
         served.and(closed)
@@ -239,7 +232,7 @@ impl Serve {
     }
 }
 
-/// Says where a server is, and serves until it is told to stop. Logs when its engine refuses writes.
+/// Says where a server is, and serves until a signal asks it to stop. Logs when its engine refuses writes.
 async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
     say(&format!(
         "serving DynamoDB on http://{} ({what})",
@@ -251,7 +244,7 @@ async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: S
     }
 }
 
-/// Serves on a server that is bound, until it is told to stop.
+/// Serves on a server that is bound, until a signal asks it to stop.
 pub(super) async fn serve_engine(
     server: Server,
     engine: &dyn Engine,
@@ -264,15 +257,11 @@ pub(super) async fn serve_engine(
 impl Access {
     /// All keys that were given; none if everybody is let in.
     fn keys(&self) -> Result<Option<Keys>, Failure> {
-        let mut pairs = Vec::new();
-        if let Some(path) = &self.keys {
-            pairs = read_keys(path)?;
-        }
+        let path = self.keys.as_deref();
+        let mut pairs = path.map(read_keys).transpose()?.unwrap_or_default();
         pairs.extend(self.access_key.clone().zip(self.secret_key.clone()));
-        if pairs
-            .iter()
-            .any(|(key, secret)| key.is_empty() || secret.is_empty())
-        {
+        let is_empty = |(key, secret): &(String, String)| key.is_empty() || secret.is_empty();
+        if pairs.iter().any(is_empty) {
             return Err(Failure::usage(
                 "an access key and its secret cannot be empty",
             ));
@@ -339,11 +328,10 @@ fn parse_origin(text: &str) -> Result<String, String> {
 /// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.
 fn unopened(error: &floe_store::Error) -> Failure {
     let reason = error.to_string();
-    if reason.contains("; ") {
-        Failure::broken(reason)
-    } else {
-        Failure::broken(format!("{reason}; choose another with --data"))
-    }
+    Failure::broken(match reason.contains("; ") {
+        true => reason,
+        false => format!("{reason}; choose another with --data"),
+    })
 }
 
 fn exposed(error: &ServeError) -> Failure {

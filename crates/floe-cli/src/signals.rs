@@ -1,8 +1,8 @@
-//! Being told to stop: by Ctrl-C, or by a service manager.
+//! Requests to stop: Ctrl-C, or the signal of a service manager.
 
-use super::{Failure, note};
+use crate::{Failure, note};
 
-/// The two ways to be told to stop: Ctrl-C, and what service managers send.
+/// The two ways to stop the program: Ctrl-C, and what service managers send.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -38,7 +38,7 @@ impl Signals {
 
     #[cfg(not(unix))]
     async fn next(&mut self) {
-        // Without a way to be told, it is ended from outside.
+        // Without a way to ask it, it is ended from outside.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -3,10 +3,8 @@
 use clap::{Args, ValueEnum};
 use floe::model::tables::{InfrastructureFormat, infrastructure_of};
 
-use super::Failure;
-use super::out::print;
-use super::place::Store;
 use super::table::list::names;
+use crate::{Failure, Store, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -55,10 +53,8 @@ impl Tables {
                 true => names(opened).await?,
                 false => self.tables.clone(),
             };
-            let mut tables = Vec::new();
-            for name in &names {
-                tables.push(opened.table(name).await?.definition);
-            }
+            let tables = opened.tables(&names).await?.into_iter();
+            let tables = tables.map(|table| table.definition).collect();
             let format = match self.format {
                 Format::Cloudformation => InfrastructureFormat::CloudFormation,
                 Format::Terraform => InfrastructureFormat::Terraform,

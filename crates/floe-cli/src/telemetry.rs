@@ -1,12 +1,12 @@
 //! The export of spans and measurements, where the environment says so as OpenTelemetry's tools have it.
 //!
-//! It is a feature, `otlp`, which is off unless asked for. A program without it says so, if it is told to export.
+//! It is a feature, `otlp`, which is off unless asked for. A program without it says so, if it is asked to export.
 
 use std::sync::Arc;
 
 use floe_store::Engine;
 
-use super::{Failure, note};
+use crate::{Failure, note};
 
 /// Where to export to.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -46,7 +46,7 @@ mod exports {
             Ok(Self(Some(exporting)))
         }
 
-        /// An engine that tells of the requests which a server answers, if they are exported.
+        /// An engine that reports the requests which a server answers, if they are exported.
         pub(crate) fn serving(&self, engine: Arc<dyn Engine>) -> Arc<dyn Engine> {
             match self.0 {
                 Some(_) => Arc::new(TracedEngine::server(engine)),

@@ -1,11 +1,13 @@
 //! The words inside `#[model(..)]` and `#[event(..)]`: which there are, each at most once, each with the place of it.
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
-use syn::parse::ParseStream;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::token::Paren;
-use syn::{Attribute, Error, Expr, LitStr, Result, Token, parenthesized};
+use syn::{Attribute, Error, Expr, Generics, LitStr, Path, Result, Token, parenthesized};
 
 /// The words that were given, with their places.
 #[derive(Default)]
@@ -42,21 +44,37 @@ impl Given {
 
 /// A list of words in which each stands for something: those of a struct, of a field, of an index.
 pub(crate) struct Vocabulary {
-    /// Where the words stand, for errors.
-    pub(crate) place: &'static str,
-    pub(crate) known: &'static [&'static str],
-    /// The words that may be given more than once.
-    pub(crate) repeated: &'static [&'static str],
+    place: &'static str,
+    known: &'static [&'static str],
+    repeated: &'static str,
 }
 
 impl Vocabulary {
+    /// These words, each at most once. Errors name the place where they stand.
+    pub(crate) const fn new(place: &'static str, known: &'static [&'static str]) -> Self {
+        Self::repeating("", place, known)
+    }
+
+    /// These words, of which one may be given more than once.
+    pub(crate) const fn repeating(
+        repeated: &'static str,
+        place: &'static str,
+        known: &'static [&'static str],
+    ) -> Self {
+        Self {
+            place,
+            known,
+            repeated,
+        }
+    }
+
     /// The word at which the parser is, which is a known one and not there yet.
     pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, given: &mut Given) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
         let Some(word) = word.filter(|word| self.known.contains(&word.as_str())) else {
             return Err(self.unknown(meta));
         };
-        if !self.repeated.contains(&word.as_str()) {
+        if word != self.repeated {
             given.note(&word, meta.path.span())?;
         }
         Ok(word)
@@ -72,6 +90,28 @@ impl Vocabulary {
             format!("unknown attribute `{word}`: the attributes of {place} are {known}"),
         )
     }
+}
+
+/// An error at these tokens.
+pub(crate) fn refused<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
+    Err(Error::new_spanned(at, message))
+}
+
+/// Refuses these tokens if the condition holds.
+pub(crate) fn refuse_if(
+    condition: bool,
+    at: impl ToTokens,
+    message: impl std::fmt::Display,
+) -> Result<()> {
+    match condition {
+        true => refused(at, message),
+        false => Ok(()),
+    }
+}
+
+/// What is stored has one form: there is nothing that could vary.
+pub(crate) fn no_generics(generics: &Generics, message: &str) -> Result<()> {
+    refuse_if(!generics.params.is_empty(), generics, message)
 }
 
 /// The words in quotes, separated by commas.
@@ -103,7 +143,7 @@ pub(crate) fn nested(
     each: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
     if meta.input.peek(Paren) && is_empty(&meta.input.fork())? {
-        return Err(Error::new_spanned(&meta.path, message));
+        return refused(&meta.path, message);
     }
     meta.parse_nested_meta(each)
 }
@@ -113,6 +153,23 @@ fn is_empty(parentheses: ParseStream<'_>) -> Result<bool> {
     parenthesized!(content in parentheses);
     Ok(content.is_empty())
 }
+
+/// The path after `crate`.
+pub(crate) fn crate_path(meta: &ParseNestedMeta<'_>) -> Result<Path> {
+    text(meta)?.parse_with(Path::parse_mod_style)
+}
+
+/// The list in the parentheses after a word. The message is told where it is empty.
+pub(crate) fn list_of<T: Parse>(meta: &ParseNestedMeta<'_>, message: &str) -> Result<Vec<T>> {
+    let content;
+    parenthesized!(content in meta.input);
+    let list = Punctuated::<T, Token![,]>::parse_terminated(&content)?;
+    refuse_if(list.is_empty(), &meta.path, message)?;
+    Ok(list.into_iter().collect())
+}
+
+/// What a field is without a value: the expression, or the default of its type.
+pub(crate) type Default = Option<Expr>;
 
 /// The value after a word that takes one: `word = ".."`.
 pub(crate) fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
@@ -149,6 +206,11 @@ impl Errors {
                 None
             }
         }
+    }
+
+    /// Notes an error.
+    pub(crate) fn add(&mut self, error: Error) {
+        self.note::<()>(Err(error));
     }
 
     pub(crate) fn finish<T>(self, value: T) -> Result<T> {

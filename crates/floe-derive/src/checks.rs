@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Error, Generics, Ident, LitStr, Result};
+use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Errors, list};
+use crate::attributes::{Errors, list, refuse_if, refused};
 use crate::constraint::check_bounds;
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
 use crate::index::IndexDef;
-use crate::parse::{FieldDef, ModelDef, Role};
 use crate::shape::Shape;
 
 /// DynamoDB's names of tables and indexes.
@@ -19,32 +19,19 @@ const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=255;
 /// An attribute's name that an index copies or has as its key is at most this long.
 const ATTRIBUTE_BYTES_MAX: usize = 255;
 
-/// A model is one item of one table: there is nothing that could vary.
-pub(crate) fn generics(generics: &Generics) -> Result<()> {
-    if generics.params.is_empty() {
-        return Ok(());
-    }
-    let message = "a model cannot be generic: its items have one form; write a struct for each";
-    Err(Error::new_spanned(generics, message))
-}
-
 /// The name of a table or an index.
 pub(crate) fn resource_name(what: &str, name: &LitStr) -> Result<String> {
     let text = name.value();
-    if is_resource_name(&text) {
-        return Ok(text);
-    }
-    Err(Error::new_spanned(name, invalid_name(what, &text)))
+    let message = invalid_name(what, &text);
+    refuse_if(!is_resource_name(&text), name, message)?;
+    Ok(text)
 }
 
 pub(crate) fn default_table(ident: &Ident) -> Result<()> {
     let name = ident.unraw().to_string();
-    if is_resource_name(&name) {
-        return Ok(());
-    }
     let problem = invalid_name("table", &name);
     let message = format!("{problem}; name the table with `#[model(table = \"..\")]`");
-    Err(Error::new_spanned(ident, message))
+    refuse_if(!is_resource_name(&name), ident, message)
 }
 
 fn is_resource_name(name: &str) -> bool {
@@ -58,15 +45,12 @@ fn invalid_name(what: &str, name: &str) -> String {
 
 pub(crate) fn sort_constant(constant: &LitStr) -> Result<String> {
     let text = constant.value();
-    if text.is_empty() {
-        return Err(Error::new_spanned(constant, "the sort key cannot be empty"));
-    }
-    if text.contains('\0') {
-        return Err(Error::new_spanned(
-            constant,
-            "text in a key cannot contain NUL",
-        ));
-    }
+    refuse_if(text.is_empty(), constant, "the sort key cannot be empty")?;
+    refuse_if(
+        text.contains('\0'),
+        constant,
+        "text in a key cannot contain NUL",
+    )?;
     Ok(text)
 }
 
@@ -74,23 +58,22 @@ pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
     match encoding.value().as_str() {
         "json" => Ok(true),
         "ordered" => Ok(false),
-        other => Err(Error::new_spanned(
+        other => refused(
             encoding,
             format!(
                 "unknown encoding `{other}`: the encodings are `ordered`, the default, and `json`"
             ),
-        )),
+        ),
     }
 }
 
 pub(crate) fn attribute_name(name: &LitStr) -> Result<String> {
     let text = name.value();
-    if text.is_empty() || text.len() > ATTRIBUTE_BYTES_MAX {
-        return Err(Error::new_spanned(
-            name,
-            format!("the name of an attribute has 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
-        ));
-    }
+    refuse_if(
+        text.is_empty() || text.len() > ATTRIBUTE_BYTES_MAX,
+        name,
+        format!("the name of an attribute has 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
+    )?;
     Ok(text)
 }
 
@@ -116,13 +99,12 @@ fn reserved(field: &FieldDef) -> Result<()> {
         "attributes that begin with `_` are reserved, as `_id`, `_sk` and `_tx`: attribute={name}; \
          give another with `#[model(rename = \"..\")]`"
     );
-    Err(field.given.error("rename", field.ident.span(), message))
+    Err(field.error("rename", message))
 }
 
 /// A field that is part of the key.
 fn component(field: &FieldDef) -> Result<()> {
-    let error =
-        |word: &str, message: &str| Err(field.given.error(word, field.ident.span(), message));
+    let error = |word: &str, message: &str| Err(field.error(word, message));
     if field.role == Role::Partition && field.default.is_some() {
         return error(
             "default",
@@ -133,20 +115,20 @@ fn component(field: &FieldDef) -> Result<()> {
         return error("read_only", "keys never change: remove `read_only`");
     }
     if field.expires {
-        return error(
-            "expires",
-            "a component of the key cannot tell when the item expires",
-        );
+        let message = "a component of the key cannot tell when the item expires";
+        return error("expires", message);
     }
-    if field.is_optional() {
-        let message = "a component of the key is never absent: take the type without `Option`";
-        return Err(Error::new_spanned(&field.ty, message));
-    }
-    if field.shape() == Shape::Float {
-        let message = "a component of the key cannot be a float, which is not exact: take an integer, \
-                       `Number` or text";
-        return Err(Error::new_spanned(&field.ty, message));
-    }
+    refuse_if(
+        field.is_optional(),
+        &field.ty,
+        "a component of the key is never absent: take the type without `Option`",
+    )?;
+    refuse_if(
+        field.shape() == Shape::Float,
+        &field.ty,
+        "a component of the key cannot be a float, which is not exact: take an integer, \
+                       `Number` or text",
+    )?;
     Ok(())
 }
 
@@ -166,10 +148,10 @@ fn expiry(field: &FieldDef) -> Result<()> {
     match field.shape() {
         Integer | Decimal | Unknown => Ok(()),
         _ if !field.expires => Ok(()),
-        _ => Err(Error::new_spanned(
+        _ => refused(
             &field.ty,
             "a field that tells when the item expires is an `Expiry` or an `Option<Expiry>`",
-        )),
+        ),
     }
 }
 
@@ -189,13 +171,11 @@ pub(crate) fn model(model: &ModelDef) -> Result<()> {
 }
 
 fn has_key(model: &ModelDef) -> Result<()> {
-    if model.partition().next().is_some() {
-        return Ok(());
-    }
-    Err(Error::new_spanned(
+    refuse_if(
+        model.partition().next().is_none(),
         &model.ident,
         "the model has no key: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
-    ))
+    )
 }
 
 fn one_expiry(model: &ModelDef) -> Result<()> {
@@ -204,7 +184,7 @@ fn one_expiry(model: &ModelDef) -> Result<()> {
         (Some(first), Some(second)) => {
             let first = &first.name;
             let message = format!("an item expires at one time: `{first}` tells it already");
-            Err(second.given.error("expires", second.ident.span(), message))
+            Err(second.error("expires", message))
         }
         _ => Ok(()),
     }
@@ -217,7 +197,7 @@ fn distinct_attributes(model: &ModelDef) -> Result<()> {
             let (other, name) = (&other.name, &field.attribute);
             let message =
                 format!("the field `{other}` is stored under that name already: attribute={name}");
-            return Err(field.given.error("rename", field.ident.span(), message));
+            return Err(field.error("rename", message));
         }
     }
     Ok(())
@@ -238,21 +218,21 @@ fn distinct_index<'a>(
             "two indexes come to the same constant `{constant}`: index={name} other={other}"
         ),
     };
-    Err(Error::new_spanned(&index.name, message))
+    refused(&index.name, message)
 }
 
 fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
     let mut errors = Errors::default();
     for name in index.fields() {
         if model.field(name).is_none() {
-            errors.note::<()>(Err(unknown_field(model, name)));
+            errors.add(unknown_field(model, name));
         }
     }
     let mut seen: Vec<&Ident> = Vec::new();
     for name in index.key_fields() {
         if seen.contains(&name) {
             let message = format!("`{name}` is twice in the key of the index");
-            errors.note::<()>(Err(Error::new_spanned(name, message)));
+            errors.add(Error::new_spanned(name, message));
         }
         seen.push(name);
         errors.note(
@@ -275,16 +255,18 @@ fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
 
 /// A field in the key of an index. Types whose names tell nothing are checked by the compiler.
 fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
-    if field.is_optional() && !index.sparse {
-        let message = format!(
+    refuse_if(
+        field.is_optional() && !index.sparse,
+        name,
+        format!(
             "items without `{name}` are not in the index: say so with `sparse`, or make the field \
              required"
-        );
-        return Err(Error::new_spanned(name, message));
-    }
-    if field.shape() == Shape::Bool || field.shape().is_collection() || field.is_serde {
-        let message = "a field in the key of an index is text, a number or bytes";
-        return Err(Error::new_spanned(name, message));
-    }
+        ),
+    )?;
+    refuse_if(
+        field.shape() == Shape::Bool || field.shape().is_collection() || field.is_serde,
+        name,
+        "a field in the key of an index is text, a number or bytes",
+    )?;
     Ok(())
 }

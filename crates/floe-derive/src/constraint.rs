@@ -3,12 +3,11 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
-use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprPath, Ident, Path, Result, Token, Type, parenthesized};
+use syn::{Expr, ExprPath, Ident, Path, Result, Type};
 
-use crate::attributes::{Given, Vocabulary, expression, nested};
-use crate::shape::{Shape, generated_at, whole_number};
+use crate::attributes::{Given, Vocabulary, expression, list_of, nested, refused};
+use crate::shape::{Shape, generated_at, option, whole_number};
 
 /// A rule for the values of a field.
 #[allow(
@@ -31,11 +30,7 @@ pub(crate) enum Constraint {
 /// The variable that holds what is checked.
 pub(crate) const VALUE: &str = "value";
 
-const LENGTH: Vocabulary = Vocabulary {
-    place: "`length`",
-    known: &["min", "max"],
-    repeated: &[],
-};
+const LENGTH: Vocabulary = Vocabulary::new("`length`", &["min", "max"]);
 
 impl Constraint {
     /// The constraint that the word begins, if it begins one.
@@ -45,7 +40,10 @@ impl Constraint {
             "max" => Self::Max(expression(meta)?),
             "length" => Self::parse_length(meta)?,
             "pattern" => Self::Pattern(expression(meta)?),
-            "one_of" => Self::parse_one_of(meta)?,
+            "one_of" => Self::OneOf(list_of(
+                meta,
+                "`one_of` needs the values that are allowed: `one_of(1, 2)`",
+            )?),
             "custom" => Self::parse_custom(meta)?,
             "json_schema" => Self::JsonSchema(expression(meta)?),
             _ => return Ok(None),
@@ -67,24 +65,13 @@ impl Constraint {
         Ok(Self::Length { min, max })
     }
 
-    fn parse_one_of(meta: &ParseNestedMeta<'_>) -> Result<Self> {
-        let content;
-        parenthesized!(content in meta.input);
-        let values = Punctuated::<Expr, Token![,]>::parse_terminated(&content)?;
-        if values.is_empty() {
-            let message = "`one_of` needs the values that are allowed: `one_of(1, 2)`";
-            return Err(Error::new_spanned(&meta.path, message));
-        }
-        Ok(Self::OneOf(values.into_iter().collect()))
-    }
-
     fn parse_custom(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         match expression(meta)? {
             Expr::Path(path) => Ok(Self::Custom(path)),
-            other => Err(Error::new_spanned(
+            other => refused(
                 other,
                 "`custom` takes the path of a function `fn(&T) -> Result<(), String>`",
-            )),
+            ),
         }
     }
 
@@ -143,13 +130,9 @@ impl Constraint {
         let value = Ident::new(VALUE, span);
         let module = quote!(#krate::model::constraint);
         match self {
-            Self::Min(bound) => {
-                let bound = shape.value(ty, bound);
-                quote_spanned!(span=> #module::min::<#ty>(#value, #bound)?;)
-            }
-            Self::Max(bound) => {
-                let bound = shape.value(ty, bound);
-                quote_spanned!(span=> #module::max::<#ty>(#value, #bound)?;)
+            Self::Min(bound) | Self::Max(bound) => {
+                let (word, bound) = (Ident::new(self.word(), span), shape.value(ty, bound));
+                quote_spanned!(span=> #module::#word::<#ty>(#value, #bound)?;)
             }
             Self::Length { min, max } => {
                 let (min, max) = (option(min.as_ref()), option(max.as_ref()));
@@ -178,13 +161,9 @@ impl Constraint {
     pub(crate) fn describe(&self, shape: Shape, ty: &Type, is_serde: bool) -> Option<TokenStream> {
         let span = generated_at(self.span());
         match self {
-            Self::Min(bound) if !is_serde => {
-                let bound = shape.value(ty, bound);
-                Some(quote_spanned!(span=> .keyword::<#ty>("minimum", #bound)))
-            }
-            Self::Max(bound) if !is_serde => {
-                let bound = shape.value(ty, bound);
-                Some(quote_spanned!(span=> .keyword::<#ty>("maximum", #bound)))
+            Self::Min(bound) | Self::Max(bound) if !is_serde => {
+                let (keyword, bound) = (format!("{}imum", self.word()), shape.value(ty, bound));
+                Some(quote_spanned!(span=> .keyword::<#ty>(#keyword, #bound)))
             }
             Self::Length { min, max } => {
                 let (min, max) = (option(min.as_ref()), option(max.as_ref()));
@@ -203,13 +182,6 @@ impl Constraint {
             Self::JsonSchema(schema) => Some(quote_spanned!(span=> .document(#schema))),
             Self::Min(_) | Self::Max(_) | Self::OneOf(_) | Self::Custom(_) => None,
         }
-    }
-}
-
-fn option(expr: Option<&Expr>) -> TokenStream {
-    match expr {
-        Some(expr) => quote!(::core::option::Option::Some(#expr)),
-        None => quote!(::core::option::Option::None),
     }
 }
 
@@ -232,10 +204,10 @@ fn check_order(min: Option<&Expr>, max: Option<&Expr>) -> Result<()> {
         return Ok(());
     };
     match (whole_number(min), whole_number(max)) {
-        (Some(low), Some(high)) if low > high => Err(Error::new_spanned(
+        (Some(low), Some(high)) if low > high => refused(
             max,
             format!("no value is within these bounds: min={low} max={high}"),
-        )),
+        ),
         _ => Ok(()),
     }
 }

@@ -7,6 +7,7 @@
 mod case;
 mod checks;
 mod code;
+mod definition;
 mod parse;
 
 use proc_macro2::TokenStream;

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Ident;
 
+use crate::definition::ModelDef;
 use crate::index::IndexDef;
-use crate::parse::{FieldDef, ModelDef};
 use crate::rules::rules_name;
 
 pub(crate) fn fields_name(model: &ModelDef) -> Ident {
@@ -17,12 +17,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident, name) = (&model.krate, &model.vis, &model.ident, fields_name(model));
     let doc = format!(" The fields of `{ident}` as they stand in conditions of queries.");
     let fields = model.fields.iter().map(|field| {
-        let FieldDef {
-            vis,
-            ident: own,
-            ty,
-            ..
-        } = field;
+        let (vis, own, ty) = (&field.vis, &field.ident, &field.ty);
         let doc = format!(" The field `{}`.", field.name);
         quote!(#[doc = #doc] #vis #own: #krate::model::query::Column<#ident, #ty>)
     });

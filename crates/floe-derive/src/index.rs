@@ -1,10 +1,9 @@
 //! Indexes: `index(name = "..", key(a, b), sort(c), sparse, project(keys | all | include(d)))`.
 
 use syn::meta::ParseNestedMeta;
-use syn::punctuated::Punctuated;
-use syn::{Error, Ident, LitStr, Result, Token, parenthesized};
+use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Given, Vocabulary, nested, text};
+use crate::attributes::{Given, Vocabulary, list_of, nested, refused, text};
 
 /// An index as it is written. Its fields are not yet known to exist.
 pub(crate) struct IndexDef {
@@ -22,17 +21,10 @@ pub(crate) enum Projection {
     Include(Vec<Ident>),
 }
 
-const INDEX: Vocabulary = Vocabulary {
-    place: "an index",
-    known: &["name", "key", "sort", "sparse", "project"],
-    repeated: &[],
-};
+const INDEX: Vocabulary =
+    Vocabulary::new("an index", &["name", "key", "sort", "sparse", "project"]);
 
-const PROJECT: Vocabulary = Vocabulary {
-    place: "`project`",
-    known: &["keys", "all", "include"],
-    repeated: &[],
-};
+const PROJECT: Vocabulary = Vocabulary::new("`project`", &["keys", "all", "include"]);
 
 /// The key of an index has at most four fields to part by and four to sort by.
 const KEY_FIELDS_MAX: usize = 4;
@@ -55,11 +47,13 @@ impl IndexDef {
         })?;
         let missing =
             |what: &str| Error::new_spanned(&index.path, format!("the index has no {what}"));
+        let name = name.ok_or_else(|| missing("name: add `name = \"..\"`"))?;
+        if key.is_empty() {
+            return Err(missing("key: add `key(field)`"));
+        }
         Ok(Self {
-            name: name.ok_or_else(|| missing("name: add `name = \"..\"`"))?,
-            key: Some(key)
-                .filter(|key| !key.is_empty())
-                .ok_or_else(|| missing("key: add `key(field)`"))?,
+            name,
+            key,
             sort,
             sparse,
             projection,
@@ -95,7 +89,7 @@ impl Projection {
         })?;
         match (projections.pop(), projections.pop()) {
             (Some(only), None) => Ok(only),
-            _ => Err(Error::new_spanned(&meta.path, message)),
+            _ => refused(&meta.path, message),
         }
     }
 }
@@ -104,20 +98,14 @@ impl Projection {
 fn fields(meta: &ParseNestedMeta<'_>) -> Result<Vec<Ident>> {
     let names = names(meta)?;
     match names.get(KEY_FIELDS_MAX) {
-        Some(extra) => Err(Error::new_spanned(
+        Some(extra) => refused(
             extra,
             format!("the key of an index has too many fields: fields_max={KEY_FIELDS_MAX}"),
-        )),
+        ),
         None => Ok(names),
     }
 }
 
 fn names(meta: &ParseNestedMeta<'_>) -> Result<Vec<Ident>> {
-    let content;
-    parenthesized!(content in meta.input);
-    let names = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
-    if names.is_empty() {
-        return Err(Error::new_spanned(&meta.path, "no field is named"));
-    }
-    Ok(names.into_iter().collect())
+    list_of(meta, "no field is named")
 }

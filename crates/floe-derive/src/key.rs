@@ -2,11 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Ident, Index, Type};
+use syn::Ident;
 
-use crate::parse::{FieldDef, ModelDef};
+use crate::definition::{FieldDef, ModelDef};
 use crate::rules::{default_name, rules_name};
-use crate::shape::Shape;
+use crate::shape::{TupleSource, sources_of_one};
 
 pub(crate) fn key_name(model: &ModelDef) -> Ident {
     format_ident!("{}Key", model.ident)
@@ -94,12 +94,8 @@ fn from_parts(model: &ModelDef, components: &[&FieldDef], given: usize) -> Token
 
 fn from_single(model: &ModelDef, components: &[&FieldDef], only: &FieldDef) -> TokenStream {
     let ty = &only.ty;
-    let mut sources = vec![(quote!(#ty), quote!(self))];
-    if only.shape() == Shape::Text {
-        let text = quote!(<#ty as ::core::convert::From<&str>>::from(self));
-        sources.push((quote!(&str), text.clone()));
-        sources.push((quote!(&#ty), text));
-    } else if only.shape().is_copied() {
+    let mut sources = sources_of_one(ty, only.shape());
+    if only.shape().is_copied() {
         sources.push((quote!(&#ty), quote!(*self)));
     }
     let impls = sources.iter().map(|(source, value)| {
@@ -109,28 +105,11 @@ fn from_single(model: &ModelDef, components: &[&FieldDef], only: &FieldDef) -> T
     quote!(#(#impls)*)
 }
 
-/// A tuple takes any text for text, and exactly the type for everything else, so that literals are inferred.
 fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
-    let (mut generics, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in components.iter().take(given).enumerate() {
-        let (ty, index): (&Type, _) = (&field.ty, Index::from(at));
-        if field.shape() == Shape::Text {
-            let parameter = format_ident!("__Text{at}");
-            generics.push(quote!(#parameter: ::core::convert::Into<#ty>));
-            types.push(quote!(#parameter));
-            values.push(quote!(::core::convert::Into::into(self.#index)));
-        } else {
-            types.push(quote!(#ty));
-            values.push(quote!(self.#index));
-        }
-    }
-    let body = build(model, components, &values);
-    into_key(
-        model,
-        &quote!(<#(#generics),*>),
-        &quote!((#(#types,)*)),
-        &body,
-    )
+    let given = components.iter().take(given);
+    let source = TupleSource::of(given.map(|field| (&field.ty, field.shape())));
+    let body = build(model, components, &source.values);
+    into_key(model, &source.generics, &source.tuple, &body)
 }
 
 /// The key by way of the struct: the first components have these values, the others their defaults.

@@ -15,6 +15,7 @@
 mod attributes;
 mod checks;
 mod constraint;
+mod definition;
 mod entity;
 mod event;
 mod fields;
@@ -75,10 +76,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// Constraints of an `Option` hold where there is a value.
 #[proc_macro_derive(Model, attributes(model))]
 pub fn derive_model(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    expand(&input)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    expanded(input, expand)
 }
 
 /// Makes an enum one of events: each variant is a type of event, stored under the name of the variant.
@@ -114,10 +112,7 @@ pub fn derive_model(input: TokenStream) -> TokenStream {
 /// | `default`, `default = ..` | what the field is where a stored body lacks it |
 #[proc_macro_derive(Event, attributes(event))]
 pub fn derive_event(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    event::expand(&input)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    expanded(input, event::expand)
 }
 
 /// Makes a struct an entity of the graph: a value that is stored under its type and its id.
@@ -142,10 +137,7 @@ pub fn derive_event(input: TokenStream) -> TokenStream {
 /// | `serde` | stored through serde |
 #[proc_macro_derive(Entity, attributes(entity))]
 pub fn derive_entity(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    entity::expand(&input)
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    expanded(input, entity::expand)
 }
 
 /// Makes a struct a registry: its values are published in numbered versions, group by group.
@@ -185,14 +177,22 @@ pub fn derive_entity(input: TokenStream) -> TokenStream {
 /// | `hash` | a `String` that is the hash of the content; without one, the hash is made of all fields outside of the group |
 #[proc_macro_derive(Registry, attributes(registry))]
 pub fn derive_registry(input: TokenStream) -> TokenStream {
+    expanded(input, registry::expand)
+}
+
+/// What is generated for an input, or the errors in it.
+fn expanded(
+    input: TokenStream,
+    expand: fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>,
+) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    registry::expand(&input)
+    expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }
 
 fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
-    parse::ModelDef::parse(input).map(|def| model::generate(&def))
+    definition::ModelDef::parse(input).map(|def| model::generate(&def))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::parse::{FieldDef, ModelDef, Role};
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::rules::{default_name, mixed, rules_name};
 use crate::shape::Shape;
 use crate::{fields, key, patch, row, rules, schema};

@@ -1,69 +1,24 @@
 //! From the tokens of a struct to the checked description of a model. All errors are told at once.
 
-use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::spanned::Spanned;
-use syn::{
-    Data, DeriveInput, Error, Expr, Fields, Ident, Path, Result, Type, Visibility, parse_quote,
-};
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, DeriveInput, Field, Result, parse_quote};
 
-use crate::attributes::{Errors, Given, Vocabulary, for_each, optional_expression, text};
+use crate::attributes::{
+    Errors, Given, Vocabulary, crate_path, for_each, no_generics, optional_expression, refused,
+    text,
+};
 use crate::checks;
 use crate::constraint::Constraint;
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::index::IndexDef;
-use crate::shape::{Shape, option_of};
+use crate::shape::Shape;
+use crate::stored::named_fields;
 
-/// A model whose parts fit together.
-pub(crate) struct ModelDef {
-    pub(crate) vis: Visibility,
-    pub(crate) ident: Ident,
-    pub(crate) krate: Path,
-    pub(crate) table: String,
-    pub(crate) sort_constant: Option<String>,
-    pub(crate) json_sort_key: bool,
-    pub(crate) exactly_once: bool,
-    pub(crate) stream: bool,
-    pub(crate) indexes: Vec<IndexDef>,
-    /// In the order of the struct.
-    pub(crate) fields: Vec<FieldDef>,
-}
-
-/// A field of a model.
-pub(crate) struct FieldDef {
-    pub(crate) vis: Visibility,
-    pub(crate) ident: Ident,
-    pub(crate) ty: Type,
-    /// The name in the struct.
-    pub(crate) name: String,
-    /// The name in the store.
-    pub(crate) attribute: String,
-    pub(crate) role: Role,
-    pub(crate) default: Option<Default>,
-    pub(crate) read_only: bool,
-    pub(crate) expires: bool,
-    pub(crate) is_serde: bool,
-    pub(crate) constraints: Vec<Constraint>,
-    pub(crate) given: Given,
-}
-
-/// The part of a field in the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Partition,
-    Sort,
-    Plain,
-}
-
-/// What a field is without a value.
-pub(crate) enum Default {
-    /// The default of its type.
-    OfType,
-    Value(Box<Expr>),
-}
-
-const MODEL: Vocabulary = Vocabulary {
-    place: "a model",
-    known: &[
+const MODEL: Vocabulary = Vocabulary::repeating(
+    "index",
+    "a model",
+    &[
         "table",
         "sort_key",
         "sort_key_encoding",
@@ -72,12 +27,11 @@ const MODEL: Vocabulary = Vocabulary {
         "index",
         "crate",
     ],
-    repeated: &["index"],
-};
+);
 
-const FIELD: Vocabulary = Vocabulary {
-    place: "a field",
-    known: &[
+const FIELD: Vocabulary = Vocabulary::new(
+    "a field",
+    &[
         "key",
         "sort_key",
         "default",
@@ -93,13 +47,17 @@ const FIELD: Vocabulary = Vocabulary {
         "serde",
         "rename",
     ],
-    repeated: &[],
-};
+);
+
+const NO_STRUCT: [&str; 3] = ["a model is a struct with named fields"; 3];
 
 impl ModelDef {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
-        checks::generics(&input.generics)?;
-        let named = named_fields(input)?;
+        no_generics(
+            &input.generics,
+            "a model cannot be generic: its items have one form; write a struct for each",
+        )?;
+        let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
         let mut model = Self::without_fields(input);
         let mut given = Given::default();
@@ -112,7 +70,7 @@ impl ModelDef {
                 }
                 "exactly_once" => model.exactly_once = true,
                 "stream" => model.stream = true,
-                "crate" => model.krate = text(meta)?.parse_with(Path::parse_mod_style)?,
+                "crate" => model.krate = crate_path(meta)?,
                 _ => model.indexes.push(IndexDef::parse(meta)?),
             }
             Ok(())
@@ -120,10 +78,9 @@ impl ModelDef {
         if !given.has("table") {
             errors.note(checks::default_table(&input.ident));
         }
-        let fields = named.named.iter();
-        model.fields = fields
-            .filter_map(|field| errors.note(FieldDef::parse(field)))
-            .collect();
+        let fields = fields.iter();
+        let fields = fields.filter_map(|field| errors.note(FieldDef::parse(field)?));
+        model.fields = fields.collect();
         // What is missing may be in a field that could not be read.
         let mut model = errors.finish(model)?;
         model.choose_key();
@@ -158,63 +115,14 @@ impl ModelDef {
             }
         }
     }
-
-    pub(crate) fn field(&self, name: &Ident) -> Option<&FieldDef> {
-        self.fields.iter().find(|field| field.ident == *name)
-    }
-
-    pub(crate) fn partition(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Partition)
-    }
-
-    pub(crate) fn sort(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Sort)
-    }
-
-    pub(crate) fn plain(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Plain)
-    }
-
-    /// The components of the key in the order in which they are given: the partition key, then the sort
-    /// key, each in the order of the struct.
-    pub(crate) fn components(&self) -> Vec<&FieldDef> {
-        self.partition().chain(self.sort()).collect()
-    }
-
-    /// Whether the field is an attribute of its own: every plain field, and components of the key that an
-    /// index needs.
-    pub(crate) fn is_stored(&self, field: &FieldDef) -> bool {
-        let mut indexed = self.indexes.iter().flat_map(IndexDef::key_fields);
-        field.role == Role::Plain || indexed.any(|name| *name == field.ident)
-    }
-}
-
-fn named_fields(input: &DeriveInput) -> Result<&syn::FieldsNamed> {
-    match &input.data {
-        Data::Struct(data) => match &data.fields {
-            Fields::Named(named) => Ok(named),
-            Fields::Unnamed(_) | Fields::Unit => Err(Error::new_spanned(
-                &input.ident,
-                "a model is a struct with named fields",
-            )),
-        },
-        Data::Enum(data) => Err(not_a_struct(data.enum_token.span)),
-        Data::Union(data) => Err(not_a_struct(data.union_token.span)),
-    }
-}
-
-fn not_a_struct(span: Span) -> Error {
-    Error::new(span, "a model is a struct with named fields")
 }
 
 impl FieldDef {
-    fn parse(field: &syn::Field) -> Result<Self> {
-        let ident = field
-            .ident
-            .clone()
-            .ok_or_else(|| not_a_struct(field.span()))?;
+    /// The description of a field; none of one without a name.
+    fn parse(field: &Field) -> Option<Result<Self>> {
+        let ident = field.ident.clone()?;
         let name = ident.unraw().to_string();
-        let mut def = Self {
+        let def = Self {
             vis: field.vis.clone(),
             ty: field.ty.clone(),
             attribute: name.clone(),
@@ -228,12 +136,16 @@ impl FieldDef {
             constraints: Vec::new(),
             given: Given::default(),
         };
-        for_each("model", &field.attrs, |meta| def.take(meta))?;
-        checks::field(&def)?;
-        Ok(def)
+        Some(def.with_attributes(&field.attrs))
     }
 
-    fn take(&mut self, meta: &syn::meta::ParseNestedMeta<'_>) -> Result<()> {
+    fn with_attributes(mut self, attributes: &[Attribute]) -> Result<Self> {
+        for_each("model", attributes, |meta| self.take(meta))?;
+        checks::field(&self)?;
+        Ok(self)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         let word = FIELD.word(meta, &mut self.given)?;
         if let Some(constraint) = Constraint::parse(&word, meta)? {
             self.constraints.push(constraint);
@@ -241,11 +153,7 @@ impl FieldDef {
         }
         match word.as_str() {
             "key" | "sort_key" => self.role = self.role_of(&word, meta)?,
-            "default" => {
-                let value = optional_expression(meta)?;
-                self.default =
-                    Some(value.map_or(Default::OfType, |value| Default::Value(Box::new(value))));
-            }
+            "default" => self.default = Some(optional_expression(meta)?),
             "read_only" => self.read_only = true,
             "expires" => self.expires = true,
             "serde" => self.is_serde = true,
@@ -254,31 +162,14 @@ impl FieldDef {
         Ok(())
     }
 
-    fn role_of(&self, word: &str, meta: &syn::meta::ParseNestedMeta<'_>) -> Result<Role> {
+    fn role_of(&self, word: &str, meta: &ParseNestedMeta<'_>) -> Result<Role> {
         match (self.role, word) {
             (Role::Plain, "key") => Ok(Role::Partition),
             (Role::Plain, _) => Ok(Role::Sort),
-            _ => Err(Error::new_spanned(
+            _ => refused(
                 &meta.path,
                 "a field is part of the partition key or of the sort key, not of both",
-            )),
+            ),
         }
-    }
-
-    pub(crate) fn is_optional(&self) -> bool {
-        option_of(&self.ty).is_some()
-    }
-
-    /// The type of the values: of an `Option`, what is inside.
-    pub(crate) fn value_type(&self) -> &Type {
-        option_of(&self.ty).unwrap_or(&self.ty)
-    }
-
-    /// The shape of the values.
-    pub(crate) fn shape(&self) -> Shape {
-        if self.is_serde {
-            return Shape::Unknown;
-        }
-        Shape::of(self.value_type())
     }
 }

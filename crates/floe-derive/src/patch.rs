@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path};
 
-use crate::parse::{FieldDef, ModelDef};
+use crate::definition::{FieldDef, ModelDef};
 use crate::rules::{mixed, rules_name};
 use crate::shape::Shape;
 

@@ -6,15 +6,18 @@
 
 mod checks;
 mod code;
+mod definition;
 mod parse;
 mod template;
 
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Result};
 
+use definition::RegistryDef;
+
 /// The code of a registry.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    parse::RegistryDef::parse(input).map(|def| code::generate(&def))
+    RegistryDef::parse(input).map(|def| code::generate(&def))
 }
 
 #[cfg(test)]

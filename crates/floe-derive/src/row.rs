@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Ident;
 
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::key::key_of;
-use crate::parse::{FieldDef, ModelDef, Role};
 use crate::rules::{mixed, rules_name};
 
 pub(crate) fn row_name(model: &ModelDef) -> Ident {

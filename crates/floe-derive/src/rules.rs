@@ -7,8 +7,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use crate::constraint::VALUE;
-use crate::parse::{Default, FieldDef, ModelDef, Role};
-use crate::shape::{generated_at, literal};
+use crate::definition::{FieldDef, ModelDef, Role};
+use crate::shape::{generated_at, literal, option};
 
 /// The name of the static with the rules of a field.
 pub(crate) fn rules_name(field: &FieldDef) -> Ident {
@@ -29,9 +29,7 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
 
 fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let (krate, ty) = (&model.krate, &field.ty);
-    let FieldDef {
-        name, attribute, ..
-    } = field;
+    let (name, attribute) = (&field.name, &field.attribute);
     let (static_name, model_name) = (rules_name(field), model.ident.unraw().to_string());
     let read_only = field.read_only || field.role != Role::Plain;
     let index_bytes_max = index_bytes_max(model, field);
@@ -58,13 +56,13 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
 fn index_bytes_max(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let krate = &model.krate;
     let is_in = |names: &[Ident]| names.contains(&field.ident);
-    if model.indexes.iter().any(|index| is_in(&index.sort)) {
-        quote!(::core::option::Option::Some(#krate::model::support::INDEX_SORT_BYTES_MAX))
+    option(if model.indexes.iter().any(|index| is_in(&index.sort)) {
+        Some(quote!(#krate::model::support::INDEX_SORT_BYTES_MAX))
     } else if model.indexes.iter().any(|index| is_in(&index.key)) {
-        quote!(::core::option::Option::Some(#krate::model::support::INDEX_KEY_BYTES_MAX))
+        Some(quote!(#krate::model::support::INDEX_KEY_BYTES_MAX))
     } else {
-        quote!(::core::option::Option::None)
-    }
+        None
+    })
 }
 
 fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
@@ -112,16 +110,15 @@ fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {
 fn default(field: &FieldDef) -> Option<TokenStream> {
     let (name, ty) = (default_name(field), &field.ty);
     let value = match field.default.as_ref()? {
-        Default::OfType => {
+        None => {
             let span = generated_at(ty.span());
             quote_spanned!(span=> <#ty as ::core::default::Default>::default())
         }
-        Default::Value(expr) => {
+        Some(expr) => {
             let value = field.shape().value(field.value_type(), expr);
-            if field.is_optional() && literal(expr).is_some() {
-                quote!(::core::option::Option::Some(#value))
-            } else {
-                value
+            match field.is_optional() && literal(expr).is_some() {
+                true => option(Some(value)),
+                false => value,
             }
         }
     };

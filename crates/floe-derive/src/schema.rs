@@ -6,10 +6,11 @@ use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
+use crate::attributes::Default;
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::index::{IndexDef, Projection};
-use crate::parse::{Default, FieldDef, ModelDef, Role};
 use crate::rules::default_name;
-use crate::shape::{generated_at, literal};
+use crate::shape::{generated_at, kind, literal, option, optional};
 
 /// The expression of the schema.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
@@ -18,10 +19,9 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     let fields = model.fields.iter().map(|field| field_schema(model, field));
     let indexes = model.indexes.iter().map(|index| index_schema(model, index));
     let sort_constant = option(model.sort_constant.as_ref());
-    let encoding = if model.json_sort_key {
-        quote!(Json)
-    } else {
-        quote!(Ordered)
+    let encoding = match model.json_sort_key {
+        true => quote!(Json),
+        false => quote!(Ordered),
     };
     let expires = model.fields.iter().find(|field| field.expires);
     let expires = option(expires.map(|field| &field.attribute));
@@ -41,24 +41,16 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     }
 }
 
-fn option(text: Option<&String>) -> TokenStream {
-    match text {
-        Some(text) => quote!(::core::option::Option::Some(#text)),
-        None => quote!(::core::option::Option::None),
-    }
-}
-
 fn field_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let krate = &model.krate;
-    let FieldDef {
-        name, attribute, ..
-    } = field;
+    let (name, attribute) = (&field.name, &field.attribute);
     let role = match field.role {
         Role::Partition => quote!(Partition),
         Role::Sort => quote!(Sort),
         Role::Plain => quote!(Plain),
     };
-    let (kind, optional) = (kind(model, field), optional(model, field));
+    let (ty, is_serde) = (&field.ty, field.is_serde);
+    let (kind, optional) = (kind(krate, ty, is_serde), optional(krate, ty, is_serde));
     let read_only = field.read_only || field.role != Role::Plain;
     let has_default = field.default.is_some();
     let json_schema = json_schema(model, field);
@@ -73,27 +65,6 @@ fn field_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
             has_default: #has_default,
             json_schema: #json_schema,
         }
-    }
-}
-
-fn kind(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, ty) = (&model.krate, &field.ty);
-    let span = generated_at(ty.span());
-    if field.is_serde {
-        quote!(#krate::model::schema::FieldKind::Other)
-    } else {
-        quote_spanned!(span=> <#ty as #krate::model::Attribute>::KIND)
-    }
-}
-
-fn optional(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, ty) = (&model.krate, &field.ty);
-    let span = generated_at(ty.span());
-    if field.is_serde {
-        let optional = field.is_optional();
-        quote!(#optional)
-    } else {
-        quote_spanned!(span=> <#ty as #krate::model::Attribute>::OPTIONAL)
     }
 }
 
@@ -122,11 +93,8 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
 
 /// Whether the default is the same whenever it is asked for, so that a schema can tell it.
 fn has_told_default(field: &FieldDef) -> bool {
-    match &field.default {
-        Some(Default::Value(expr)) => literal(expr).is_some() && !field.is_serde,
-        Some(Default::OfType) => !field.is_serde,
-        None => false,
-    }
+    let is_told = |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
+    !field.is_serde && field.default.as_ref().is_some_and(is_told)
 }
 
 fn index_schema(model: &ModelDef, index: &IndexDef) -> TokenStream {
@@ -163,7 +131,8 @@ pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
     let krate = &model.krate;
     let checks = model.indexes.iter().flat_map(|index| {
         index.key_fields().filter_map(|name| {
-            let kind = kind(model, model.field(name)?);
+            let field = model.field(name)?;
+            let kind = kind(krate, &field.ty, field.is_serde);
             let message = format!(
                 "a field in the key of an index is text, a number or bytes: index={} field={}",
                 index.name.value(),

@@ -4,11 +4,11 @@
 //! on it is left to the compiler.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Expr, ExprLit, ExprUnary, GenericArgument, Lit, LitFloat, PathArguments, PathSegment, Type,
-    UnOp,
+    Expr, ExprLit, ExprUnary, GenericArgument, Index, Lit, LitFloat, Path, PathArguments,
+    PathSegment, Type, UnOp,
 };
 
 /// What a type is, as far as its name tells.
@@ -75,6 +75,86 @@ impl Shape {
                 quote_spanned!(span=> <#ty as ::core::convert::From<&str>>::from(#expr))
             }
             _ => quote!(#expr),
+        }
+    }
+}
+
+/// A function that makes the default of a field: the expression, or what its type has.
+pub(crate) fn default_value(ty: &Type, default: &Option<Expr>) -> TokenStream {
+    match default {
+        Some(default) => {
+            let default = Shape::of(ty).value(ty, default);
+            quote!(|| #default)
+        }
+        None => quote!(::core::default::Default::default),
+    }
+}
+
+/// The kind of a field. What serde makes of it is known when it is written.
+pub(crate) fn kind(krate: &Path, ty: &Type, is_serde: bool) -> TokenStream {
+    let span = generated_at(ty.span());
+    match is_serde {
+        true => quote!(#krate::model::schema::FieldKind::Other),
+        false => quote_spanned!(span=> <#ty as #krate::Attribute>::KIND),
+    }
+}
+
+/// Whether a field may be absent.
+pub(crate) fn optional(krate: &Path, ty: &Type, is_serde: bool) -> TokenStream {
+    let (span, is_option) = (generated_at(ty.span()), option_of(ty).is_some());
+    match is_serde {
+        true => quote!(#is_option),
+        false => quote_spanned!(span=> <#ty as #krate::Attribute>::OPTIONAL),
+    }
+}
+
+/// An `Option` in generated code.
+pub(crate) fn option(value: Option<impl ToTokens>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// The types from which a key or a group of one part of this type is made, each with the part as an expression of `self`.
+pub(crate) fn sources_of_one(ty: &Type, shape: Shape) -> Vec<(TokenStream, TokenStream)> {
+    let mut sources = vec![(quote!(#ty), quote!(self))];
+    if shape == Shape::Text {
+        let text = quote!(<#ty as ::core::convert::From<&str>>::from(self));
+        sources.push((quote!(&str), text.clone()));
+        sources.push((quote!(&#ty), text));
+    }
+    sources
+}
+
+/// A tuple from which a key or a group of several parts is made.
+pub(crate) struct TupleSource {
+    pub(crate) generics: TokenStream,
+    pub(crate) tuple: TokenStream,
+    /// The parts, as expressions of `self`.
+    pub(crate) values: Vec<TokenStream>,
+}
+
+impl TupleSource {
+    /// A tuple takes any text for text, and exactly the type for everything else, so that literals are inferred.
+    pub(crate) fn of<'t>(parts: impl IntoIterator<Item = (&'t Type, Shape)>) -> Self {
+        let (mut generics, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (ty, shape)) in parts.into_iter().enumerate() {
+            let index = Index::from(at);
+            if shape == Shape::Text {
+                let parameter = format_ident!("__Text{at}");
+                generics.push(quote!(#parameter: ::core::convert::Into<#ty>));
+                types.push(quote!(#parameter));
+                values.push(quote!(::core::convert::Into::<#ty>::into(self.#index)));
+            } else {
+                types.push(quote!(#ty));
+                values.push(quote!(self.#index));
+            }
+        }
+        Self {
+            generics: quote!(<#(#generics),*>),
+            tuple: quote!((#(#types,)*)),
+            values,
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use std::ops::Bound;
 
-use floe_store::capacity::{Meter, ReturnConsumedCapacity};
-use floe_store::op::{Page, Query, ReadPlan, Returned, Scan, Segment};
+use floe_store::capacity::ReturnConsumedCapacity;
+use floe_store::op::{Meter, Page, Query, ReadPlan, Returned, Scan, Segment};
 use floe_store::{Error, Item, Result};
 
 use crate::catalog::Table;

@@ -1,6 +1,5 @@
 //! The server: listens, gives each connection a place, and stops without losing what is under way.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -12,11 +11,13 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::connection::{self, Registry};
+use crate::connection;
 use crate::files;
 use crate::http::{Handler, Responder};
 use crate::limits::{BACKLOG, SOCKET_BYTES};
 use crate::options::Options;
+use crate::registry::Registry;
+use crate::serve_error::ServeError;
 use crate::service::Service;
 
 /// How long accepting pauses after the system has refused a connection.
@@ -83,7 +84,7 @@ impl<H: Handler> Server<H> {
         self.address
     }
 
-    /// Answers until told to stop; then takes no further requests, finishes those that are under way, and closes
+    /// Answers until `stop` is ready; then takes no further requests, finishes those that are under way, and closes
     /// all connections.
     pub async fn serve_until(self, stop: impl Future<Output = ()>) {
         let watch = {
@@ -95,7 +96,7 @@ impl<H: Handler> Server<H> {
             () = stop => {}
             () = self.accept() => {}
         }
-        // The listener is closed: who comes now is told by the system.
+        // The listener is closed: the system refuses those that come now.
         registry.drain().await;
         watch.abort();
     }
@@ -105,7 +106,7 @@ impl<H: Handler> Server<H> {
         let address = self.address;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            // Gone without a word is as good as told.
+            // A sender that is gone asks to stop as well.
             self.serve_until(async { drop(stopped.await) }).await;
         });
         Running {
@@ -186,7 +187,7 @@ impl Running {
 
     /// Stops: finishes what is under way and closes all connections.
     pub async fn shutdown(mut self) {
-        // Dropping the sender tells it.
+        // Dropping the sender stops it.
         drop(self.stop.take());
         drop((&mut self.task).await);
     }
@@ -195,50 +196,5 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
-    }
-}
-
-/// Why a server could not be started.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// Everybody on the network could read and write. Set [keys](Options::keys), or say that it is meant
-    /// ([`Options::insecure`]).
-    Exposed {
-        /// The address.
-        listen: SocketAddr,
-    },
-    /// The address cannot be had: another program has it, or this machine does not.
-    Bind {
-        /// The address.
-        listen: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exposed { listen } => write!(
-                f,
-                "other machines can reach this address, and without keys everybody would be let in: listen={listen}"
-            ),
-            Self::Bind { listen, source } => {
-                write!(
-                    f,
-                    "the address cannot be listened on: {source}: listen={listen}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for ServeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Exposed { .. } => None,
-            Self::Bind { source, .. } => Some(source),
-        }
     }
 }

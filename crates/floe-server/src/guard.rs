@@ -1,7 +1,7 @@
 //! Keeps web pages out.
 //!
 //! A page that somebody opens in a browser can make that browser send requests to servers on the same machine.
-//! Two headers tell, which a page cannot forge:
+//! Two headers show it, which a page cannot forge:
 //!
 //! - `Host`: a page whose own name was made to point here (DNS rebinding) sends that name. So only names are
 //!   accepted that nobody outside can own: addresses, `localhost`, the names that containers give to their host,
@@ -88,7 +88,7 @@ impl Guard {
         }
     }
 
-    /// Lets a request in, or does not. If a page of another site is behind it that may read the answer, tells which.
+    /// Lets a request in, or does not. If a page of another site is behind it that may read the answer, returns which.
     pub(crate) fn check(&self, head: &Request<()>) -> Result<Option<Origin>, Refused> {
         let headers = head.headers();
         // A request that names its host in the first line means that one, whatever the header says.

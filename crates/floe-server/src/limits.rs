@@ -20,7 +20,7 @@ pub(crate) const GZIP_MEMBERS_MAX: usize = 1024;
 /// How far the clock of a client may be off when it signs, as DynamoDB has it.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// How long a browser may remember the answer to a preflight, as DynamoDB tells it.
+/// How long a browser may remember the answer to a preflight, as DynamoDB has it.
 pub(crate) const PREFLIGHT_SECONDS: u32 = 172_800;
 
 /// How much of a body is read and thrown away, so that a client that sends first and listens afterwards learns

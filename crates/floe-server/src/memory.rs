@@ -1,7 +1,7 @@
 //! Memory that large bodies and answers share, so that many of them together cannot use up the machine.
 //!
-//! Who finds it used up waits, and is told after a while that it does not come. Meanwhile
-//! [`Registry::sweep`](crate::connection::Registry::sweep) removes those who hold memory without moving.
+//! A call that finds it used up waits, and is refused after a while. Meanwhile
+//! [`Registry::sweep`](crate::registry::Registry::sweep) removes those who hold memory without moving.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -108,8 +108,6 @@ impl Budget {
             loop {
                 // Whoever is notified between the attempt and the waiting is woken at once.
                 let freed = self.freed.notified();
-                tokio::pin!(freed);
-                freed.as_mut().enable();
                 if let Some(found) = attempt() {
                     return found;
                 }
@@ -188,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_too_long_is_told() {
+    async fn who_waits_too_long_is_refused() {
         let budget = Budget::new(100);
         let all = budget.take(100, SECOND).await.unwrap();
         assert_eq!(budget.take(1, SECOND).await.map(drop), Err(NoRoom));

@@ -1,7 +1,7 @@
 //! Figures for Prometheus: what was asked, what came of it, how long it took, and what it cost.
 //!
 //! They are gathered only where [`Service::with_metrics`](crate::Service::with_metrics) asks for it; without, no request goes
-//! through anything of this. What failed is told by the name of its error, so conflicts are the requests whose outcome is
+//! through anything of this. What failed is counted by the name of its error, so conflicts are the requests whose outcome is
 //! `ConditionalCheckFailedException`, `TransactionCanceledException` or `TransactionConflictException`, and throttles those
 //! with `ThrottlingException` or `ProvisionedThroughputExceededException`.
 
@@ -16,7 +16,8 @@ use floe_store::Error;
 use floe_store::capacity::{ConsumedCapacity, Units};
 use floe_store::error::CancellationCode;
 
-use crate::service::Answer;
+use crate::answer::Answer;
+use crate::wire;
 
 pub(crate) use engine::MeasuredEngine;
 
@@ -26,43 +27,14 @@ const BUCKETS_MICROS: [u64; 14] = [
     2_500_000, 10_000_000,
 ];
 
-/// The operations that are told apart. What is asked beside them is `Other`, so that nobody can make up names.
-const OPERATIONS: [&str; 29] = [
-    "BatchGetItem",
-    "BatchWriteItem",
-    "CreateTable",
-    "DeleteItem",
-    "DeleteTable",
-    "DescribeContinuousBackups",
-    "DescribeEndpoints",
-    "DescribeLimits",
-    "DescribeStream",
-    "DescribeTable",
-    "DescribeTimeToLive",
-    "GetItem",
-    "GetRecords",
-    "GetShardIterator",
-    "ListStreams",
-    "ListTables",
-    "ListTagsOfResource",
-    "PutItem",
-    "Query",
-    "Scan",
-    "TagResource",
-    "TransactGetItems",
-    "TransactWriteItems",
-    "UntagResource",
-    "UpdateContinuousBackups",
-    "UpdateItem",
-    "UpdateTable",
-    "UpdateTimeToLive",
-    "Other",
-];
+/// The name of all that is asked beside the operations, so that no caller can make up names.
+const OTHER: &str = "Other";
 
 /// All figures.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    operations: [Mutex<Figures>; OPERATIONS.len()],
+    /// By name, and last what is none of the operations.
+    operations: Vec<(&'static str, Mutex<Figures>)>,
     /// How many transactions were canceled for each reason. One that has several counts for each.
     canceled: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -83,8 +55,12 @@ struct Figures {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
+        let mut names: Vec<&str> = wire::operations().collect();
+        names.sort_unstable();
+        names.push(OTHER);
+        let figures = names.into_iter().map(|name| (name, Mutex::default()));
         Self {
-            operations: std::array::from_fn(|_| Mutex::default()),
+            operations: figures.collect(),
             canceled: Mutex::default(),
         }
     }
@@ -146,9 +122,9 @@ impl Metrics {
     }
 
     fn figures(&self, operation: &str) -> Option<MutexGuard<'_, Figures>> {
-        let place = OPERATIONS.iter().position(|known| *known == operation);
-        let figures = self.operations.get(place.unwrap_or(OPERATIONS.len() - 1))?;
-        Some(figures.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut known = self.operations.iter();
+        let known = known.find(|(name, _)| [operation, OTHER].contains(name));
+        known.map(|(_, figures)| figures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

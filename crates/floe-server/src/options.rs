@@ -4,11 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use floe_store::Env;
 
-use crate::accept::ServeError;
 use crate::limits::Limits;
+use crate::serve_error::ServeError;
 use crate::sigv4::Keys;
 
-/// The region that a server is in unless told otherwise.
+/// The region that a server is in by default.
 const REGION: &str = "us-east-1";
 
 /// The settings of a [`Server`](crate::Server).

@@ -2,30 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use floe_store::env::Stopwatch;
 use floe_store::{Engine, Health};
 
+pub use crate::answer::Answer;
 use crate::failure_log::FailureLog;
-use crate::http::coral_error;
 use crate::metrics::{MeasuredEngine, Metrics};
-
-/// An answer to a call, to be sent as `application/x-amz-json-1.0`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The status of HTTP: 200, 400 for what the caller did wrong, 500 for what went wrong here, 503 while writes are
-    /// refused.
-    pub status: u16,
-    /// The JSON.
-    pub body: Bytes,
-}
-
-impl Answer {
-    /// The refusal of a call with an error of DynamoDB and status 400.
-    pub fn refusal(code: &str, message: &str) -> Self {
-        coral_error(code, message)
-    }
-}
 
 /// Answers calls with an engine.
 #[derive(Clone)]
@@ -70,7 +52,7 @@ impl Service {
         Some(metrics.text(connections))
     }
 
-    /// Tells this service and its clones where they can be called: the host and port that DescribeEndpoints
+    /// Sets where this service and its clones can be called: the host and port that DescribeEndpoints
     /// answers. The first one counts; without it, it is `localhost:8000`.
     pub fn set_endpoint(&self, host: impl Into<String>) {
         self.endpoint.get_or_init(|| host.into());

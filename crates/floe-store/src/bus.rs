@@ -3,9 +3,9 @@
 //! Beside the [`Engine`](crate::Engine) it is the other service that the layers above speak to. As an engine, a bus is
 //! behind a trait, so that who sends does not know whose it is.
 
-use crate::engine::BoxFuture;
 use crate::env::Timestamp;
 use crate::error::Result;
+use crate::future::BoxFuture;
 
 /// How many entries a bus takes with one request.
 pub const BUS_ENTRIES_MAX: usize = 10;

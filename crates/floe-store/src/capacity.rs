@@ -19,9 +19,9 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul};
 
+use crate::declare::named;
 use crate::item::Item;
-use crate::limits::{PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES};
-use crate::op::ReadPlan;
+use crate::limits::{READ_UNIT_BYTES, WRITE_UNIT_BYTES};
 use crate::size::item_size;
 use crate::table::{IndexDef, IndexKind, TableDef};
 
@@ -87,31 +87,24 @@ impl fmt::Display for Units {
     }
 }
 
-/// How much an operation should tell about what it cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum ReturnConsumedCapacity {
-    /// Nothing.
-    #[default]
-    None,
-    /// The total per table.
-    Total,
-    /// The total and the share of each table and index.
-    Indexes,
+named! {
+    /// How much an operation should tell about what it cost.
+    #[derive(Default)]
+    pub enum ReturnConsumedCapacity {
+        /// Nothing.
+        #[default]
+        None = "NONE",
+        /// The total per table.
+        Total = "TOTAL",
+        /// The total and the share of each table and index.
+        Indexes = "INDEXES",
+    }
 }
 
 impl ReturnConsumedCapacity {
     /// Whether anything is to be told.
     pub const fn is_wanted(self) -> bool {
         !matches!(self, Self::None)
-    }
-
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "NONE",
-            Self::Total => "TOTAL",
-            Self::Indexes => "INDEXES",
-        }
     }
 }
 
@@ -338,91 +331,16 @@ impl ConsumedCapacity {
         self.table += units;
     }
 
-    fn add_table_read(&mut self, units: Units) {
+    pub(crate) fn add_table_read(&mut self, units: Units) {
         self.read += units;
         self.table += units;
     }
 
-    fn add_index_share(&mut self, index: &IndexDef, units: Units) {
+    pub(crate) fn add_index_share(&mut self, index: &IndexDef, units: Units) {
         let shares = match index.kind {
             IndexKind::Global => &mut self.global_indexes,
             IndexKind::Local => &mut self.local_indexes,
         };
         *shares.entry(index.name.clone()).or_default() += units;
-    }
-}
-
-/// Counts what a page of a query or scan reads: when it is full, and what it cost.
-///
-/// ```
-/// use floe_store::capacity::{Meter, ReturnConsumedCapacity};
-/// use floe_store::{TableDef, op::Scan, table::KeyKind};
-///
-/// let table = TableDef::builder("Orders", "id", KeyKind::S).build()?;
-/// let scan = Scan::new("Orders").consistent();
-/// let plan = scan.plan(&table)?;
-/// let mut meter = Meter::new(&plan);
-/// for item_bytes in [3000, 3000] {
-///     meter.add(item_bytes);
-///     assert!(!meter.is_full());
-/// }
-/// let cost = meter.cost(ReturnConsumedCapacity::Total);
-/// assert_eq!(cost.total().as_f64(), 2.0);
-/// # Ok::<(), floe_store::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Meter<'p> {
-    plan: &'p ReadPlan<'p>,
-    entries: usize,
-    bytes: usize,
-    fetched: Units,
-}
-
-impl<'p> Meter<'p> {
-    /// A meter that has counted nothing.
-    pub fn new(plan: &'p ReadPlan<'p>) -> Self {
-        Self {
-            plan,
-            entries: 0,
-            bytes: 0,
-            fetched: Units::ZERO,
-        }
-    }
-
-    /// Whether the page ends with what has been read: as many entries as the request allows, or 1 MB. The entry that
-    /// reaches the megabyte is still on the page, whatever its size.
-    pub fn is_full(&self) -> bool {
-        self.bytes >= PAGE_BYTES_MAX || self.plan.limit.is_some_and(|limit| self.entries >= limit)
-    }
-
-    /// Counts an entry of this size, of the table or of the index.
-    pub fn add(&mut self, entry_bytes: usize) {
-        self.entries += 1;
-        self.bytes = self.bytes.saturating_add(entry_bytes);
-    }
-
-    /// Counts an item of this size that was fetched from the table for an entry of a local index.
-    pub fn add_fetched(&mut self, item_bytes: usize) {
-        self.fetched += read_units(item_bytes, self.plan.consistency);
-    }
-
-    /// How many entries were read.
-    pub const fn entries(&self) -> usize {
-        self.entries
-    }
-
-    /// What the page cost.
-    pub fn cost(&self, detail: ReturnConsumedCapacity) -> ConsumedCapacity {
-        let mut cost = ConsumedCapacity::new(&self.plan.table.name, detail);
-        let units = read_units(self.bytes, self.plan.consistency);
-        match self.plan.index {
-            Some(index) => {
-                cost.read += units;
-                cost.add_index_share(index, units);
-            }
-            None => cost.add_table_read(units),
-        }
-        cost.add_table_read(self.fetched);
-        cost
     }
 }

@@ -3,12 +3,11 @@
 //! An engine is used as `Arc<dyn Engine>`. Wrappers (faults, caches, meters, traces) are engines
 //! around an engine. What an engine cannot do, it says in [`Capabilities`] before it is asked.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
 use crate::env::Timestamp;
 use crate::error::{Error, Result};
+use crate::future::BoxFuture;
 use crate::op::{
     BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
     DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator,
@@ -22,9 +21,6 @@ use crate::table::TableDescription;
 /// How long an engine with [write tokens](Capabilities::write_tokens) remembers those of single writes, as
 /// long as it runs.
 pub const WRITE_TOKEN_RETENTION: Duration = Duration::from_secs(30);
-
-/// A future on the heap: what makes [`Engine`] usable as a trait object.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A store of tables with DynamoDB's operations.
 ///

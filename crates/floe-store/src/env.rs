@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::engine::BoxFuture;
+use crate::future::BoxFuture;
 use crate::text::Text;
 
 /// A moment, in milliseconds since 1970-01-01T00:00:00Z.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::declare::named;
 use crate::item::Item;
 
 /// The result of an operation.
@@ -151,18 +152,14 @@ impl fmt::Display for Error {
             | Self::Storage(message) => f.write_str(message),
             Self::ConditionalCheckFailed { .. } => f.write_str("The conditional request failed"),
             Self::TransactionCanceled { reasons } => {
-                f.write_str(
-                    "Transaction cancelled, please refer cancellation reasons for specific reasons [",
-                )?;
-                for (n, reason) in reasons.iter().enumerate() {
-                    let comma = if n == 0 { "" } else { ", " };
-                    write!(f, "{comma}{}", reason.code)?;
-                }
-                f.write_str("]")
+                let codes: Vec<&str> = reasons.iter().map(|reason| reason.code.as_str()).collect();
+                write!(
+                    f,
+                    "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+                    codes.join(", ")
+                )
             }
-            Self::TransactionConflict => {
-                f.write_str("Transaction is ongoing for the item")
-            }
+            Self::TransactionConflict => f.write_str("Transaction is ongoing for the item"),
             Self::TransactionInProgress => {
                 f.write_str("Transaction from previous request is still in progress")
             }
@@ -208,52 +205,34 @@ impl CancellationReason {
     }
 }
 
-/// What was wrong with one action of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CancellationCode {
-    /// Nothing.
-    None,
-    /// Its condition did not hold.
-    ConditionalCheckFailed,
-    /// The partition's items grew beyond what local indexes allow.
-    ItemCollectionSizeLimitExceeded,
-    /// Another transaction held the item.
-    TransactionConflict,
-    /// The request rate is too high for the table.
-    ProvisionedThroughputExceeded,
-    /// The request rate is too high for the account.
-    ThrottlingError,
-    /// It could not be applied to the item as it stands.
-    ValidationError,
+named! {
+    /// What was wrong with one action of a transaction.
+    #[non_exhaustive]
+    pub enum CancellationCode {
+        /// Nothing.
+        None = "None",
+        /// Its condition did not hold.
+        ConditionalCheckFailed = "ConditionalCheckFailed",
+        /// The partition's items grew beyond what local indexes allow.
+        ItemCollectionSizeLimitExceeded = "ItemCollectionSizeLimitExceeded",
+        /// Another transaction held the item.
+        TransactionConflict = "TransactionConflict",
+        /// The request rate is too high for the table.
+        ProvisionedThroughputExceeded = "ProvisionedThroughputExceeded",
+        /// The request rate is too high for the account.
+        ThrottlingError = "ThrottlingError",
+        /// It could not be applied to the item as it stands.
+        ValidationError = "ValidationError",
+    }
 }
 
 impl CancellationCode {
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::ConditionalCheckFailed => "ConditionalCheckFailed",
-            Self::ItemCollectionSizeLimitExceeded => "ItemCollectionSizeLimitExceeded",
-            Self::TransactionConflict => "TransactionConflict",
-            Self::ProvisionedThroughputExceeded => "ProvisionedThroughputExceeded",
-            Self::ThrottlingError => "ThrottlingError",
-            Self::ValidationError => "ValidationError",
-        }
-    }
-
     /// Whether the transaction may succeed when sent again.
     pub const fn is_retryable(self) -> bool {
         matches!(
             self,
             Self::TransactionConflict | Self::ProvisionedThroughputExceeded | Self::ThrottlingError
         )
-    }
-}
-
-impl fmt::Display for CancellationCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

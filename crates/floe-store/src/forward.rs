@@ -139,139 +139,70 @@ macro_rules! __forwarded {
     )*};
 }
 
-/// Calls a macro with the signature of an operation, or with those of a group.
+/// Makes [`__operation!`](crate::__operation) of a table of all operations. `$d` is a dollar, for the macro that is made.
+macro_rules! operations {
+    (($d:tt) $( $group:ident { $( $name:ident($input:ident) -> $output:ident, $label:literal; )* } )*) => {
+        /// Calls a macro with the signature of an operation, or with those of a group.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! __operation {
+            ([$d($d wrap:tt)*] [$d($d first:tt)*]; all) => {
+                $( $crate::__operation! { [$d($d wrap)*] [$d($d first)*]; $group } )*
+            };
+            $(
+                ([$d($d wrap:tt)*] [$d($d first:tt)*]; $group) => {
+                    $( $crate::__operation! { [$d($d wrap)*] [$d($d first)*]; $name } )*
+                };
+                $(
+                    ([$d($d wrap:tt)*] [$d($d first:tt)*]; $name) => {
+                        $d($d wrap)* ! {
+                            $d($d first)*
+                            $name($crate::forward::types::$input) -> $crate::forward::types::$output, $label;
+                        }
+                    };
+                )*
+            )*
+        }
+    };
+}
+
+operations! { ($)
+    items {
+        get_item(GetItem) -> GetItemOutput, "GetItem";
+        batch_get_item(BatchGetItem) -> BatchGetItemOutput, "BatchGetItem";
+        transact_get_items(TransactGetItems) -> TransactGetItemsOutput, "TransactGetItems";
+        write_item(WriteItem) -> WriteItemOutput, "WriteItem";
+        batch_write_item(BatchWriteItem) -> BatchWriteItemOutput, "BatchWriteItem";
+        transact_write_items(TransactWriteItems) -> TransactWriteItemsOutput, "TransactWriteItems";
+        query(Query) -> Page, "Query";
+        scan(Scan) -> Page, "Scan";
+    }
+    tables {
+        create_table(CreateTable) -> TableDescription, "CreateTable";
+        describe_table(String) -> TableDescription, "DescribeTable";
+        update_table(UpdateTable) -> TableDescription, "UpdateTable";
+        delete_table(String) -> TableDescription, "DeleteTable";
+        list_tables(ListTables) -> ListTablesOutput, "ListTables";
+        update_time_to_live(UpdateTimeToLive) -> TableDescription, "UpdateTimeToLive";
+        update_tags(UpdateTags) -> Nothing, "UpdateTags";
+    }
+    streams {
+        list_streams(ListStreams) -> ListStreamsOutput, "ListStreams";
+        describe_stream(DescribeStream) -> StreamDescription, "DescribeStream";
+        get_shard_iterator(GetShardIterator) -> String, "GetShardIterator";
+        get_records(GetRecords) -> GetRecordsOutput, "GetRecords";
+        hold_changes(HoldChanges) -> Nothing, "HoldChanges";
+    }
+}
+
+/// The types in the table of operations, under one path.
 #[doc(hidden)]
-#[macro_export]
-macro_rules! __operation {
-    ([$($wrap:tt)*] [$($first:tt)*]; all) => {
-        $crate::__operation! { [$($wrap)*] [$($first)*]; items }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; tables }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; streams }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; items) => {
-        $crate::__operation! { [$($wrap)*] [$($first)*]; get_item }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; batch_get_item }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; transact_get_items }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; write_item }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; batch_write_item }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; transact_write_items }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; query }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; scan }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; tables) => {
-        $crate::__operation! { [$($wrap)*] [$($first)*]; create_table }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; describe_table }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; update_table }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; delete_table }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; list_tables }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; update_time_to_live }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; update_tags }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; streams) => {
-        $crate::__operation! { [$($wrap)*] [$($first)*]; list_streams }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; describe_stream }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; get_shard_iterator }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; get_records }
-        $crate::__operation! { [$($wrap)*] [$($first)*]; hold_changes }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; get_item) => {
-        $($wrap)* ! {
-            $($first)* get_item($crate::op::GetItem) -> $crate::op::GetItemOutput, "GetItem";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; batch_get_item) => {
-        $($wrap)* ! {
-            $($first)* batch_get_item($crate::op::BatchGetItem) -> $crate::op::BatchGetItemOutput, "BatchGetItem";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; transact_get_items) => {
-        $($wrap)* ! {
-            $($first)* transact_get_items($crate::op::TransactGetItems) -> $crate::op::TransactGetItemsOutput, "TransactGetItems";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; write_item) => {
-        $($wrap)* ! {
-            $($first)* write_item($crate::op::WriteItem) -> $crate::op::WriteItemOutput, "WriteItem";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; batch_write_item) => {
-        $($wrap)* ! {
-            $($first)* batch_write_item($crate::op::BatchWriteItem) -> $crate::op::BatchWriteItemOutput, "BatchWriteItem";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; transact_write_items) => {
-        $($wrap)* ! {
-            $($first)* transact_write_items($crate::op::TransactWriteItems) -> $crate::op::TransactWriteItemsOutput, "TransactWriteItems";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; query) => {
-        $($wrap)* ! {
-            $($first)* query($crate::op::Query) -> $crate::op::Page, "Query";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; scan) => {
-        $($wrap)* ! {
-            $($first)* scan($crate::op::Scan) -> $crate::op::Page, "Scan";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; create_table) => {
-        $($wrap)* ! {
-            $($first)* create_table($crate::op::CreateTable) -> $crate::table::TableDescription, "CreateTable";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; describe_table) => {
-        $($wrap)* ! {
-            $($first)* describe_table(::std::string::String) -> $crate::table::TableDescription, "DescribeTable";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; update_table) => {
-        $($wrap)* ! {
-            $($first)* update_table($crate::op::UpdateTable) -> $crate::table::TableDescription, "UpdateTable";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; delete_table) => {
-        $($wrap)* ! {
-            $($first)* delete_table(::std::string::String) -> $crate::table::TableDescription, "DeleteTable";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; list_tables) => {
-        $($wrap)* ! {
-            $($first)* list_tables($crate::op::ListTables) -> $crate::op::ListTablesOutput, "ListTables";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; update_time_to_live) => {
-        $($wrap)* ! {
-            $($first)* update_time_to_live($crate::op::UpdateTimeToLive) -> $crate::table::TableDescription, "UpdateTimeToLive";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; update_tags) => {
-        $($wrap)* ! {
-            $($first)* update_tags($crate::op::UpdateTags) -> (), "UpdateTags";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; list_streams) => {
-        $($wrap)* ! {
-            $($first)* list_streams($crate::op::ListStreams) -> $crate::op::ListStreamsOutput, "ListStreams";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; describe_stream) => {
-        $($wrap)* ! {
-            $($first)* describe_stream($crate::op::DescribeStream) -> $crate::op::StreamDescription, "DescribeStream";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; get_shard_iterator) => {
-        $($wrap)* ! {
-            $($first)* get_shard_iterator($crate::op::GetShardIterator) -> ::std::string::String, "GetShardIterator";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; get_records) => {
-        $($wrap)* ! {
-            $($first)* get_records($crate::op::GetRecords) -> $crate::op::GetRecordsOutput, "GetRecords";
-        }
-    };
-    ([$($wrap:tt)*] [$($first:tt)*]; hold_changes) => {
-        $($wrap)* ! {
-            $($first)* hold_changes($crate::op::HoldChanges) -> (), "HoldChanges";
-        }
-    };
+pub mod types {
+    pub use std::string::String;
+
+    pub use crate::op::*;
+    pub use crate::table::TableDescription;
+
+    /// What an operation returns that has no answer.
+    pub type Nothing = ();
 }

@@ -1,4 +1,4 @@
-//! How long the values of a key are, and what DynamoDB says of those that are too long.
+//! How long the values of a key are, and what DynamoDB says of those that are empty or too long.
 //!
 //! The rule is one for keys that are written, read and queried, of tables and of indexes.
 
@@ -29,4 +29,12 @@ pub(crate) fn sort_too_long() -> Error {
         "One or more parameter values were invalid: \
          Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
     )
+}
+
+/// The error of an empty value of a key.
+pub(crate) fn empty_value(kind: &str, name: &str) -> Error {
+    Error::Validation(format!(
+        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty \
+         {kind} value. Key: {name}"
+    ))
 }

@@ -28,6 +28,7 @@
 //! | [`bus`] | the trait that event buses implement |
 //! | [`error`] | errors shaped as DynamoDB's |
 //! | [`env`](mod@env), [`calendar`] | the only door for time and randomness; dates of moments |
+//! | [`hash`], [`hex`] | a hash that never changes; bytes as text |
 //!
 //! # The way of a request
 //!
@@ -70,12 +71,15 @@
 pub mod bus;
 pub mod calendar;
 pub mod capacity;
+mod declare;
 pub mod engine;
 pub mod env;
 pub mod error;
 pub mod expr;
 pub mod forward;
-pub mod item;
+mod future;
+pub mod hash;
+pub mod hex;
 pub mod json;
 mod key_length;
 pub mod limits;
@@ -87,11 +91,12 @@ pub mod text;
 pub mod value;
 
 pub use capacity::{ConsumedCapacity, Units};
-pub use engine::{BoxFuture, Capabilities, Engine, Health};
+pub use engine::{Capabilities, Engine, Health};
 pub use env::{Clock, Env, Timestamp};
 pub use error::{CancellationReason, Error, Result};
-pub use item::Item;
+pub use future::BoxFuture;
 pub use number::{Number, NumberError};
 pub use table::TableDef;
 pub use text::{Name, Text};
+pub use value::item::{self, Item};
 pub use value::{Set, SetError, Value, ValueType};

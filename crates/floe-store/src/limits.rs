@@ -6,8 +6,6 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::table::Throughput;
-
 // Items and values.
 
 /// An item weighs at most 400 KB, names and values together.
@@ -157,11 +155,11 @@ pub const INDEX_CHANGES_MAX: usize = 1;
 /// Provisioned capacity is at least one unit and at most this.
 pub const THROUGHPUT_UNITS: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// A table or an index that is paid for by the request takes this much at once when it is new.
-pub const WARM_THROUGHPUT: Throughput = Throughput {
-    read: 12_000,
-    write: 4_000,
-};
+/// A table or an index that is paid for by the request takes so many units of reading at once when it is new.
+pub const WARM_READ_UNITS: u64 = 12_000;
+
+/// As [`WARM_READ_UNITS`], of writing.
+pub const WARM_WRITE_UNITS: u64 = 4_000;
 
 /// A table has at most 50 tags.
 pub const TAGS_MAX: usize = 50;

@@ -14,14 +14,8 @@
 //! These are the sizes of the data model, not of bytes on a disk.
 
 use crate::item::Item;
-use crate::number::Number;
-use crate::value::Value;
 
-/// What a map or list costs besides what is in it.
-pub const CONTAINER_BYTES: usize = 3;
-
-/// What each entry of a map or list costs besides its name and value.
-pub const ENTRY_BYTES: usize = 1;
+pub use crate::value::size::{CONTAINER_BYTES, ENTRY_BYTES, attribute_size, value_size};
 
 /// The size of an item: of all its attributes.
 ///
@@ -40,42 +34,11 @@ pub fn item_size(item: &Item) -> usize {
         .sum()
 }
 
-/// The size of an attribute: its name and its value.
-pub fn attribute_size(name: &str, value: &Value) -> usize {
-    name.len() + value_size(value)
-}
-
-/// The size of a value without a name.
-///
-/// ```
-/// use floe_store::{Value, size::value_size};
-///
-/// assert_eq!(value_size(&Value::from("häß")), 5);
-/// assert_eq!(value_size(&Value::L(vec![])), 3);
-/// assert_eq!(value_size(&Value::L(vec![Value::Null])), 3 + 1 + 1);
-/// ```
-pub fn value_size(value: &Value) -> usize {
-    match value {
-        Value::S(text) => text.len(),
-        Value::N(number) => number.size_bytes(),
-        Value::B(bytes) => bytes.len(),
-        Value::Bool(_) | Value::Null => 1,
-        Value::M(map) => map.iter().fold(CONTAINER_BYTES, |sum, (name, value)| {
-            sum + ENTRY_BYTES + attribute_size(name, value)
-        }),
-        Value::L(list) => list.iter().fold(CONTAINER_BYTES, |sum, value| {
-            sum + ENTRY_BYTES + value_size(value)
-        }),
-        Value::Ss(set) => set.iter().map(|text| text.len()).sum(),
-        Value::Ns(set) => set.iter().map(Number::size_bytes).sum(),
-        Value::Bs(set) => set.iter().map(Vec::len).sum(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Set;
+    use crate::number::Number;
+    use crate::value::{Set, Value};
 
     fn check(value: impl Into<Value>, size: usize) {
         let value = value.into();

@@ -8,12 +8,11 @@ mod settings;
 
 use std::collections::BTreeMap;
 
+use crate::declare::{named, setters};
 use crate::env::Timestamp;
-use crate::error::Result;
 use crate::item::Item;
 use crate::key_length::key_bytes;
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, TTL_AGE_MAX};
-use crate::op::{CreateTable, KeyRole, KeySchemaElement};
 use crate::size::attribute_size;
 use crate::text::Name;
 use crate::value::{Value, ValueType};
@@ -22,15 +21,17 @@ pub use settings::{
     Billing, Encryption, OnDemandThroughput, Scaling, TableClass, TableHistory, Throughput,
 };
 
-/// The types that a key attribute can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum KeyKind {
-    /// String.
-    S,
-    /// Number.
-    N,
-    /// Binary.
-    B,
+named! {
+    /// The types that a key attribute can have.
+    #[derive(PartialOrd, Ord)]
+    pub enum KeyKind {
+        /// String.
+        S = "S",
+        /// Number.
+        N = "N",
+        /// Binary.
+        B = "B",
+    }
 }
 
 impl KeyKind {
@@ -41,17 +42,6 @@ impl KeyKind {
             Self::N => ValueType::N,
             Self::B => ValueType::B,
         }
-    }
-
-    /// The name that DynamoDB gives the type.
-    pub const fn as_str(self) -> &'static str {
-        self.value_type().as_str()
-    }
-
-    /// The one of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::S, Self::N, Self::B];
-        all.into_iter().find(|one| one.as_str() == name)
     }
 
     /// Whether the value is of this type.
@@ -76,6 +66,25 @@ impl KeyAttribute {
             name: name.into(),
             kind,
         }
+    }
+}
+
+/// One attribute of a key and its role there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeySchemaElement {
+    /// The attribute.
+    pub name: Name,
+    /// Its role.
+    pub role: KeyRole,
+}
+
+named! {
+    /// The role of an attribute in a key.
+    pub enum KeyRole {
+        /// Partition key.
+        Hash = "HASH",
+        /// Sort key.
+        Range = "RANGE",
     }
 }
 
@@ -238,41 +247,21 @@ impl IndexDef {
     }
 }
 
-/// Which images a change record holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StreamView {
-    /// Only the key.
-    KeysOnly,
-    /// The item after the change.
-    NewImage,
-    /// The item before the change.
-    OldImage,
-    /// Both.
-    NewAndOldImages,
+named! {
+    /// Which images a change record holds.
+    pub enum StreamView {
+        /// Only the key.
+        KeysOnly = "KEYS_ONLY",
+        /// The item after the change.
+        NewImage = "NEW_IMAGE",
+        /// The item before the change.
+        OldImage = "OLD_IMAGE",
+        /// Both.
+        NewAndOldImages = "NEW_AND_OLD_IMAGES",
+    }
 }
 
 impl StreamView {
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::KeysOnly => "KEYS_ONLY",
-            Self::NewImage => "NEW_IMAGE",
-            Self::OldImage => "OLD_IMAGE",
-            Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
-        }
-    }
-
-    /// The one of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [
-            Self::KeysOnly,
-            Self::NewImage,
-            Self::OldImage,
-            Self::NewAndOldImages,
-        ];
-        all.into_iter().find(|one| one.as_str() == name)
-    }
-
     /// Whether records hold the item before the change.
     pub const fn has_old(self) -> bool {
         matches!(self, Self::OldImage | Self::NewAndOldImages)
@@ -393,18 +382,25 @@ impl TableDef {
 /// How far back a moment of expiry may lie and still count.
 pub const FIVE_YEARS_SECS: u64 = TTL_AGE_MAX.as_secs();
 
-/// Builds a [`TableDef`] in code.
+/// Builds a [`TableDef`] in code. [`build`](TableBuilder::build) checks it as the request for the table.
 #[derive(Clone, Debug)]
 pub struct TableBuilder {
-    definition: TableDef,
+    pub(crate) definition: TableDef,
 }
 
 impl TableBuilder {
-    /// Adds a sort key.
-    #[must_use]
-    pub fn sort_key(mut self, name: impl Into<Name>, kind: KeyKind) -> Self {
-        self.definition.key.sort = vec![KeyAttribute::new(name, kind)];
-        self
+    setters! {
+        /// Adds a sort key.
+        sort_key(name: impl Into<Name>, kind: KeyKind) => definition.key.sort = vec![KeyAttribute::new(name, kind)];
+        /// Switches the change stream on.
+        stream(view: StreamView) => definition.stream = Some(view);
+        /// Sets the attribute that holds the moment of expiry.
+        ttl(attribute: impl Into<Name>) => definition.ttl_attribute = Some(attribute.into());
+        /// Sets how the table is paid for; by the request if nothing is said. Global indexes get the same
+        /// throughput as the table.
+        billing(billing: Billing) => definition.billing = billing;
+        /// Makes the table refuse to be deleted.
+        deletion_protection() => definition.deletion_protection = true;
     }
 
     /// Adds a global index with up to four partition and four sort attributes.
@@ -439,56 +435,11 @@ impl TableBuilder {
         self.push_index(name.into(), IndexKind::Local, key, projection)
     }
 
-    /// Switches the change stream on.
-    #[must_use]
-    pub fn stream(mut self, view: StreamView) -> Self {
-        self.definition.stream = Some(view);
-        self
-    }
-
-    /// Sets the attribute that holds the moment of expiry.
-    #[must_use]
-    pub fn ttl(mut self, attribute: impl Into<Name>) -> Self {
-        self.definition.ttl_attribute = Some(attribute.into());
-        self
-    }
-
     /// Adds a tag.
     #[must_use]
     pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.definition.tags.insert(key.into(), value.into());
         self
-    }
-
-    /// Sets how the table is paid for; by the request if nothing is said. Global indexes get the same
-    /// throughput as the table.
-    #[must_use]
-    pub fn billing(mut self, billing: Billing) -> Self {
-        self.definition.billing = billing;
-        self
-    }
-
-    /// Makes the table refuse to be deleted.
-    #[must_use]
-    pub fn deletion_protection(mut self) -> Self {
-        self.definition.deletion_protection = true;
-        self
-    }
-
-    /// The definition, checked.
-    ///
-    /// # Errors
-    ///
-    /// [`Validation`](crate::Error::Validation), as DynamoDB would answer to a request for this table.
-    pub fn build(mut self) -> Result<TableDef> {
-        if let Billing::Provisioned(throughput) = self.definition.billing {
-            for index in &mut self.definition.indexes {
-                if index.kind == IndexKind::Global {
-                    index.throughput.get_or_insert(throughput);
-                }
-            }
-        }
-        CreateTable::from(self.definition).definition()
     }
 
     fn push_index(
@@ -519,29 +470,18 @@ fn key_attributes<N: Into<Name>>(
         .collect()
 }
 
-/// Whether a table or an index can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TableStatus {
-    /// It is being made.
-    Creating,
-    /// It is being changed.
-    Updating,
-    /// It is being removed.
-    Deleting,
-    /// It is ready.
-    Active,
-}
-
-impl TableStatus {
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Creating => "CREATING",
-            Self::Updating => "UPDATING",
-            Self::Deleting => "DELETING",
-            Self::Active => "ACTIVE",
-        }
+named! {
+    /// Whether a table or an index can be used.
+    #[non_exhaustive]
+    pub enum TableStatus {
+        /// It is being made.
+        Creating = "CREATING",
+        /// It is being changed.
+        Updating = "UPDATING",
+        /// It is being removed.
+        Deleting = "DELETING",
+        /// It is ready.
+        Active = "ACTIVE",
     }
 }
 

@@ -7,9 +7,14 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::item::Item;
+use crate::declare::named;
 use crate::number::Number;
 use crate::text::Text;
+
+pub mod item;
+pub(crate) mod size;
+
+use item::Item;
 
 /// A value of an attribute.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -36,70 +41,43 @@ pub enum Value {
     Bs(Set<Vec<u8>>),
 }
 
-/// The type of a [`Value`], named as DynamoDB names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ValueType {
-    /// String.
-    S,
-    /// Number.
-    N,
-    /// Binary.
-    B,
-    /// Boolean.
-    Bool,
-    /// Null.
-    Null,
-    /// Map.
-    M,
-    /// List.
-    L,
-    /// String set.
-    Ss,
-    /// Number set.
-    Ns,
-    /// Binary set.
-    Bs,
+named! {
+    /// The type of a [`Value`], named as DynamoDB names it.
+    #[derive(PartialOrd, Ord)]
+    pub enum ValueType {
+        /// String.
+        S = "S",
+        /// Number.
+        N = "N",
+        /// Binary.
+        B = "B",
+        /// Boolean.
+        Bool = "BOOL",
+        /// Null.
+        Null = "NULL",
+        /// Map.
+        M = "M",
+        /// List.
+        L = "L",
+        /// String set.
+        Ss = "SS",
+        /// Number set.
+        Ns = "NS",
+        /// Binary set.
+        Bs = "BS",
+    }
 }
 
-impl ValueType {
-    /// The name that DynamoDB uses in JSON and in `attribute_type`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::S => "S",
-            Self::N => "N",
-            Self::B => "B",
-            Self::Bool => "BOOL",
-            Self::Null => "NULL",
-            Self::M => "M",
-            Self::L => "L",
-            Self::Ss => "SS",
-            Self::Ns => "NS",
-            Self::Bs => "BS",
+macro_rules! accessors {
+    ($( $(#[$doc:meta])* $name:ident -> $type:ty: $variant:ident($held:ident) => $part:expr; )+) => {$(
+        $(#[$doc])*
+        pub fn $name(&self) -> Option<$type> {
+            match self {
+                Self::$variant($held) => Some($part),
+                _ => None,
+            }
         }
-    }
-
-    /// The type of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "S" => Self::S,
-            "N" => Self::N,
-            "B" => Self::B,
-            "BOOL" => Self::Bool,
-            "NULL" => Self::Null,
-            "M" => Self::M,
-            "L" => Self::L,
-            "SS" => Self::Ss,
-            "NS" => Self::Ns,
-            "BS" => Self::Bs,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for ValueType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+    )+};
 }
 
 impl Value {
@@ -148,44 +126,17 @@ impl Value {
         }
     }
 
-    /// The text, if the value is a string.
-    pub fn as_s(&self) -> Option<&str> {
-        match self {
-            Self::S(s) => Some(s),
-            _ => None,
-        }
-    }
-
-    /// The number, if the value is one.
-    pub const fn as_n(&self) -> Option<Number> {
-        match self {
-            Self::N(n) => Some(*n),
-            _ => None,
-        }
-    }
-
-    /// The bytes, if the value is binary.
-    pub fn as_b(&self) -> Option<&[u8]> {
-        match self {
-            Self::B(b) => Some(b),
-            _ => None,
-        }
-    }
-
-    /// The map, if the value is one.
-    pub const fn as_m(&self) -> Option<&Item> {
-        match self {
-            Self::M(m) => Some(m),
-            _ => None,
-        }
-    }
-
-    /// The list, if the value is one.
-    pub fn as_l(&self) -> Option<&[Value]> {
-        match self {
-            Self::L(l) => Some(l),
-            _ => None,
-        }
+    accessors! {
+        /// The text, if the value is a string.
+        as_s -> &str: S(text) => text;
+        /// The number, if the value is one.
+        as_n -> Number: N(number) => *number;
+        /// The bytes, if the value is binary.
+        as_b -> &[u8]: B(bytes) => bytes;
+        /// The map, if the value is one.
+        as_m -> &Item: M(map) => map;
+        /// The list, if the value is one.
+        as_l -> &[Value]: L(list) => list;
     }
 }
 

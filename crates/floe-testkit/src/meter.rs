@@ -14,11 +14,13 @@
 //! # }
 //! ```
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use floe_store::capacity::{ConsumedCapacity, ReturnConsumedCapacity, Units};
 use floe_store::op::{WriteItem, WriteItemOutput};
 use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
+
+use crate::lock::lock;
 
 /// What requests have cost. A request that failed is counted, but not charged: nobody tells what it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -54,23 +56,19 @@ impl MeteredEngine {
 
     /// What was spent since the last time.
     pub fn take(&self) -> Spent {
-        std::mem::take(&mut *self.lock())
+        std::mem::take(&mut *lock(&self.spent))
     }
 
     fn count(&self) {
-        self.lock().requests += 1;
+        lock(&self.spent).requests += 1;
     }
 
     fn charge<'c>(&self, consumed: impl IntoIterator<Item = &'c ConsumedCapacity>) {
-        let mut spent = self.lock();
+        let mut spent = lock(&self.spent);
         for cost in consumed {
             spent.read += cost.read;
             spent.write += cost.write;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

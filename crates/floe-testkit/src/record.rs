@@ -12,7 +12,7 @@
 //! # }
 //! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use floe_store::expr::{Condition, Renderer};
 use floe_store::op::{
@@ -21,6 +21,8 @@ use floe_store::op::{
     WriteItemOutput,
 };
 use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation, forward_to};
+
+use crate::lock::lock;
 
 /// An engine that remembers its requests, one line each, in the words of expressions.
 pub struct RecordingEngine {
@@ -54,12 +56,11 @@ impl RecordingEngine {
 
     /// All requests since the last time, in the order in which they came.
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.requests))
     }
 
     fn note(&self, request: String) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.push(request);
+        lock(&self.requests).push(request);
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`deliver`] | giving changes to a router directly |
 //! | [`lambda`] | changes that AWS Lambda brings |
 //! | [`pattern`], [`envelope`] | which changes are meant, in the language of Amazon EventBridge's rules |
+//! | [`expired`] | handlers of versions of a registry that have expired |
 //! | [`sink`] | where changes are sent that no handler of the program is for |
 //! | [`outbox`] | messages that are written in the same commit as what they tell of |
 
@@ -18,6 +19,7 @@ pub mod change;
 pub mod consumer;
 pub mod deliver;
 pub mod envelope;
+pub mod expired;
 pub mod handler;
 pub mod lambda;
 mod limits;
@@ -25,8 +27,6 @@ pub mod outbox;
 pub mod pattern;
 pub mod router;
 pub mod sink;
-pub mod telemetry;
-mod watched;
 mod work;
 
 pub use self::change::{Cause, Change, KeyNames};
@@ -34,9 +34,10 @@ pub use self::consumer::parked::{Parked, ParkedChanges, ParkedId};
 pub use self::consumer::{Consumer, Notice, Progress, Ran};
 pub use self::deliver::{Delivery, Undelivered};
 pub use self::envelope::Envelope;
+pub use self::expired::Expired;
 pub use self::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};
 pub use self::outbox::{Message, Topics};
 pub use self::pattern::{Pattern, Rule};
 pub use self::router::Router;
 pub use self::sink::Sink;
-pub use self::watched::Watched;
+pub use crate::watched::Watched;

@@ -1,4 +1,4 @@
-//! Cursors: where a page ended, in a form that can be handed to strangers.
+//! Pages of what a query finds, and cursors: where a page ended, in a form that can be handed to strangers.
 //!
 //! A cursor is the key behind which the next page begins and a signature (HMAC-SHA256, cut to 16 bytes) over
 //! that key and what was asked. So a cursor that was changed, that belongs to another query, or that another
@@ -7,15 +7,24 @@
 
 use std::fmt;
 
-use floe_store::Item;
+use floe_store::{Item, hex};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::hex;
 
 /// How much of the signature is kept.
 const SIGNATURE_BYTES: usize = 16;
+
+/// A page of what was found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// What was found.
+    pub rows: Vec<T>,
+    /// Where the next page begins; `None` if there is none.
+    pub next: Option<Cursor>,
+}
 
 /// Where a page ended: see [`Select::page`](crate::model::query::Select::page).
 ///

@@ -50,8 +50,8 @@ use floe_store::TableDef;
 pub use self::function::Function;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::tables::node::Node;
-use crate::model::tables::{InfrastructureFormat, cloudformation, infrastructure_of};
+use crate::tables::node::Node;
+use crate::tables::{InfrastructureFormat, cloudformation, infrastructure_of};
 
 /// Tables by their names.
 type Tables<'a> = BTreeMap<&'a str, &'a TableDef>;

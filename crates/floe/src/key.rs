@@ -1,8 +1,8 @@
-//! The key of an item as it is stored.
+//! The key of an item as it is stored, and numbers in keys that are text.
 
 use std::fmt;
 
-use floe_store::{Item, Value};
+use floe_store::{Item, Number, Value, hex};
 
 /// The attribute of the partition key in every table of models.
 pub const PARTITION_ATTRIBUTE: &str = "_id";
@@ -47,4 +47,18 @@ impl fmt::Display for EncodedKey {
             None => Ok(()),
         }
     }
+}
+
+/// A number as text whose order is the order of the numbers: the bytes of its ordered form in hex.
+pub(crate) fn ordered_number(number: &Number) -> String {
+    let mut bytes = Vec::new();
+    number.encode_ordered(&mut bytes);
+    hex::encode(&bytes)
+}
+
+/// The number of such a text; `None` if it is none.
+pub(crate) fn read_ordered_number(text: &str) -> Option<Number> {
+    let bytes = hex::decode(text)?;
+    let (number, length) = Number::decode_ordered(&bytes)?;
+    (length == bytes.len()).then_some(number)
 }

@@ -110,6 +110,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`db`] | opening a database |
+//! | [`attribute`] | what a field can hold, and how it is stored |
+//! | [`tables`] | tables by their definitions: made in a store, or written as infrastructure code |
 //! | [`model`] | what a struct becomes: its key, its row, its fields, its tables |
 //! | [`model::query`] | finding items by key or index, and reading whole tables |
 //! | [`tx`] | what a body can do, and how it is committed |
@@ -139,6 +141,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attribute;
 #[cfg(doctest)]
 mod book;
 pub mod cache;
@@ -150,7 +153,6 @@ pub mod deploy;
 pub mod error;
 pub mod events;
 pub mod graph;
-mod hex;
 #[cfg(feature = "axum")]
 pub mod http;
 #[cfg(any(feature = "otlp", feature = "webhook"))]
@@ -161,15 +163,18 @@ pub mod registry;
 mod request;
 mod settings;
 mod side_by_side;
+pub mod tables;
 pub mod telemetry;
 pub mod tx;
+mod watched;
 
+pub use attribute::Attribute;
 pub use db::Db;
 pub use error::{Error, ErrorItem, ErrorKind, Result};
 pub use events::Event;
 pub use floe_derive::{Entity, Event, Model, Registry};
 pub use graph::Entity;
-pub use model::{Attribute, Field, Key, KeyField, Model};
+pub use model::{Field, Key, KeyField, Model};
 pub use registry::Registry;
 pub use tx::Tx;
 pub use tx::hooks::Outcome;

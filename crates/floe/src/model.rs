@@ -3,32 +3,30 @@
 //! `#[derive(Model)]` keeps the struct as the plain value and generates beside it a key (`OrderKey`) and a
 //! row (`OrderRow`): the same fields, each a [`Field`] that knows whether it was read or written.
 
-pub mod attribute;
 mod blind;
 pub(crate) mod changes;
 pub(crate) mod compile;
 pub mod constraint;
-pub mod document;
-pub mod expiry;
 pub mod field;
 pub mod json_schema;
-pub mod key;
+pub mod keys;
 pub mod many;
 pub(crate) mod part;
 pub mod patch;
 pub mod query;
+mod report;
 pub mod row;
 pub mod schema;
 #[doc(hidden)]
 pub mod support;
 pub mod tables;
 pub mod transaction;
+mod watched;
 
-pub use attribute::{Attribute, Bytes, Invalid};
-pub use document::Json;
-pub use expiry::Expiry;
+pub use crate::attribute::document::Json;
+pub use crate::attribute::{self, Attribute, Bytes, Expiry, Invalid, document, expiry};
 pub use field::{Field, KeyField};
-pub use key::{IntoKey, Key};
+pub use keys::{self as key, IntoKey, Key};
 pub use patch::Patch;
 pub use schema::Schema;
 

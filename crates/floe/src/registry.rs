@@ -91,9 +91,10 @@ pub mod described;
 pub mod group;
 mod hash;
 pub mod history;
-mod key;
-mod read;
+mod keys;
+mod reads;
 pub mod schema;
+mod status;
 mod stored;
 #[doc(hidden)]
 pub mod support;
@@ -112,30 +113,25 @@ pub use content::Content;
 pub use deployed::RegistryIndex;
 pub use group::{Group, IntoGroup};
 pub use history::History;
-pub use key::VERSION_MAX;
+pub use keys::VERSION_MAX;
 pub use schema::RegistrySchema;
+pub use status::Status;
 pub use tables::{registry_infrastructure, registry_tables};
-pub use tombstone::Expired;
-pub use version::{Status, Version};
+pub use version::Version;
 
-use crate::changes::Watched;
+use crate::attribute::Attribute;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Attribute;
-use crate::tx::Tx;
-use group::GroupPlace;
-use key::Place;
-use read::Reads;
+use crate::tx::{Tx, TxOptions};
+use crate::watched::Watched;
+use keys::{GroupPlace, Place};
+use reads::Reads;
 use stored::Facts;
 use work::{Done, Op, Work};
 
 /// How often a change is tried again because somebody else was faster. Each time somebody has published, retired, pinned
 /// or moved an alias in the same group: so many can do so at once without any of them failing.
 const RETRIES: u32 = 100;
-/// The first pause before that.
-const PAUSE_MS_INITIAL: u64 = 2;
-/// The longest pause before that.
-const PAUSE_MS_MAX: u64 = 100;
 /// How often an alias is followed that is moved meanwhile.
 const FOLLOWED_MAX: u32 = 10;
 
@@ -530,10 +526,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
     }
 
     fn reads(&self) -> Reads<'_> {
-        Reads {
-            db: &self.db,
-            tx: self.tx,
-        }
+        Reads::of_registry(&self.db, self.tx)
     }
 
     /// An item, on which the transaction depends from now on.
@@ -564,10 +557,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
         if let Some(tx) = self.tx {
             return self.work(tx, group).apply(op).await;
         }
-        let options = self.db.tx().retries(RETRIES).label("registry");
-        let options = options
-            .initial_backoff_ms(PAUSE_MS_INITIAL)
-            .max_backoff_ms(PAUSE_MS_MAX);
+        let options = TxOptions::of_pattern(&self.db, "registry", RETRIES);
         options
             .run(async |tx: &Tx| self.work(tx, group).apply(op).await)
             .await

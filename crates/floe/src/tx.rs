@@ -15,6 +15,7 @@ pub(crate) mod gather;
 pub mod hooks;
 pub(crate) mod options;
 pub(crate) mod part;
+pub(crate) mod reads;
 pub(crate) mod session;
 mod turns;
 

@@ -1,8 +1,7 @@
 //! What follows from a change: a line in the log here, and whatever a shop does about it elsewhere.
 
 use floe::Db;
-use floe::changes::{Inserted, Message, Router};
-use floe::registry::Expired;
+use floe::changes::{Expired, Inserted, Message, Router};
 
 use crate::models::{Order, PriceList};
 

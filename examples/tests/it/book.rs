@@ -62,6 +62,17 @@ fn every_program_that_is_named_is_there() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
+/// What is not named here would not be run.
+#[test]
+fn every_program_of_the_package_is_known() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = pages(&sources).into_iter();
+    let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
+    let programs: BTreeSet<String> = names.filter(|name| name != "lib").collect();
+    let known = PROGRAMS.map(|(name, _)| name.to_owned());
+    assert_eq!(programs, known.into());
+}
+
 #[test]
 fn every_program_runs_to_its_end() {
     for (name, program) in PROGRAMS {

@@ -1,7 +1,7 @@
 //! Looks over an opened directory and compares it with what is known of it: items with the ledger,
 //! indexes with the items, the items with a replay of the change log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,86 +11,13 @@ use floe_store::table::{IndexDef, IndexKind};
 use floe_store::{Engine, Error, Item, Result, TableDef};
 
 use super::directory::{self, Settings};
-use super::figures::Figures;
+use super::findings::{Findings, Items};
 use super::ledger::{Finding, Ledger};
 use super::preload::Preload;
 use super::replay::Replay;
 use super::runtime;
 use super::stage::{GROUPS, Key, TABLE, group};
 use crate::Failure;
-
-/// How many findings are told in words; the rest is only counted.
-const NOTES_MAX: usize = 10;
-
-/// What was found wrong.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Findings {
-    /// Acknowledged writes that are not there.
-    pub(super) lost: u64,
-    /// Transactions that are there in part.
-    pub(super) torn: u64,
-    /// Items that nobody wrote, or whose write was refused.
-    pub(super) phantom: u64,
-    /// Entries of indexes that are missing, left over or different from their item.
-    pub(super) index_mismatch: u64,
-    /// Places where the change log leaves something out or does not lead to the items.
-    pub(super) log_gaps: u64,
-    /// What the engine's own doctor found.
-    pub(super) doctor: u64,
-    /// The first findings in words.
-    pub(super) notes: Vec<String>,
-}
-
-impl Findings {
-    /// Whether nothing was found.
-    pub(super) const fn is_clean(&self) -> bool {
-        self.lost == 0
-            && self.torn == 0
-            && self.phantom == 0
-            && self.index_mismatch == 0
-            && self.log_gaps == 0
-            && self.doctor == 0
-    }
-
-    /// Adds them to the figures of a check.
-    pub(super) fn put(&self, figures: Figures, prefix: &str) -> Figures {
-        let Self {
-            lost,
-            torn,
-            phantom,
-            index_mismatch,
-            log_gaps,
-            doctor,
-            ..
-        } = self;
-        let key = |name: &str| format!("{prefix}{name}");
-        figures
-            .put(&key("lost"), lost)
-            .put(&key("torn"), torn)
-            .put(&key("phantom"), phantom)
-            .put(&key("index_mismatch"), index_mismatch)
-            .put(&key("log_gaps"), log_gaps)
-            .put(&key("doctor"), doctor)
-    }
-
-    /// Adds what another look has found.
-    pub(super) fn add(&mut self, other: Self) {
-        self.lost += other.lost;
-        self.torn += other.torn;
-        self.phantom += other.phantom;
-        self.index_mismatch += other.index_mismatch;
-        self.log_gaps += other.log_gaps;
-        self.doctor += other.doctor;
-        other.notes.into_iter().for_each(|note| self.note(note));
-    }
-
-    /// Tells a finding in words.
-    pub(super) fn note(&mut self, note: String) {
-        if self.notes.len() < NOTES_MAX {
-            self.notes.push(note);
-        }
-    }
-}
 
 /// How much of the table to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +27,6 @@ pub(super) enum Scope {
     /// The partitions that the ledger names, but not what was loaded in advance.
     Named,
 }
-
-/// Items by their keys.
-pub(super) type Items = BTreeMap<Key, Item>;
 
 /// Opens a directory on which nothing was loaded in advance, looks all over it, lets the doctor look
 /// as well, and closes it.

@@ -17,18 +17,17 @@ mod salvage;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use floe_store::env::SeededRandom;
 
-use super::figures::{Facts, Figures, Progress, Verdict};
+use super::cores::sum_up;
+use super::figures::{Facts, Figures, Verdict};
 use super::planted::Bug;
 use super::program::Process;
 use super::stage::mixed;
-use super::{Check, Common, Work, on_all_cores, tree};
+use super::{Check, Common, Work, tree};
 use crate::{Failure, out};
 pub(super) use base::Making;
 use base::{Base, Kind};
@@ -100,23 +99,17 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         bases: &bases,
         scratch: folder.path(),
     };
-    let (first, end) = plan.trial.map_or((0, plan.trials), |one| (one, one + 1));
-    let next = AtomicU64::new(first);
-    let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
-    on_all_cores(|| {
-        loop {
-            let trial = next.fetch_add(1, Ordering::Relaxed);
-            if trial >= end {
-                return Ok(());
-            }
-            let outcome = bench.run(trial)?;
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let (total, progress) = &mut *results;
-            total.take(trial, outcome);
-            progress.tick(|| format!("trials={} of={}", total.trials, plan.trials));
-        }
-    })?;
-    let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let trials: Vec<u64> = match plan.trial {
+        Some(trial) => vec![trial],
+        None => (0..plan.trials).collect(),
+    };
+    let total = sum_up(
+        CHECK.name,
+        &trials,
+        |trial| bench.run(*trial),
+        |total: &mut Total, trial, outcome| total.take(*trial, outcome),
+        |total| format!("trials={} of={}", total.trials, plan.trials),
+    )?;
     Ok(total.verdict(plan, started))
 }
 

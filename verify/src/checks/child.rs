@@ -4,11 +4,13 @@
 //! check: dropping a [`Child`] kills it.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use super::planted::Bug;
 use super::record::Record;
 
 /// How much of what a process says on its standard error is kept.
@@ -50,6 +52,16 @@ impl Ending {
 pub(super) fn command(role: &str) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(crate::CHILD).arg(role);
+    Ok(command)
+}
+
+/// The same for a role that works on a directory, and perhaps with a planted bug.
+pub(super) fn command_on(role: &str, folder: &Path, planted: Option<Bug>) -> io::Result<Command> {
+    let mut command = command(role)?;
+    command.arg("--folder").arg(folder);
+    if let Some(bug) = planted {
+        command.arg("--planted").arg(bug.name());
+    }
     Ok(command)
 }
 

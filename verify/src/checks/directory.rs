@@ -7,7 +7,7 @@ use clap::Args;
 use floe_local::{Durability, LocalEngine, Options};
 use floe_store::{Engine, Result};
 
-use super::audit::Findings;
+use super::findings::Findings;
 
 /// How to open a directory.
 #[derive(Clone, Copy, Debug, Default, Args)]

@@ -21,7 +21,7 @@ use floe_store::env::SeededRandom;
 use super::child::{Child, Heard};
 use super::directory::{self, Settings};
 use super::figures::{Figures, Progress, Verdict};
-use super::planted::Bug;
+use super::planted::{Bug, until_found};
 use super::record::Record;
 use super::{Check, Common, Work, runtime};
 use crate::{Failure, out};
@@ -78,28 +78,20 @@ struct Flags {
 
 fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
-    let or = |value: Option<u64>, quick, full| value.unwrap_or(common.pick(quick, full));
     let plan = Plan {
         seed: common.seed,
         planted: common.planted,
-        versions: or(flags.versions, 1_200, 10_000),
-        kills: or(flags.kills, 8, 50),
-        groups: or(flags.groups, 40, 100).max(1),
+        versions: flags.versions.unwrap_or(common.pick(1_200, 10_000)),
+        kills: flags.kills.unwrap_or(common.pick(8, 50)),
+        groups: flags.groups.unwrap_or(common.pick(40, 100)).max(1),
     };
     Ok(Box::new(move || run(plan)))
 }
 
-/// Runs the check once; with a planted bug until it shows, because a kill must hit the moment that it opens.
 fn run(plan: Plan) -> Result<Verdict, Failure> {
-    let runs = plan.planted.map_or(1, |_| PLANTED_RUNS_MAX);
-    for seed in plan.seed..plan.seed + runs - 1 {
-        let verdict = run_once(Plan { seed, ..plan })?;
-        if verdict.is_met {
-            return Ok(verdict);
-        }
-    }
-    let seed = plan.seed + runs - 1;
-    run_once(Plan { seed, ..plan })
+    until_found(plan.planted, plan.seed, PLANTED_RUNS_MAX, |seed| {
+        run_once(Plan { seed, ..plan })
+    })
 }
 
 /// What was told by the processes.

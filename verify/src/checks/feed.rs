@@ -8,6 +8,7 @@
 //! | `write`, `prune` | append to streams, and prune them |
 //! | `index` | bring what was appended to the feed |
 //! | `consume` | are told of it: at least once, and exactly once |
+//! | `deliveries` | what they are told, written down |
 //! | `careless` | the planted bugs |
 //! | `entry` | the events, and what they come to |
 //! | `journal` | what processes write down that may be killed at any moment |
@@ -17,6 +18,7 @@ mod audit;
 mod careless;
 mod cast;
 mod consume;
+mod deliveries;
 mod entry;
 mod index;
 mod journal;
@@ -34,13 +36,13 @@ use floe_store::env::SeededRandom;
 use tokio::task::JoinSet;
 
 use super::figures::{Figures, Progress, Verdict};
-use super::planted::Bug;
-use super::{Check, Common, Work};
+use super::planted::{Bug, until_found};
+use super::{Check, Common, Work, join_all};
 use crate::{Failure, out};
 use audit::Findings;
 use cast::{Cast, Kills};
-use consume::Deliveries;
 pub(super) use consume::{Member, View};
+use deliveries::Deliveries;
 pub(super) use index::Indexing;
 use journal::{Run, Tail};
 use server::Served;
@@ -103,28 +105,20 @@ struct Flags {
 
 fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
-    let or = |value: Option<u64>, quick, full| value.unwrap_or(common.pick(quick, full));
     let plan = Plan {
         seed: common.seed,
         planted: common.planted,
-        events: or(flags.events, 15_000, 200_000),
-        kills: or(flags.kills, 30, 200),
-        streams: or(flags.streams, 1_000, 3_000).max(1),
+        events: flags.events.unwrap_or(common.pick(15_000, 200_000)),
+        kills: flags.kills.unwrap_or(common.pick(30, 200)),
+        streams: flags.streams.unwrap_or(common.pick(1_000, 3_000)).max(1),
     };
     Ok(Box::new(move || run(plan)))
 }
 
-/// Runs the check once; with a planted bug until it shows, because a kill must hit the moment that it opens.
 fn run(plan: Plan) -> Result<Verdict, Failure> {
-    let runs = plan.planted.map_or(1, |_| PLANTED_RUNS_MAX);
-    for seed in plan.seed..plan.seed + runs - 1 {
-        let verdict = run_once(Plan { seed, ..plan })?;
-        if verdict.is_met {
-            return Ok(verdict);
-        }
-    }
-    let seed = plan.seed + runs - 1;
-    run_once(Plan { seed, ..plan })
+    until_found(plan.planted, plan.seed, PLANTED_RUNS_MAX, |seed| {
+        run_once(Plan { seed, ..plan })
+    })
 }
 
 fn run_once(plan: Plan) -> Result<Verdict, Failure> {
@@ -216,10 +210,7 @@ async fn settle(db: &Db, files: &Files, plan: Plan) -> Result<(), Failure> {
             view.run_exactly_once(consume::fold).await
         });
     }
-    while let Some(ended) = partitions.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))??;
-    }
-    Ok(())
+    join_all(partitions).await
 }
 
 fn verdict(plan: Plan, kills: Kills, found: &Findings, seconds: [Duration; 2]) -> Verdict {

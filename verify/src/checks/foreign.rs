@@ -9,8 +9,6 @@ mod kinds;
 mod ways;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -18,11 +16,12 @@ use floe_store::op::PutItem;
 use floe_store::table::KeyKind;
 use floe_store::{Item, TableDef};
 
+use super::cores::sum_up;
 use super::directory::{self, Settings};
-use super::figures::{Figures, Progress, Verdict};
+use super::figures::{Figures, Verdict};
 use super::planted::Bug;
 use super::program::{Choice, FloeFlags};
-use super::{Check, Common, Work, on_all_cores, runtime};
+use super::{Check, Common, Work, runtime};
 use crate::{Failure, out};
 use kinds::{Expect, KINDS, Kind};
 pub(super) use ways::Opening;
@@ -92,7 +91,13 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
         .filter(is_chosen)
         .flat_map(|kind| Way::ALL.map(|way| (kind, way)))
         .collect();
-    let total = run_all(&bench, &runs)?;
+    let total = sum_up(
+        CHECK.name,
+        &runs,
+        |(kind, way)| bench.run(kind, *way),
+        |total: &mut Total, (kind, way), outcome| total.take(kind, *way, outcome),
+        |total| format!("runs={} of={}", total.runs, runs.len()),
+    )?;
     Ok(total.verdict(plan, started))
 }
 
@@ -111,23 +116,6 @@ fn make_store(folder: &Path) -> Result<(), Failure> {
     })?;
     drop(engine);
     Ok(opened.close()?)
-}
-
-fn run_all(bench: &Bench<'_>, runs: &[(&'static Kind, Way)]) -> Result<Total, Failure> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
-    on_all_cores(|| {
-        while let Some((kind, way)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = bench.run(kind, *way)?;
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let (total, progress) = &mut *results;
-            total.take(kind, *way, outcome);
-            progress.tick(|| format!("runs={} of={}", total.runs, runs.len()));
-        }
-        Ok(())
-    })?;
-    let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(total)
 }
 
 /// What all runs have come to.

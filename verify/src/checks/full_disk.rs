@@ -181,7 +181,7 @@ fn audit(store: &Path, ledger: &Ledger) -> Result<Audited, Failure> {
         }
     })?;
     let mut audited = ledger.audit(&items);
-    let mut findings = super::audit::Findings::default();
+    let mut findings = super::findings::Findings::default();
     opened.ask_doctor(&mut findings)?;
     audited.doctor = findings.doctor;
     audited.notes.extend(findings.notes);

@@ -9,17 +9,16 @@ mod point;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use super::audit::Findings;
-use super::figures::{Figures, Progress, Verdict};
+use super::cores::sum_up;
+use super::figures::{Figures, Verdict};
+use super::findings::Findings;
 use super::planted::Bug;
 use super::stage::mixed;
-use super::{Check, Common, Work, on_all_cores};
+use super::{Check, Common, Work};
 use crate::shim::{Counts, Fault, FaultKind, Shim};
 use crate::{Failure, out};
 pub(super) use endure::Enduring;
@@ -121,20 +120,13 @@ fn choose(calls: u64, most: u64, seed: u64) -> BTreeSet<u64> {
 
 /// Runs the points on all cores.
 fn run_points(bench: &Bench<'_>, scratch: &Path, points: &[Fault]) -> Result<Total, Failure> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new((Total::default(), Progress::new(CHECK.name)));
-    on_all_cores(|| {
-        while let Some(fault) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = bench.run(*fault, scratch)?;
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let (total, progress) = &mut *results;
-            total.take(*fault, outcome);
-            progress.tick(|| format!("points={} of={}", total.points, points.len()));
-        }
-        Ok(())
-    })?;
-    let (total, _) = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(total)
+    sum_up(
+        CHECK.name,
+        points,
+        |fault| bench.run(*fault, scratch),
+        |total: &mut Total, fault, outcome| total.take(*fault, outcome),
+        |total| format!("points={} of={}", total.points, points.len()),
+    )
 }
 
 /// What all points have come to.

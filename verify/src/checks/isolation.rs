@@ -1,26 +1,20 @@
 //! `verify isolation`: transactions are strictly serializable.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use floe_store::env::SeededRandom;
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::op::{
     ConditionCheck, TransactGet, TransactGetItems, TransactWrite, TransactWriteItems, UpdateItem,
 };
-use floe_store::table::KeyKind;
-use floe_store::{Engine, Error, Item, Result, TableDef, Value};
-use floe_testkit::history::isolation::{self, Level, Recorder, Status, Transaction};
-use tokio::task::JoinSet;
+use floe_store::{Error, Item, Result, Value};
+use floe_testkit::history::isolation::{self, Level, OpenTransaction, Recorder, Status};
 
-use super::directory::{self, Opened, Settings};
+use super::concurrent::{self, Plan, TABLE, key_of, play};
 use super::figures::{Figures, Verdict};
-use super::planted::{Bug, Flawed};
-use super::stage::mixed;
-use super::{Check, Common, Work, runtime};
+use super::planted::Bug;
+use super::{Check, Common, Work};
 use crate::{Failure, out};
 
 pub(super) const CHECK: Check = Check {
@@ -35,22 +29,11 @@ pub(super) const CHECK: Check = Check {
     prepare,
 };
 
-const TABLE: &str = "Lists";
 /// The most lists in one transaction.
 const LISTS_MAX: u64 = 4;
 /// After so many transactions for each list in use, the oldest gives way to a new one, so that lists
 /// stay short.
 const TRANSACTIONS_PER_LIST: u64 = 50;
-
-/// How the run is sized.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    seed: u64,
-    planted: Option<Bug>,
-    operations: u64,
-    clients: u64,
-    keys: u64,
-}
 
 /// The flags of the check.
 #[derive(Debug, Args)]
@@ -81,11 +64,9 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 }
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
-    let folder = tempfile::tempdir()?;
     let started = Instant::now();
-    let opened = directory::open(folder.path(), Settings::default())?;
-    let history = runtime()?.block_on(play(&opened, plan))?;
-    opened.close()?;
+    let recorder = play::<Recorder<u64, u64>, _>(plan, run_client)?;
+    let history = recorder.into_transactions();
     let played = started.elapsed();
     let report = isolation::check(&history, Level::StrictSerializable);
     if !report.is_ok() && plan.planted.is_none() {
@@ -111,47 +92,6 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     Ok(Verdict::new(figures, report.is_ok() && is_complete, found))
 }
 
-async fn play(opened: &Opened, plan: Plan) -> Result<Vec<Transaction<u64, u64>>, Failure> {
-    let engine = Flawed::plant(opened.engine(), plan.planted);
-    let table = TableDef::builder(TABLE, "key", KeyKind::N).build()?;
-    engine.create_table(table.into()).await?;
-    let shared = Arc::new(Shared {
-        recorder: Recorder::new(),
-        begun: AtomicU64::new(0),
-        plan,
-    });
-    let mut clients = JoinSet::new();
-    for number in 0..plan.clients {
-        let client = Client {
-            engine: Arc::clone(&engine),
-            shared: Arc::clone(&shared),
-            random: SeededRandom::new(mixed(plan.seed ^ number)),
-            number,
-        };
-        clients.spawn(async move { client.run().await });
-    }
-    while let Some(ended) = clients.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))??;
-    }
-    let shared = Arc::into_inner(shared);
-    let shared = shared.ok_or_else(|| Failure::broken("a client is still running"))?;
-    Ok(shared.recorder.into_transactions())
-}
-
-/// What the clients share.
-struct Shared {
-    recorder: Recorder<u64, u64>,
-    begun: AtomicU64,
-    plan: Plan,
-}
-
-struct Client {
-    engine: Arc<dyn Engine>,
-    shared: Arc<Shared>,
-    random: SeededRandom,
-    number: u64,
-}
-
 /// A list as a transaction read it.
 struct List {
     key: u64,
@@ -159,34 +99,32 @@ struct List {
     is_there: bool,
 }
 
-impl Client {
-    async fn run(&self) -> Result<()> {
-        loop {
-            let begun = self.shared.begun.fetch_add(1, Ordering::Relaxed);
-            if begun >= self.shared.plan.operations {
-                return Ok(());
-            }
-            let keys = self.choose_keys(begun);
-            match self.random.below(10) {
-                0..3 => self.read_only(&keys).await?,
-                3..5 => self.append_blindly(&keys, begun).await?,
-                _ => self.read_and_append(&keys, begun).await?,
-            }
+type Client = concurrent::Client<Recorder<u64, u64>>;
+
+async fn run_client(client: Client) -> Result<()> {
+    while let Some(begun) = client.begin() {
+        let keys = client.choose_keys(begun);
+        match client.random.below(10) {
+            0..3 => client.read_only(&keys).await?,
+            3..5 => client.append_blindly(&keys, begun).await?,
+            _ => client.read_and_append(&keys, begun).await?,
         }
     }
+    Ok(())
+}
 
+impl Client {
     /// Some of the lists that are in use now.
     fn choose_keys(&self, begun: u64) -> BTreeSet<u64> {
-        let Plan { keys, .. } = self.shared.plan;
         let oldest = begun / TRANSACTIONS_PER_LIST;
         let count = 1 + self.random.below(LISTS_MAX);
         (0..count)
-            .map(|_| oldest + self.random.below(keys))
+            .map(|_| oldest + self.random.below(self.plan.keys))
             .collect()
     }
 
     async fn read_only(&self, keys: &BTreeSet<u64>) -> Result<()> {
-        let mut transaction = self.shared.recorder.begin(self.number);
+        let mut transaction = self.recorder.begin(self.number);
         for list in self.read(keys).await? {
             transaction.read(list.key, list.values);
         }
@@ -195,23 +133,18 @@ impl Client {
     }
 
     async fn append_blindly(&self, keys: &BTreeSet<u64>, value: u64) -> Result<()> {
-        let mut transaction = self.shared.recorder.begin(self.number);
+        let mut transaction = self.recorder.begin(self.number);
         let actions = keys.iter().map(|key| {
             transaction.append(*key, value);
             TransactWrite::Update(append(*key, value))
         });
         let input = TransactWriteItems::new(actions.collect::<Vec<_>>());
-        match self.engine.transact_write_items(input).await {
-            Ok(_) => transaction.committed(),
-            Err(error) if is_refusal(&error) => transaction.aborted(),
-            Err(error) => return Err(error),
-        }
-        Ok(())
+        self.commit(transaction, input).await
     }
 
     /// Reads all the lists and appends to some, if none has changed meanwhile.
     async fn read_and_append(&self, keys: &BTreeSet<u64>, value: u64) -> Result<()> {
-        let mut transaction = self.shared.recorder.begin(self.number);
+        let mut transaction = self.recorder.begin(self.number);
         let mut actions = Vec::new();
         for (position, list) in self.read(keys).await?.into_iter().enumerate() {
             let unchanged = list.unchanged();
@@ -224,11 +157,16 @@ impl Client {
                 TransactWrite::Check(ConditionCheck::new(TABLE, key_of(list.key), unchanged))
             });
         }
-        match self
-            .engine
-            .transact_write_items(TransactWriteItems::new(actions))
+        self.commit(transaction, TransactWriteItems::new(actions))
             .await
-        {
+    }
+
+    async fn commit(
+        &self,
+        transaction: OpenTransaction<'_, u64, u64>,
+        input: TransactWriteItems,
+    ) -> Result<()> {
+        match self.engine.transact_write_items(input).await {
             Ok(_) => transaction.committed(),
             Err(error) if is_refusal(&error) => transaction.aborted(),
             Err(error) => return Err(error),
@@ -282,10 +220,6 @@ fn append(key: u64, value: u64) -> UpdateItem {
         .set("values", SetOperand::list_append(values, added))
         .set_sum("length", SetOperand::if_not_exists("length", 0), 1);
     UpdateItem::new(TABLE, key_of(key), update)
-}
-
-fn key_of(key: u64) -> Item {
-    Item::new().with("key", key)
 }
 
 fn is_refusal(error: &Error) -> bool {

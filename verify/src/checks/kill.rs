@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use clap::{ArgMatches, Args, FromArgMatches};
 use floe_store::env::SeededRandom;
 
-use super::audit::{Audit, Findings, Scope};
+use super::audit::{Audit, Scope};
 use super::child::{Child, Heard};
 use super::directory::{self, Settings};
 use super::figures::{Figures, Progress, Verdict, median};
+use super::findings::Findings;
 use super::ledger::Ledger;
 use super::planted::{Bug, Flawed};
 use super::preload::Preload;

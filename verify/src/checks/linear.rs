@@ -3,26 +3,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use floe_store::env::SeededRandom;
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{
     DeleteItem, GetItem, PutItem, ReturnValues, TransactGet, TransactGetItems, UpdateItem,
     WriteItem,
 };
-use floe_store::table::KeyKind;
-use floe_store::{Engine, Error, Item, Result, TableDef};
+use floe_store::{Error, Item, Result};
 use floe_testkit::history::linear::{self, Recorder, RegisterOp};
-use tokio::task::JoinSet;
 
-use super::directory::{self, Opened, Settings};
+use super::concurrent::{Client, Plan, TABLE, key_of, play};
 use super::figures::{Figures, Verdict};
-use super::planted::{Bug, Flawed};
-use super::stage::mixed;
-use super::{Check, Common, Work, runtime};
+use super::planted::Bug;
+use super::{Check, Common, Work};
 use crate::{Failure, out};
 
 pub(super) const CHECK: Check = Check {
@@ -35,18 +30,6 @@ pub(super) const CHECK: Check = Check {
     planted: &[Bug::StaleRead],
     prepare,
 };
-
-const TABLE: &str = "Registers";
-
-/// How the run is sized.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    seed: u64,
-    planted: Option<Bug>,
-    operations: u64,
-    clients: u64,
-    keys: u64,
-}
 
 /// The flags of the check.
 #[derive(Debug, Args)]
@@ -77,11 +60,9 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 }
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
-    let folder = tempfile::tempdir()?;
     let started = Instant::now();
-    let opened = directory::open(folder.path(), Settings::default())?;
-    let history = runtime()?.block_on(play(&opened, plan))?;
-    opened.close()?;
+    let recorder: Recorder<u64, Operation> = play(plan, |client| Player::new(client).run())?;
+    let history = recorder.into_events();
     let played = started.elapsed();
     let report = linear::check(&history);
     if !report.is_linearizable() && plan.planted.is_none() {
@@ -109,67 +90,30 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
 }
 
 type Operation = RegisterOp<u64>;
-type History = Vec<linear::Event<u64, Operation>>;
 
-async fn play(opened: &Opened, plan: Plan) -> Result<History, Failure> {
-    let engine = Flawed::plant(opened.engine(), plan.planted);
-    let table = TableDef::builder(TABLE, "key", KeyKind::N).build()?;
-    engine.create_table(table.into()).await?;
-    let shared = Arc::new(Shared {
-        recorder: Recorder::new(),
-        left: AtomicU64::new(plan.operations),
-        keys: plan.keys,
-    });
-    let mut clients = JoinSet::new();
-    for number in 0..plan.clients {
-        let mut client = Client {
-            engine: Arc::clone(&engine),
-            shared: Arc::clone(&shared),
-            random: SeededRandom::new(mixed(plan.seed ^ number)),
-            number,
-            values: 0,
-            seen: HashMap::new(),
-        };
-        clients.spawn(async move { client.run().await });
-    }
-    while let Some(ended) = clients.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))??;
-    }
-    let shared = Arc::into_inner(shared);
-    let shared = shared.ok_or_else(|| Failure::broken("a client is still running"))?;
-    Ok(shared.recorder.into_events())
-}
-
-/// What the clients share.
-struct Shared {
-    recorder: Recorder<u64, Operation>,
-    left: AtomicU64,
-    keys: u64,
-}
-
-struct Client {
-    engine: Arc<dyn Engine>,
-    shared: Arc<Shared>,
-    random: SeededRandom,
-    number: u64,
+/// A client, and what it knows.
+struct Player {
+    client: Client<Recorder<u64, Operation>>,
     /// How many values the client has made up.
     values: u64,
     /// What each key held when the client last looked, which it expects to find again.
     seen: HashMap<u64, Option<u64>>,
 }
 
-impl Client {
-    async fn run(&mut self) -> Result<()> {
-        let take = |left: u64| left.checked_sub(1);
-        let left = Arc::clone(&self.shared);
-        while left
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-            .is_ok()
-        {
-            let key = self.random.below(self.shared.keys);
+impl Player {
+    fn new(client: Client<Recorder<u64, Operation>>) -> Self {
+        Self {
+            client,
+            values: 0,
+            seen: HashMap::new(),
+        }
+    }
+
+    async fn run(mut self) -> Result<()> {
+        while self.client.begin().is_some() {
+            let key = self.client.random.below(self.client.plan.keys);
             let seen = self.seen.get(&key).copied().flatten();
-            match self.random.below(100) {
+            match self.client.random.below(100) {
                 0..25 => self.read(key, false).await?,
                 25..35 => self.read(key, true).await?,
                 35..50 => self.swap(key, None, true).await?,
@@ -183,15 +127,15 @@ impl Client {
     }
 
     async fn read(&mut self, key: u64, by_transaction: bool) -> Result<()> {
-        let shared = Arc::clone(&self.shared);
-        let call = shared.recorder.call(self.number, key, None);
+        let recorder = Arc::clone(&self.client.recorder);
+        let call = recorder.call(self.client.number, key, None);
         let item = if by_transaction {
             let input = TransactGetItems::new([TransactGet::new(TABLE, key_of(key))]);
-            let output = self.engine.transact_get_items(input).await?;
+            let output = self.client.engine.transact_get_items(input).await?;
             output.items.into_iter().next().flatten()
         } else {
             let input = GetItem::new(TABLE, key_of(key));
-            self.engine.get_item(input).await?.item
+            self.client.engine.get_item(input).await?.item
         };
         let found = value_of(item.as_ref());
         call.returned(RegisterOp::Read(found));
@@ -207,10 +151,10 @@ impl Client {
             None => Condition::attribute_not_exists("key"),
         };
         let write = self.write(key, new, Some(condition));
-        let shared = Arc::clone(&self.shared);
+        let recorder = Arc::clone(&self.client.recorder);
         let effect = RegisterOp::Swap { expected, new };
-        let call = shared.recorder.call(self.number, key, Some(effect.clone()));
-        match self.engine.write_item(write).await {
+        let call = recorder.call(self.client.number, key, Some(effect.clone()));
+        match self.client.engine.write_item(write).await {
             Ok(_) => {
                 call.returned(effect);
                 self.seen.insert(key, new);
@@ -232,10 +176,10 @@ impl Client {
     async fn overwrite(&mut self, key: u64, is_set: bool) -> Result<()> {
         let new = is_set.then(|| self.make_up());
         let write = self.write(key, new, None);
-        let shared = Arc::clone(&self.shared);
+        let recorder = Arc::clone(&self.client.recorder);
         let effect = new.map_or(RegisterOp::Delete, RegisterOp::Write);
-        let call = shared.recorder.call(self.number, key, Some(effect));
-        let output = self.engine.write_item(write).await?;
+        let call = recorder.call(self.client.number, key, Some(effect));
+        let output = self.client.engine.write_item(write).await?;
         let expected = value_of(output.attributes.as_ref());
         call.returned(RegisterOp::Swap { expected, new });
         self.seen.insert(key, new);
@@ -246,7 +190,7 @@ impl Client {
         let key = key_of(key);
         let old = ReturnValues::AllOld;
         match new {
-            Some(value) if self.random.below(2) == 0 => {
+            Some(value) if self.client.random.below(2) == 0 => {
                 let mut put = PutItem::new(TABLE, key.with("value", value));
                 put.condition = condition;
                 put.return_values(old).return_old_on_failure().into()
@@ -267,12 +211,8 @@ impl Client {
     /// A value that no other write has.
     fn make_up(&mut self) -> u64 {
         self.values += 1;
-        self.number * 1_000_000_000 + self.values
+        self.client.number * 1_000_000_000 + self.values
     }
-}
-
-fn key_of(key: u64) -> Item {
-    Item::new().with("key", key)
 }
 
 fn value_of(item: Option<&Item>) -> Option<u64> {

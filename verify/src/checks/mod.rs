@@ -7,9 +7,12 @@
 //! |---|---|
 //! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot`, `soak` | the checks |
 //! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
+//! | `all` | all checks, several at once |
+//! | `concurrent` | many clients at once that record what they do |
+//! | `cores` | work on all cores |
 //! | `record`, `ledger` | what a writing process tells, and what follows from it |
-//! | `audit`, `replay` | looking over a directory afterwards |
-//! | `directory`, `child`, `role`, `writer` | opening the engine, and processes that do |
+//! | `audit`, `replay`, `findings` | looking over a directory afterwards |
+//! | `directory`, `child`, `role`, `roles`, `writer` | opening the engine, and processes that do |
 //! | `planted` | bugs on purpose |
 //! | `program` | the program `floe`, and what a process uses |
 //! | `http` | just enough of HTTP to call a server |
@@ -18,17 +21,21 @@
 //! | `tool` | programs of others |
 //! | `figures` | the line, the verdict, the progress |
 
+mod all;
 mod audit;
 mod bit_rot;
 mod child;
 mod client;
 mod clients;
+mod concurrent;
 mod contention;
+mod cores;
 mod deploy;
 mod directory;
 mod expiry;
 mod feed;
 mod figures;
+mod findings;
 mod foreign;
 mod full_disk;
 mod graph;
@@ -47,7 +54,8 @@ mod preload;
 mod program;
 mod record;
 mod replay;
-pub(crate) mod role;
+mod role;
+pub(crate) mod roles;
 mod soak;
 mod stage;
 mod tables;
@@ -60,6 +68,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use floe_store::Env;
+use tokio::task::JoinSet;
 
 use crate::{Failure, out};
 use figures::Verdict;
@@ -101,14 +110,14 @@ struct Check {
     /// Adds its own flags.
     flags: fn(Command) -> Command,
     /// Takes its own flags, and makes of them the work to do.
-    prepare: fn(&Common, &ArgMatches) -> Result<Work, Failure>,
+    prepare: Prepare,
 }
+
+/// Makes of the flags of a check the work to do.
+type Prepare = fn(&Common, &ArgMatches) -> Result<Work, Failure>;
 
 /// What a check does once its flags are known to be right.
 type Work = Box<dyn FnOnce() -> Result<Verdict, Failure>>;
-
-/// The name under which all checks run.
-const ALL: &str = "all";
 
 /// The flags that all checks have.
 #[derive(Debug, Args)]
@@ -165,7 +174,6 @@ const fn no_flags(command: Command) -> Command {
 
 /// The command that runs checks.
 pub(crate) fn command(name: &'static str) -> Command {
-    let all = CommonFlags::augment_args(Command::new(ALL)).about("All of them in turn");
     Command::new(name)
         .about("Run a reliability check, or all of them")
         .long_about(
@@ -177,14 +185,14 @@ pub(crate) fn command(name: &'static str) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(CHECKS.map(Check::command))
-        .subcommand(all)
+        .subcommand(all::command())
 }
 
 /// Runs the check that was asked for.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (name, flags) = matches.subcommand().unwrap_or(("", matches));
-    if name == ALL {
-        return run_all(flags);
+    if name == all::NAME {
+        return all::run(flags);
     }
     let check = CHECKS.into_iter().find(|check| check.name == name);
     let check = check.ok_or_else(|| Failure::usage(format!("no such check: {name}")))?;
@@ -196,26 +204,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-fn run_all(flags: &ArgMatches) -> Result<ExitCode, Failure> {
-    let common = Common::of(flags, &[])?;
-    let mut missed = Vec::new();
-    for check in CHECKS {
-        let is_met = check.run_by_default(&common).unwrap_or_else(|failure| {
-            out::note(&format!("{}: {failure}", check.name));
-            false
-        });
-        missed.extend((!is_met).then_some(check.name));
-    }
-    if missed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    out::note(&format!(
-        "checks that missed their floor: {}",
-        missed.join(" ")
-    ));
-    Ok(ExitCode::FAILURE)
 }
 
 impl Check {
@@ -262,14 +250,15 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(runtime?)
 }
 
-/// Does the work once on each core, until all have come to their end.
-fn on_all_cores(work: impl Fn() -> Result<(), Failure> + Sync) -> Result<(), Failure> {
-    std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
-        workers.into_iter().try_for_each(|worker| {
-            let ended = worker.join();
-            ended.map_err(|_| Failure::broken("a thread of the check panicked"))?
-        })
-    })
+/// Waits until all tasks have come to their end. With the first that fails, the others are ended.
+async fn join_all<T, E>(mut tasks: JoinSet<Result<T, E>>) -> Result<(), Failure>
+where
+    T: 'static,
+    E: 'static,
+    Failure: From<E>,
+{
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(|error| Failure::broken(error.to_string()))??;
+    }
+    Ok(())
 }

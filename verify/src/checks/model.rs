@@ -2,18 +2,16 @@
 
 mod local;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use floe_testkit::model::{self, Mismatch, MutantHarness, Report, run_property};
-use tokio::runtime::Runtime;
 
-use super::figures::{Figures, Progress, Verdict};
+use super::cores::sum_up;
+use super::figures::{Figures, Verdict};
 use super::planted::Bug;
 use super::stage::mixed;
-use super::{Check, Common, Work, on_all_cores};
+use super::{Check, Common, Work};
 use crate::{Failure, out};
 use local::{Any, Local};
 
@@ -69,32 +67,18 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
-    let progress = Mutex::new(Progress::new(CHECK.name));
-    let total = Mutex::new(Total::default());
-    let next = AtomicU64::new(0);
-    on_all_cores(|| {
-        let runtime = runtime()?;
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= plan.seeds {
-                return Ok(());
-            }
-            let make = |seed| Any::new(Local::make(seed, number % 2 == 1));
-            let result = property(&runtime, plan, number, &make);
-            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-            total.runs += 1;
-            match result {
-                Ok(report) => total.add(&report),
-                Err(mismatch) => {
-                    total.mismatches += 1;
-                    out::note(&mismatch.to_string());
-                }
-            }
-            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            progress.tick(|| format!("runs={} of={}", total.runs, plan.seeds));
-        }
-    })?;
-    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let numbers: Vec<u64> = (0..plan.seeds).collect();
+    let total = sum_up(
+        CHECK.name,
+        &numbers,
+        |&number| {
+            property(plan, number, &|seed| {
+                Any::new(Local::make(seed, number % 2 == 1))
+            })
+        },
+        |total: &mut Total, _, result| total.take(result),
+        |total| format!("runs={} of={}", total.runs, plan.seeds),
+    )?;
     let report = total.report;
     let figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)
@@ -113,26 +97,17 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
 
 /// Plants one bug after the other; each must be found.
 fn run_planted(plan: Plan) -> Result<Verdict, Failure> {
-    let next = AtomicU64::new(0);
-    let missed = Mutex::new(Vec::new());
-    on_all_cores(|| {
-        let runtime = runtime()?;
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let bug = usize::try_from(number)
-                .ok()
-                .and_then(|n| model::Bug::ALL.get(n));
-            let Some(bug) = bug else { return Ok(()) };
-            let make = |seed| Any::new(MutantHarness::new(Local::make(seed, false), *bug));
-            if property(&runtime, plan, number, &make).is_ok() {
-                missed
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(*bug);
-            }
-        }
-    })?;
-    let missed = missed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let bugs: Vec<_> = (0..).zip(model::Bug::ALL).collect();
+    let missed = sum_up(
+        CHECK.name,
+        &bugs,
+        |&(number, bug)| {
+            let make = |seed| Any::new(MutantHarness::new(Local::make(seed, false), bug));
+            property(plan, number, &make)
+        },
+        |missed: &mut Vec<_>, (_, bug), result| missed.extend(result.is_ok().then_some(*bug)),
+        |missed| format!("missed={}", missed.len()),
+    )?;
     if !missed.is_empty() {
         out::note(&format!("bugs that were not found: {missed:?}"));
     }
@@ -151,7 +126,16 @@ struct Total {
 }
 
 impl Total {
-    const fn add(&mut self, report: &Report) {
+    fn take(&mut self, result: Result<Report, Box<Mismatch>>) {
+        self.runs += 1;
+        let report = match result {
+            Ok(report) => report,
+            Err(mismatch) => {
+                self.mismatches += 1;
+                out::note(&mismatch.to_string());
+                return;
+            }
+        };
         self.report.operations += report.operations;
         self.report.errors += report.errors;
         self.report.sequences += report.sequences;
@@ -163,17 +147,13 @@ impl Total {
 
 /// One run of so many, on engines that `make` makes.
 fn property(
-    runtime: &Runtime,
     plan: Plan,
     number: u64,
     make: &dyn Fn(u64) -> Any,
-) -> Result<Report, Box<Mismatch>> {
+) -> Result<Result<Report, Box<Mismatch>>, Failure> {
+    // The steps of a run come one after the other.
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let seed = mixed(plan.seed ^ number) % 1_000_000;
     let make = async |seed| make(seed);
-    runtime.block_on(run_property(make, seed, plan.operations))
-}
-
-/// The steps of a run come one after the other.
-fn runtime() -> Result<Runtime, Failure> {
-    Ok(tokio::runtime::Builder::new_current_thread().build()?)
+    Ok(runtime.block_on(run_property(make, seed, plan.operations)))
 }

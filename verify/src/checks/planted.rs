@@ -18,154 +18,88 @@ use floe_store::op::{
 };
 use floe_store::{BoxFuture, CancellationReason, Engine, Error, Item, Result, forward_to};
 
-/// A bug.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bug {
-    /// A client reports a write as acknowledged before the engine has answered.
-    EarlyAck,
-    /// Transactions are carried out one item after the other.
-    SplitTransaction,
-    /// An index lacks an entry.
-    SkippedIndex,
-    /// The change log lacks a record.
-    LogGap,
-    /// Some reads show an item as it was before.
-    StaleRead,
-    /// Writes that the storage failed are acknowledged.
-    AckFailed,
-    /// An answer is wrong.
-    WrongAnswer,
-    /// Writes are acknowledged before they are synced.
-    Relaxed,
-    /// A template names an attribute in a key that it does not define.
-    UndefinedAttribute,
-    /// Some writes are applied without looking at their conditions.
-    DroppedCondition,
-    /// Some writes are refused though their conditions hold.
-    FalseConflict,
-    /// Some writes are never answered.
-    NoAnswer,
-    /// A server keeps nothing of what it acknowledged when it is killed.
-    ForgetfulServer,
-    /// The checksum of an answer is wrong.
-    WrongChecksum,
-    /// The server has no limits and no deadlines.
-    NoLimits,
-    /// A consumer stores its checkpoint before the events are handled.
-    EarlyCheckpoint,
-    /// An indexer stores how far it has read before the epochs are written.
-    EarlyPosition,
-    /// A view stores its checkpoint apart from what it writes.
-    SplitView,
-    /// A tombstone is written before the handler has acted.
-    EarlyTombstone,
-    /// A function may do anything with a table.
-    WideRight,
-    /// Opening a directory removes what is in it under the name of a store's data.
-    ClearsForeign,
-    /// Deleted tables leave their items on the disk.
-    LeakedTables,
-    /// Damage that is found is not reported.
-    HiddenDamage,
-    /// What is deleted stays on the disk.
-    Leak,
+use super::figures::Verdict;
+use crate::Failure;
+
+macro_rules! bugs {
+    ($($bug:ident: $name:literal, $describe:literal;)*) => {
+        /// A bug.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Bug {
+            $(#[doc = $describe] $bug,)*
+        }
+
+        impl Bug {
+            const ALL: &[Self] = &[$(Self::$bug,)*];
+
+            /// The name on the command line.
+            pub(super) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $name,)*
+                }
+            }
+
+            /// What is wrong, in a few words.
+            pub(super) const fn describe(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $describe,)*
+                }
+            }
+        }
+    };
 }
 
-impl Bug {
-    const ALL: [Self; 24] = [
-        Self::EarlyAck,
-        Self::SplitTransaction,
-        Self::SkippedIndex,
-        Self::LogGap,
-        Self::StaleRead,
-        Self::AckFailed,
-        Self::WrongAnswer,
-        Self::Relaxed,
-        Self::UndefinedAttribute,
-        Self::DroppedCondition,
-        Self::FalseConflict,
-        Self::NoAnswer,
-        Self::ForgetfulServer,
-        Self::WrongChecksum,
-        Self::NoLimits,
-        Self::EarlyCheckpoint,
-        Self::EarlyPosition,
-        Self::SplitView,
-        Self::EarlyTombstone,
-        Self::WideRight,
-        Self::ClearsForeign,
-        Self::LeakedTables,
-        Self::HiddenDamage,
-        Self::Leak,
-    ];
+bugs! {
+    EarlyAck: "early-ack", "a write is reported before the engine has answered";
+    SplitTransaction: "split-transaction", "transactions are carried out item by item";
+    SkippedIndex: "skipped-index", "an index lacks an entry";
+    LogGap: "log-gap", "the change log lacks a record";
+    StaleRead: "stale-read", "some reads show an item as it was before";
+    AckFailed: "ack-failed", "writes that the storage failed are acknowledged";
+    WrongAnswer: "wrong-answer", "some answers are changed";
+    Relaxed: "relaxed", "writes are acknowledged before they are synced";
+    UndefinedAttribute: "undefined-attribute", "a template does not define an attribute of a key";
+    DroppedCondition: "dropped-condition", "some writes are applied whatever their conditions say";
+    FalseConflict: "false-conflict", "some writes are refused though their conditions hold";
+    NoAnswer: "no-answer", "some writes are never answered";
+    ForgetfulServer: "forgetful-server", "a server that is killed keeps nothing";
+    WrongChecksum: "wrong-checksum", "the checksums of answers are wrong";
+    NoLimits: "no-limits", "the server has no limits and no deadlines";
+    EarlyCheckpoint: "early-checkpoint", "a consumer stores its checkpoint before events are handled";
+    EarlyPosition: "early-position", "an indexer stores its position before epochs are written";
+    SplitView: "split-view", "a view stores its checkpoint apart from what it writes";
+    EarlyTombstone: "early-tombstone", "a tombstone is written before the handler has acted";
+    WideRight: "wide-right", "a function may do anything with a table";
+    ClearsForeign: "clears-foreign", "opening a directory removes the data in it";
+    LeakedTables: "leaked-tables", "deleted tables leave their items behind";
+    HiddenDamage: "hidden-damage", "damage that is found is not reported";
+    Leak: "leak", "what is deleted stays on the disk";
+}
 
-    /// The name on the command line.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::EarlyAck => "early-ack",
-            Self::SplitTransaction => "split-transaction",
-            Self::SkippedIndex => "skipped-index",
-            Self::LogGap => "log-gap",
-            Self::StaleRead => "stale-read",
-            Self::AckFailed => "ack-failed",
-            Self::WrongAnswer => "wrong-answer",
-            Self::Relaxed => "relaxed",
-            Self::UndefinedAttribute => "undefined-attribute",
-            Self::DroppedCondition => "dropped-condition",
-            Self::FalseConflict => "false-conflict",
-            Self::NoAnswer => "no-answer",
-            Self::ForgetfulServer => "forgetful-server",
-            Self::WrongChecksum => "wrong-checksum",
-            Self::NoLimits => "no-limits",
-            Self::EarlyCheckpoint => "early-checkpoint",
-            Self::EarlyPosition => "early-position",
-            Self::SplitView => "split-view",
-            Self::EarlyTombstone => "early-tombstone",
-            Self::WideRight => "wide-right",
-            Self::ClearsForeign => "clears-foreign",
-            Self::LeakedTables => "leaked-tables",
-            Self::HiddenDamage => "hidden-damage",
-            Self::Leak => "leak",
+/// Runs a check once; with a planted bug with one seed after the other until it shows, at most so often, because a kill
+/// must hit the moment that it opens.
+pub(super) fn until_found(
+    planted: Option<Bug>,
+    seed: u64,
+    runs_max: u64,
+    run: impl Fn(u64) -> Result<Verdict, Failure>,
+) -> Result<Verdict, Failure> {
+    let last = seed + planted.map_or(0, |_| runs_max - 1);
+    for seed in seed..last {
+        let verdict = run(seed)?;
+        if verdict.is_met {
+            return Ok(verdict);
         }
     }
-
-    /// What is wrong, in a few words.
-    pub(super) const fn describe(self) -> &'static str {
-        match self {
-            Self::EarlyAck => "a write is reported before the engine has answered",
-            Self::SplitTransaction => "transactions are carried out item by item",
-            Self::SkippedIndex => "an index lacks an entry",
-            Self::LogGap => "the change log lacks a record",
-            Self::StaleRead => "some reads show an item as it was before",
-            Self::AckFailed => "writes that the storage failed are acknowledged",
-            Self::WrongAnswer => "some answers are changed",
-            Self::Relaxed => "writes are acknowledged before they are synced",
-            Self::UndefinedAttribute => "a template does not define an attribute of a key",
-            Self::DroppedCondition => "some writes are applied whatever their conditions say",
-            Self::FalseConflict => "some writes are refused though their conditions hold",
-            Self::NoAnswer => "some writes are never answered",
-            Self::ForgetfulServer => "a server that is killed keeps nothing",
-            Self::WrongChecksum => "the checksums of answers are wrong",
-            Self::NoLimits => "the server has no limits and no deadlines",
-            Self::EarlyCheckpoint => "a consumer stores its checkpoint before events are handled",
-            Self::EarlyPosition => "an indexer stores its position before epochs are written",
-            Self::SplitView => "a view stores its checkpoint apart from what it writes",
-            Self::EarlyTombstone => "a tombstone is written before the handler has acted",
-            Self::WideRight => "a function may do anything with a table",
-            Self::ClearsForeign => "opening a directory removes the data in it",
-            Self::LeakedTables => "deleted tables leave their items behind",
-            Self::HiddenDamage => "damage that is found is not reported",
-            Self::Leak => "what is deleted stays on the disk",
-        }
-    }
+    run(last)
 }
 
 impl FromStr for Bug {
     type Err = &'static str;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let bug = Self::ALL.into_iter().find(|bug| bug.name() == name);
-        bug.ok_or("no such planted bug")
+        let bug = Self::ALL.iter().find(|bug| bug.name() == name);
+        bug.copied().ok_or("no such planted bug")
     }
 }
 

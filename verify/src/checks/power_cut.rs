@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use super::audit::{Findings, Items, look_over};
+use super::audit::look_over;
 use super::child::{Child, Ending, Heard};
 use super::directory::Settings;
 use super::figures::{Figures, Progress, Verdict};
+use super::findings::{Findings, Items};
 use super::ledger::Ledger;
 use super::planted::Bug;
 use super::record::Record;

@@ -9,7 +9,7 @@ use floe_store::op::{
 };
 use floe_store::{Engine, Error, Result};
 
-use super::audit::{Findings, Items};
+use super::findings::{Findings, Items};
 use super::preload::Preload;
 use super::stage::{Key, TABLE};
 

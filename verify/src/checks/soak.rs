@@ -81,15 +81,11 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
     let folder = tempfile::tempdir()?;
-    let mut command = child::command(ROLE)?;
-    command.arg("--folder").arg(folder.path());
+    let mut command = child::command_on(ROLE, folder.path(), plan.planted)?;
     command.arg("--seed").arg(plan.seed.to_string());
     command.arg("--windows").arg(WINDOWS.to_string());
     let window_ms = plan.seconds * 1000 / WINDOWS;
     command.arg("--window-ms").arg(window_ms.to_string());
-    if let Some(bug) = plan.planted {
-        command.arg("--planted").arg(bug.name());
-    }
     let deadline = started + Duration::from_secs(plan.seconds) + AROUND_MAX;
     let ended = Process::run(command, CHECK.name, deadline)?;
     let mut lines: Vec<_> = ended.stdout.lines().map(Facts::parse).collect();

@@ -77,14 +77,10 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
     let folder = tempfile::tempdir()?;
-    let mut command = child::command(ROLE)?;
-    command.arg("--folder").arg(folder.path());
+    let mut command = child::command_on(ROLE, folder.path(), plan.planted)?;
     command.arg("--seed").arg(plan.seed.to_string());
     command.arg("--cycles").arg(plan.cycles.to_string());
     command.arg("--empty").arg(plan.empty.to_string());
-    if let Some(bug) = plan.planted {
-        command.arg("--planted").arg(bug.name());
-    }
     let ended = Process::run(command, CHECK.name, started + DEADLINE)?;
     let facts = Facts::parse(ended.stdout.lines().last().unwrap_or_default());
     Ok(verdict(plan, &facts, started))

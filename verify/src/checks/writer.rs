@@ -16,7 +16,7 @@ use super::client::{Client, Round};
 use super::directory::{self, Settings};
 use super::planted::{Bug, Flawed};
 use super::record::{Record, Reporter};
-use super::{child, runtime, stage};
+use super::{child, join_all, runtime, stage};
 use crate::Failure;
 use crate::checks::role::Role;
 
@@ -47,8 +47,7 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// The process.
     pub(super) fn command(&self) -> std::io::Result<Command> {
-        let mut command = child::command(ROLE)?;
-        command.arg("--folder").arg(self.folder);
+        let mut command = child::command_on(ROLE, self.folder, self.planted)?;
         command.arg("--seed").arg(self.seed.to_string());
         command.arg("--round").arg(self.round.to_string());
         command.arg("--clients").arg(self.clients.to_string());
@@ -63,9 +62,6 @@ impl Writer<'_> {
         }
         if let Some(marks) = self.marks {
             command.arg("--marks").arg(marks);
-        }
-        if let Some(bug) = self.planted {
-            command.arg("--planted").arg(bug.name());
         }
         command.args(self.settings.flags());
         Ok(command)
@@ -152,10 +148,7 @@ async fn write(
             Ok::<(), std::io::Error>(())
         });
     }
-    while let Some(ended) = clients.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))??;
-    }
-    Ok(())
+    join_all(clients).await
 }
 
 /// Makes the stage's table, if it is not there.

@@ -1,7 +1,6 @@
 //! Runs all checks over a source tree.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -12,15 +11,13 @@ use super::fault::Fault;
 use super::graph;
 use super::layers::{self, AllowancesUsed};
 use super::report::{CycleFound, Report};
-use super::rules::{KnownCycle, Rules};
+use super::rules::Rules;
 use super::text;
 use super::tree::{self, Crate};
 use super::workspace::Workspace;
 
 /// Every line is seen.
 pub const SEEN: &str = "every file is reached from a target and parsed";
-/// An entry of the table of known cycles.
-pub const KNOWN_CYCLES: &str = "a known cycle is there as it was";
 
 /// Checks a source tree.
 pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
@@ -42,8 +39,6 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
     report.faults.sort();
     // A file can belong to more than one target.
     report.faults.dedup();
-    split_faults(&mut report, rules);
-    split_cycles(&mut report, rules);
     report
 }
 
@@ -151,64 +146,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// Moves known faults out of the faults, and adds a fault for each entry that is no longer needed.
-fn split_faults(report: &mut Report, rules: &Rules) {
-    let mut used = BTreeSet::new();
-    for fault in mem::take(&mut report.faults) {
-        let known = rules.known.iter().enumerate().find_map(|(at, known)| {
-            let is_rule = known.rule == fault.rule && known.word == fault.word;
-            let file = known.files.iter().position(|file| *file == fault.file);
-            Some((at, file.filter(|_| is_rule)?))
-        });
-        if let Some(entry) = known {
-            used.insert(entry);
-            report.known_faults.push(fault);
-        } else {
-            report.faults.push(fault);
-        }
-    }
-    for (at, known) in rules.known.iter().enumerate() {
-        for (file_at, file) in known.files.iter().enumerate() {
-            if !used.contains(&(at, file_at)) {
-                let what = format!("is known to name {} and no longer does", known.word);
-                report.faults.push(Fault::new(known.rule, file, 0, what));
-            }
-        }
-    }
-}
-
-/// Moves known cycles out of the cycles, and adds a fault for each entry that is no longer a cycle.
-fn split_cycles(report: &mut Report, rules: &Rules) {
-    let mut used = BTreeSet::new();
-    for cycle in mem::take(&mut report.cycles) {
-        let mut known = rules.known_cycles.iter();
-        if let Some(at) = known.position(|known| is_same(known, &cycle)) {
-            used.insert(at);
-            report.known_cycles.push(cycle);
-        } else {
-            report.cycles.push(cycle);
-        }
-    }
-    for (at, known) in rules.known_cycles.iter().enumerate() {
-        if !used.contains(&at) {
-            let place = format!("{} {}", known.package, known.parent);
-            let what = format!("no cycle of {}: {}", place.trim(), known.modules.join(" "));
-            report
-                .faults
-                .push(Fault::new(KNOWN_CYCLES, "xtask/src/tidy/known.rs", 0, what));
-        }
-    }
-}
-
-fn is_same(known: &KnownCycle, cycle: &CycleFound) -> bool {
-    let mut modules: Vec<&str> = known.modules.to_vec();
-    modules.sort_unstable();
-    known.package == cycle.package
-        && known.parent == cycle.parent
-        && modules
-            .iter()
-            .copied()
-            .eq(cycle.modules.iter().map(String::as_str))
 }

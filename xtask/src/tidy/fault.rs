@@ -11,22 +11,15 @@ pub struct Fault {
     pub line: usize,
     /// What was found.
     pub what: String,
-    /// The word of the rule, by which a fault can be known; may be empty.
-    pub(crate) word: String,
 }
 
 impl Fault {
     pub(crate) fn new(rule: &str, file: &str, line: usize, what: String) -> Self {
-        Self::of_word(rule, file, line, what, "")
-    }
-
-    pub(crate) fn of_word(rule: &str, file: &str, line: usize, what: String, word: &str) -> Self {
         Self {
             rule: rule.to_owned(),
             file: file.to_owned(),
             line,
             what,
-            word: word.to_owned(),
         }
     }
 

@@ -30,9 +30,9 @@ pub(crate) fn only_in(
             if (is_test && !rule.in_tests) || !begins_with_any(module.file, rule.within) {
                 continue;
             }
-            let Some(word) = rule.words.iter().find(|word| is_named(**word, entry)) else {
+            if !rule.words.iter().any(|word| is_named(*word, entry)) {
                 continue;
-            };
+            }
             let allowed = rule
                 .allowed
                 .iter()
@@ -43,7 +43,7 @@ pub(crate) fn only_in(
             }
             faults.extend(entry.reference.lines.iter().map(|line| {
                 let what = format!("names {}", entry.reference.path);
-                Fault::of_word(rule.rule, module.file, *line, what, word.text())
+                Fault::new(rule.rule, module.file, *line, what)
             }));
         }
     }
@@ -88,7 +88,7 @@ pub(crate) fn apart(rules: &Rules, tree: &Crate<'_>, resolved: &[Resolved<'_>]) 
                 }
                 faults.extend(entry.reference.lines.iter().map(|line| {
                     let what = format!("names {} of {}", entry.reference.path, to.path);
-                    Fault::of_word(rule.rule, module.file, *line, what, other)
+                    Fault::new(rule.rule, module.file, *line, what)
                 }));
             }
         }
@@ -112,7 +112,7 @@ pub(crate) fn dependencies(rules: &Rules, workspace: &Workspace) -> Vec<Fault> {
             let is_checked = !dependency.is_dev && name.starts_with(rule.among);
             if is_checked && !rule.allowed.contains(&name) {
                 let what = format!("depends on {name}");
-                faults.push(Fault::of_word(rule.rule, &manifest, 0, what, name));
+                faults.push(Fault::new(rule.rule, &manifest, 0, what));
             }
         }
     }

@@ -19,18 +19,14 @@ pub struct Report {
     pub unseen_lines: usize,
     /// References to items of a module around the one that names them.
     pub child_to_parent: usize,
-    /// Cycles that are not known.
+    /// Cycles of modules.
     pub cycles: Vec<CycleFound>,
-    /// Cycles that are known.
-    pub known_cycles: Vec<CycleFound>,
-    /// Faults that are not known, also entries of the project's tables that are no longer needed.
+    /// Faults, also entries of the project's tables that are no longer needed.
     pub faults: Vec<Fault>,
-    /// Faults that are known.
-    pub known_faults: Vec<Fault>,
 }
 
 impl Report {
-    /// Whether nothing was found but what is known.
+    /// Whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.cycles.is_empty() && self.faults.is_empty() && self.unseen_lines == 0
     }
@@ -41,7 +37,7 @@ impl Report {
         faults.map(Fault::line).collect()
     }
 
-    /// The line of figures. Known cycles and faults count.
+    /// The line of figures.
     pub fn figures(&self, took: Duration) -> String {
         format!(
             "tidy crates={} modules={} lines={} module_cycles={} layer_faults={} unseen_lines={} \
@@ -49,26 +45,20 @@ impl Report {
             self.crates,
             self.modules,
             self.lines,
-            self.cycles.len() + self.known_cycles.len(),
-            self.faults.len() + self.known_faults.len(),
+            self.cycles.len(),
+            self.faults.len(),
             self.unseen_lines,
             self.child_to_parent,
             took.as_secs_f64()
         )
     }
 
-    /// One line for each fault, a few for each cycle; `with_known` adds what is known, and every reference
-    /// of every edge of a cycle.
-    pub fn details(&self, with_known: bool) -> Vec<String> {
+    /// One line for each fault, and for each cycle every reference of every edge.
+    pub fn details(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.faults.iter().map(Fault::line).collect();
-        lines.extend(self.cycles.iter().map(CycleFound::ring_lines));
-        if with_known {
-            let faults = self.known_faults.iter();
-            lines.extend(faults.map(|fault| format!("known: {}", fault.line())));
-            for cycle in self.known_cycles.iter().chain(&self.cycles) {
-                lines.push(format!("known: {}", cycle.ring_lines()));
-                lines.extend(cycle.edge_lines());
-            }
+        for cycle in &self.cycles {
+            lines.push(cycle.ring_lines());
+            lines.extend(cycle.edge_lines());
         }
         lines
     }

@@ -1,4 +1,4 @@
-//! The kinds of rules that the source tree is checked against. The project's own are in `project` and `known`.
+//! The kinds of rules that the source tree is checked against. The project's own are in `project`.
 
 /// Everything that is checked, as tables.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,10 +17,6 @@ pub struct Rules {
     pub documented: &'static [&'static str],
     /// Whether each package takes the lint table of the workspace; these do not.
     pub without_lint_table: Option<&'static [&'static str]>,
-    /// Faults that are there today.
-    pub known: &'static [Known],
-    /// Cycles that are there today.
-    pub known_cycles: &'static [KnownCycle],
 }
 
 /// No module of `from` names an item of another module of `to`.
@@ -78,20 +74,6 @@ impl Rules {
     }
 }
 
-impl Word {
-    /// The text of the word.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Crate(text)
-            | Self::Crates(text)
-            | Self::Path(text)
-            | Self::NameEnd(text)
-            | Self::Macro(text)
-            | Self::Attribute(text) => text,
-        }
-    }
-}
-
 /// What a package may depend on, apart from tests.
 #[derive(Debug)]
 pub struct Dependencies {
@@ -114,28 +96,4 @@ pub struct CodeLinesMax {
     pub within: &'static [&'static str],
     /// Ends of the paths of catalogues, which may be long.
     pub exempt: &'static [&'static str],
-}
-
-/// Faults that are there today: the command passes with them, and fails once a file no longer has one.
-#[derive(Debug)]
-pub struct Known {
-    /// The rule.
-    pub rule: &'static str,
-    /// The word, or the module that is named.
-    pub word: &'static str,
-    /// Why the faults are there.
-    pub why: &'static str,
-    /// The files that have them.
-    pub files: &'static [&'static str],
-}
-
-/// A cycle that is there today: the command passes with it, and fails once it is gone or another.
-#[derive(Debug)]
-pub struct KnownCycle {
-    /// The package, as cycles are reported.
-    pub package: &'static str,
-    /// The module whose children are in the cycle; empty for the crate.
-    pub parent: &'static str,
-    /// The modules.
-    pub modules: &'static [&'static str],
 }

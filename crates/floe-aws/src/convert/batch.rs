@@ -4,24 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::operation::{batch_get_item, batch_write_item};
 use aws_sdk_dynamodb::types;
+use floe_store::Result;
 use floe_store::op::{
     BatchGetItem, BatchGetItemOutput, BatchWrite, BatchWriteItem, BatchWriteItemOutput,
     KeysAndAttributes,
 };
-use floe_store::{Item, Result};
 
 use super::capacity::{self, Kind};
 use super::expression::Expressions;
 use super::value::{attributes, item, items};
-use super::{Client, built, unreadable};
+use super::{Client, built, by_table, sent, unreadable};
 use crate::names::Names;
-use crate::retry::Failure;
+use crate::retry::Answer;
 
 impl Client {
-    pub(crate) async fn batch_get_item(
-        &self,
-        input: &BatchGetItem,
-    ) -> Result<BatchGetItemOutput, Failure> {
+    pub(crate) async fn batch_get_item(&self, input: &BatchGetItem) -> Answer<BatchGetItemOutput> {
         let requests: Result<HashMap<_, _>> = input
             .requests
             .iter()
@@ -31,21 +28,18 @@ impl Client {
             .set_request_items(Some(requests?))
             .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
         let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &tables)?;
-        let consumed = answer.consumed_capacity;
-        let detail = input.return_capacity;
+        let answer = sent!(self.tables, request, &tables)?;
         Ok(BatchGetItemOutput {
-            items: responses(answer.responses, self.names())?,
-            unprocessed: unread(answer.unprocessed_keys, input, self.names())?,
-            consumed: capacity::all_consumed(consumed, Kind::Read, detail, self.names()),
+            items: by_table(answer.responses, &self.names, items)?,
+            unprocessed: unread(answer.unprocessed_keys, input, &self.names)?,
+            consumed: self.costs(answer.consumed_capacity, Kind::Read, input.return_capacity),
         })
     }
 
     pub(crate) async fn batch_write_item(
         &self,
         input: &BatchWriteItem,
-    ) -> Result<BatchWriteItemOutput, Failure> {
+    ) -> Answer<BatchWriteItemOutput> {
         let requests: Result<HashMap<_, _>> = input
             .requests
             .iter()
@@ -60,14 +54,13 @@ impl Client {
             .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
             .set_return_item_collection_metrics(collections);
         let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &tables)?;
-        let consumed = answer.consumed_capacity;
-        let detail = input.return_capacity;
+        let answer = sent!(self.tables, request, &tables)?;
         Ok(BatchWriteItemOutput {
-            unprocessed: unwritten(answer.unprocessed_items, self.names())?,
-            consumed: capacity::all_consumed(consumed, Kind::Write, detail, self.names()),
-            collections: capacity::collections(answer.item_collection_metrics, self.names())?,
+            unprocessed: by_table(answer.unprocessed_items, &self.names, |left| {
+                left.into_iter().map(batch_write).collect()
+            })?,
+            consumed: self.costs(answer.consumed_capacity, Kind::Write, input.return_capacity),
+            collections: capacity::collections(answer.item_collection_metrics, &self.names)?,
         })
     }
 }
@@ -83,15 +76,6 @@ fn keys_and_attributes(request: &KeysAndAttributes) -> Result<types::KeysAndAttr
             .set_expression_attribute_names(expressions.names())
             .build(),
     )
-}
-
-type Responses = HashMap<String, Vec<HashMap<String, types::AttributeValue>>>;
-
-fn responses(answer: Option<Responses>, names: &Names) -> Result<BTreeMap<String, Vec<Item>>> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
-        .map(|(table, found)| Ok((names.own(table), items(found)?)))
-        .collect()
 }
 
 /// The keys that were not read. How they are to be read is known from the request.
@@ -129,19 +113,6 @@ fn write_request(write: &BatchWrite) -> Result<types::WriteRequest> {
             request.delete_request(built(delete.build())?).build()
         }
     })
-}
-
-fn unwritten(
-    answer: Option<HashMap<String, Vec<types::WriteRequest>>>,
-    names: &Names,
-) -> Result<BTreeMap<String, Vec<BatchWrite>>> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
-        .map(|(table, left)| {
-            let writes: Result<_> = left.into_iter().map(batch_write).collect();
-            Ok((names.own(table), writes?))
-        })
-        .collect()
 }
 
 fn batch_write(request: types::WriteRequest) -> Result<BatchWrite> {

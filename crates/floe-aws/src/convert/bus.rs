@@ -9,7 +9,7 @@ use super::client::load;
 use super::error;
 use crate::names::Names;
 use crate::options::ConnectOptions;
-use crate::retry::Failure;
+use crate::retry::Answer;
 
 /// Speaks with a bus: each call is one request and its answer.
 #[derive(Clone, Debug)]
@@ -26,10 +26,7 @@ impl BusClient {
     }
 
     /// Puts entries on the bus. Tells of each whether it was taken.
-    pub(crate) async fn put(
-        &self,
-        entries: &[BusEntry],
-    ) -> Result<Vec<Result<(), String>>, Failure> {
+    pub(crate) async fn put(&self, entries: &[BusEntry]) -> Answer<Vec<Result<(), String>>> {
         let entries = entries.iter().map(|entry| self.entry(entry)).collect();
         let answer = self.client.put_events().set_entries(Some(entries)).send();
         let answer = answer.await.map_err(|refusal| {

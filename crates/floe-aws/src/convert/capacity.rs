@@ -7,6 +7,7 @@ use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::op::ItemCollectionMetrics;
 use floe_store::{ConsumedCapacity, Result, Units};
 
+use super::by_table;
 use super::value::item;
 use crate::names::Names;
 
@@ -19,11 +20,7 @@ pub(super) enum Kind {
 
 /// How a request asks for its cost: not at all, if it need not be told.
 pub(super) fn wanted(detail: ReturnConsumedCapacity) -> Option<types::ReturnConsumedCapacity> {
-    match detail {
-        ReturnConsumedCapacity::None => None,
-        ReturnConsumedCapacity::Total => Some(types::ReturnConsumedCapacity::Total),
-        ReturnConsumedCapacity::Indexes => Some(types::ReturnConsumedCapacity::Indexes),
-    }
+    detail.is_wanted().then(|| detail.as_str().into())
 }
 
 /// How a request asks for the sizes of item collections.
@@ -54,19 +51,6 @@ pub(super) fn consumed(
     consumed.local_indexes = shares(answer.local_secondary_indexes);
     consumed.global_indexes = shares(answer.global_secondary_indexes);
     consumed
-}
-
-/// What a request cost, table by table.
-pub(super) fn all_consumed(
-    answer: Option<Vec<types::ConsumedCapacity>>,
-    kind: Kind,
-    detail: ReturnConsumedCapacity,
-    names: &Names,
-) -> Vec<ConsumedCapacity> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
-        .map(|one| consumed(one, kind, detail, names))
-        .collect()
 }
 
 fn shares(answer: Option<HashMap<String, types::Capacity>>) -> BTreeMap<String, Units> {
@@ -107,11 +91,7 @@ pub(super) fn collections(
     answer: Option<HashMap<String, Vec<types::ItemCollectionMetrics>>>,
     names: &Names,
 ) -> Result<BTreeMap<String, Vec<ItemCollectionMetrics>>> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
-        .map(|(table, sizes)| {
-            let sizes: Result<_> = sizes.into_iter().map(collection).collect();
-            Ok((names.own(table), sizes?))
-        })
-        .collect()
+    by_table(answer, names, |sizes| {
+        sizes.into_iter().map(collection).collect()
+    })
 }

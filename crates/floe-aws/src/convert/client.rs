@@ -14,14 +14,15 @@ use super::capacity::{self, Kind};
 use super::error;
 use crate::names::Names;
 use crate::options::ConnectOptions;
-use crate::retry::Failure;
+use crate::retry::Answer;
 
 /// Speaks with the store: each call is one request and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    tables: aws_sdk_dynamodb::Client,
-    streams: aws_sdk_dynamodbstreams::Client,
-    names: Names,
+    pub(super) tables: aws_sdk_dynamodb::Client,
+    pub(super) streams: aws_sdk_dynamodbstreams::Client,
+    /// How tables are called in the store.
+    pub(crate) names: Names,
 }
 
 impl Client {
@@ -36,51 +37,21 @@ impl Client {
         })
     }
 
-    /// How tables are called in the store.
-    pub(crate) const fn names(&self) -> &Names {
-        &self.names
-    }
-
-    pub(super) const fn tables(&self) -> &aws_sdk_dynamodb::Client {
-        &self.tables
-    }
-
-    pub(super) const fn streams(&self) -> &aws_sdk_dynamodbstreams::Client {
-        &self.streams
-    }
-
     pub(super) fn outside(&self, table_name: &str) -> String {
         self.names.outside(table_name)
     }
 
-    /// The answer of the service of tables, to a request about these.
-    pub(super) fn answered<T, E>(
+    /// The answer of a service, whose errors are `S`, to a request about these tables.
+    pub(super) fn answered<S, T, E>(
         &self,
         answer: Result<T, SdkError<E>>,
         tables: &[&str],
-    ) -> Result<T, Failure>
+    ) -> Answer<T>
     where
-        aws_sdk_dynamodb::Error: From<E>,
+        S: error::Refusal + From<E>,
         E: std::error::Error + 'static,
     {
-        answer.map_err(|error| {
-            error::failure::<aws_sdk_dynamodb::Error, E>(error, &self.names, tables)
-        })
-    }
-
-    /// The answer of the service of streams.
-    pub(super) fn streamed<T, E>(
-        &self,
-        answer: Result<T, SdkError<E>>,
-        tables: &[&str],
-    ) -> Result<T, Failure>
-    where
-        aws_sdk_dynamodbstreams::Error: From<E>,
-        E: std::error::Error + 'static,
-    {
-        answer.map_err(|error| {
-            error::failure::<aws_sdk_dynamodbstreams::Error, E>(error, &self.names, tables)
-        })
+        answer.map_err(|error| error::failure::<S, E>(error, &self.names, tables))
     }
 
     pub(super) fn consumed(
@@ -90,6 +61,19 @@ impl Client {
         detail: ReturnConsumedCapacity,
     ) -> Option<ConsumedCapacity> {
         answer.map(|answer| capacity::consumed(answer, kind, detail, &self.names))
+    }
+
+    /// What a request cost, table by table.
+    pub(super) fn costs(
+        &self,
+        answer: Option<Vec<types::ConsumedCapacity>>,
+        kind: Kind,
+        detail: ReturnConsumedCapacity,
+    ) -> Vec<ConsumedCapacity> {
+        let answer = answer.into_iter().flatten();
+        answer
+            .map(|one| capacity::consumed(one, kind, detail, &self.names))
+            .collect()
     }
 }
 

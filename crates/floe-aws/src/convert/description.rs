@@ -7,12 +7,12 @@ use floe_store::table::{
 };
 use floe_store::{Name, Result, TableDef};
 
-use super::{count, moment, required, settings, unreadable};
+use super::{count, moment, required, settings, unreadable, view};
 use crate::names::Names;
 
 /// A table as it stands. Tags and the attribute of expiry are told elsewhere.
 pub(super) fn table(answer: types::TableDescription, names: &Names) -> Result<TableDescription> {
-    let status = table_status(answer.table_status.as_ref());
+    let status = status(answer.table_status.as_ref());
     let history = settings::history(&answer);
     let encryption = settings::told_encryption(answer.sse_description.as_ref());
     let attributes = answer.attribute_definitions.unwrap_or_default();
@@ -24,26 +24,21 @@ pub(super) fn table(answer: types::TableDescription, names: &Names) -> Result<Ta
             return Err(unreadable("a table without a key"));
         }
     }
-    let global = answer.global_secondary_indexes.unwrap_or_default();
-    let global = global
-        .into_iter()
-        .map(|index| global_index(index, &attributes));
-    let local = answer.local_secondary_indexes.unwrap_or_default();
-    let local = local
-        .into_iter()
-        .map(|index| local_index(index, &attributes));
+    let global = answer.global_secondary_indexes.into_iter().flatten();
+    let global = global.map(|index| global_index(index, &attributes));
+    let local = answer.local_secondary_indexes.into_iter().flatten();
+    let local = local.map(|index| local_index(index, &attributes));
     let indexes: Result<Vec<_>> = global.chain(local).collect();
     let (mut definitions, indexes): (Vec<_>, Vec<_>) = indexes?.into_iter().unzip();
     let throughput = answer.provisioned_throughput.as_ref().map(throughput);
     let billing = billing(answer.billing_mode_summary.as_ref(), throughput);
     if billing == Billing::OnDemand {
-        definitions
-            .iter_mut()
-            .for_each(|index| index.throughput = None);
+        for index in &mut definitions {
+            index.throughput = None;
+        }
     }
     let warm = answer.warm_throughput.as_ref();
-    let warm =
-        warm.and_then(|w| settings::told_warm(w.read_units_per_second, w.write_units_per_second));
+    let warm = warm.map(|w| (w.read_units_per_second, w.write_units_per_second));
     let scaling = settings::scaling(answer.on_demand_throughput.as_ref(), warm, billing);
     let stream = answer.latest_stream_arn.zip(answer.latest_stream_label);
     Ok(TableDescription {
@@ -72,23 +67,10 @@ pub(super) fn table(answer: types::TableDescription, names: &Names) -> Result<Ta
     })
 }
 
-fn table_status(status: Option<&types::TableStatus>) -> TableStatus {
-    match status {
-        Some(types::TableStatus::Active) => TableStatus::Active,
-        Some(types::TableStatus::Creating) => TableStatus::Creating,
-        Some(types::TableStatus::Deleting) => TableStatus::Deleting,
-        // Whatever else a table is, it is on its way to something.
-        _ => TableStatus::Updating,
-    }
-}
-
-fn index_status(status: Option<&types::IndexStatus>) -> TableStatus {
-    match status {
-        Some(types::IndexStatus::Active) => TableStatus::Active,
-        Some(types::IndexStatus::Creating) => TableStatus::Creating,
-        Some(types::IndexStatus::Deleting) => TableStatus::Deleting,
-        _ => TableStatus::Updating,
-    }
+/// Whatever else a table or an index is, it is on its way to something.
+fn status(answer: Option<&impl AsRef<str>>) -> TableStatus {
+    let known = answer.and_then(|status| TableStatus::from_name(status.as_ref()));
+    known.unwrap_or(TableStatus::Updating)
 }
 
 fn key_schema(
@@ -110,77 +92,65 @@ fn key_schema(
 fn key_attribute(name: &str, attributes: &[types::AttributeDefinition]) -> Result<KeyAttribute> {
     let mut attributes = attributes.iter();
     let attribute = attributes.find(|attribute| attribute.attribute_name == name);
-    let kind = match attribute.map(|attribute| &attribute.attribute_type) {
-        Some(types::ScalarAttributeType::S) => KeyKind::S,
-        Some(types::ScalarAttributeType::N) => KeyKind::N,
-        Some(types::ScalarAttributeType::B) => KeyKind::B,
-        _ => {
-            return Err(unreadable(format_args!(
-                "a key without a type: name={name}"
-            )));
-        }
-    };
+    let kind = attribute.and_then(|a| KeyKind::from_name(a.attribute_type.as_str()));
+    let kind = kind.ok_or_else(|| unreadable(format_args!("a key without a type: name={name}")))?;
     Ok(KeyAttribute::new(name, kind))
 }
 
 type Index = (IndexDef, IndexDescription);
 
-fn global_index(
-    answer: types::GlobalSecondaryIndexDescription,
-    attributes: &[types::AttributeDefinition],
-) -> Result<Index> {
-    let name = required(answer.index_name, "IndexName")?;
-    let key = answer.key_schema.unwrap_or_default();
-    let units = answer.provisioned_throughput.as_ref().map(throughput);
-    let warm = answer.warm_throughput.as_ref();
-    let warm =
-        warm.and_then(|w| settings::told_warm(w.read_units_per_second, w.write_units_per_second));
-    // The store tells zeros of what is paid for by the request.
-    let billing = match units {
-        Some(units) if units != (Throughput { read: 0, write: 0 }) => Billing::Provisioned(units),
-        _ => Billing::OnDemand,
-    };
-    let definition = IndexDef {
-        name: name.clone(),
-        kind: IndexKind::Global,
-        key: key_schema(&key, attributes)?,
-        projection: projection(answer.projection)?,
-        throughput: units,
-        scaling: settings::scaling(answer.on_demand_throughput.as_ref(), warm, billing),
-    };
-    let description = IndexDescription {
-        name,
-        status: index_status(answer.index_status.as_ref()),
-        backfilling: answer.backfilling.unwrap_or_default(),
-        item_count: count(answer.item_count),
-        size_bytes: count(answer.index_size_bytes),
-        arn: answer.index_arn.unwrap_or_default(),
-    };
-    Ok((definition, description))
+/// Reads what the descriptions of global and of local indexes both have: a global one tells more.
+macro_rules! index {
+    ($answer:ident, $attributes:ident, $kind:ident) => {{
+        let name = required($answer.index_name, "IndexName")?;
+        let key = $answer.key_schema.unwrap_or_default();
+        let definition = IndexDef {
+            name: name.clone(),
+            kind: IndexKind::$kind,
+            key: key_schema(&key, $attributes)?,
+            projection: projection($answer.projection)?,
+            throughput: None,
+            scaling: Scaling::default(),
+        };
+        let description = IndexDescription {
+            name,
+            status: TableStatus::Active,
+            backfilling: false,
+            item_count: count($answer.item_count),
+            size_bytes: count($answer.index_size_bytes),
+            arn: $answer.index_arn.unwrap_or_default(),
+        };
+        (definition, description)
+    }};
 }
 
 fn local_index(
     answer: types::LocalSecondaryIndexDescription,
     attributes: &[types::AttributeDefinition],
 ) -> Result<Index> {
-    let name = required(answer.index_name, "IndexName")?;
-    let key = answer.key_schema.unwrap_or_default();
-    let definition = IndexDef {
-        name: name.clone(),
-        kind: IndexKind::Local,
-        key: key_schema(&key, attributes)?,
-        projection: projection(answer.projection)?,
-        throughput: None,
-        scaling: Scaling::default(),
+    Ok(index!(answer, attributes, Local))
+}
+
+fn global_index(
+    answer: types::GlobalSecondaryIndexDescription,
+    attributes: &[types::AttributeDefinition],
+) -> Result<Index> {
+    let units = answer.provisioned_throughput.as_ref().map(throughput);
+    // The store tells zeros of what is paid for by the request.
+    let billing = match units {
+        Some(units) if units != (Throughput { read: 0, write: 0 }) => Billing::Provisioned(units),
+        _ => Billing::OnDemand,
     };
-    let description = IndexDescription {
-        name,
-        status: TableStatus::Active,
-        backfilling: false,
-        item_count: count(answer.item_count),
-        size_bytes: count(answer.index_size_bytes),
-        arn: answer.index_arn.unwrap_or_default(),
-    };
+    let limits = answer.on_demand_throughput.as_ref();
+    let warm = answer.warm_throughput.as_ref();
+    let warm = warm.map(|w| (w.read_units_per_second, w.write_units_per_second));
+    let (status, backfilling) = (status(answer.index_status.as_ref()), answer.backfilling);
+    let scaling = settings::scaling(limits, warm, billing);
+    let (mut definition, mut description) = index!(answer, attributes, Global);
+    definition.throughput = units;
+    definition.scaling = scaling;
+    description.status = status;
+    description.backfilling = backfilling.unwrap_or_default();
     Ok((definition, description))
 }
 
@@ -215,12 +185,6 @@ fn billing(summary: Option<&types::BillingModeSummary>, units: Option<Throughput
 
 fn stream_view(answer: Option<&types::StreamSpecification>) -> Result<Option<StreamView>> {
     let on = answer.filter(|stream| stream.stream_enabled);
-    let Some(stream) = on else { return Ok(None) };
-    Ok(Some(match &stream.stream_view_type {
-        Some(types::StreamViewType::KeysOnly) => StreamView::KeysOnly,
-        Some(types::StreamViewType::NewImage) => StreamView::NewImage,
-        Some(types::StreamViewType::OldImage) => StreamView::OldImage,
-        Some(types::StreamViewType::NewAndOldImages) => StreamView::NewAndOldImages,
-        _ => return Err(unreadable("a stream with an unknown view")),
-    }))
+    on.map(|stream| view(stream.stream_view_type.as_ref()))
+        .transpose()
 }

@@ -22,7 +22,9 @@ use crate::retry::Failure;
 /// An error that the store tells, of one of its services.
 pub(super) trait Refusal: ProvideErrorMetadata + Sized {
     /// The parts of the error beyond code and message, if it has any.
-    fn parts(self) -> Option<Result<Error>>;
+    fn parts(self) -> Option<Result<Error>> {
+        None
+    }
 }
 
 impl Refusal for aws_sdk_dynamodb::Error {
@@ -35,18 +37,10 @@ impl Refusal for aws_sdk_dynamodb::Error {
     }
 }
 
-impl Refusal for aws_sdk_dynamodbstreams::Error {
-    fn parts(self) -> Option<Result<Error>> {
-        None
-    }
-}
+impl Refusal for aws_sdk_dynamodbstreams::Error {}
 
 #[cfg(feature = "eventbridge")]
-impl Refusal for aws_sdk_eventbridge::Error {
-    fn parts(self) -> Option<Result<Error>> {
-        None
-    }
-}
+impl Refusal for aws_sdk_eventbridge::Error {}
 
 /// What became of a request about these tables that was not answered with success.
 pub(super) fn failure<S, E>(error: SdkError<E>, names: &Names, tables: &[&str]) -> Failure
@@ -177,18 +171,7 @@ fn reason(reason: types::CancellationReason) -> Result<CancellationReason> {
 
 /// A code that is not known is a fault all the same.
 fn cancellation_code(name: &str) -> CancellationCode {
-    use CancellationCode::*;
-    let all = [
-        None,
-        ConditionalCheckFailed,
-        ItemCollectionSizeLimitExceeded,
-        TransactionConflict,
-        ProvisionedThroughputExceeded,
-        ThrottlingError,
-    ];
-    let mut all = all.into_iter();
-    all.find(|code| code.as_str() == name)
-        .unwrap_or(ValidationError)
+    CancellationCode::from_name(name).unwrap_or(CancellationCode::ValidationError)
 }
 
 #[cfg(test)]

@@ -38,9 +38,29 @@ mod value;
 pub(crate) use bus::BusClient;
 pub(crate) use client::Client;
 
+use std::collections::{BTreeMap, HashMap};
+
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::primitives::DateTime;
+use floe_store::table::StreamView;
 use floe_store::{Error, Result, Timestamp};
+
+use crate::names::Names;
+
+/// Sends a request to the service of tables, or to that of streams, and takes the answer about these tables.
+macro_rules! sent {
+    ($client:ident.tables, $request:expr, $tables:expr) => {
+        sent!($client.tables, aws_sdk_dynamodb, $request, $tables)
+    };
+    ($client:ident.streams, $request:expr, $tables:expr) => {
+        sent!($client.streams, aws_sdk_dynamodbstreams, $request, $tables)
+    };
+    ($client:ident.$service:ident, $sdk:ident, $request:expr, $tables:expr) => {{
+        let answer = $request.send_with(&$client.$service).await;
+        $client.answered::<$sdk::Error, _, _>(answer, $tables)
+    }};
+}
+use sent;
 
 /// A part of a request, all of whose required members are given.
 fn built<T>(part: Result<T, BuildError>) -> Result<T> {
@@ -55,6 +75,47 @@ fn unreadable(what: impl std::fmt::Display) -> Error {
 /// A part of an answer that is always there.
 fn required<T>(part: Option<T>, name: &str) -> Result<T> {
     part.ok_or_else(|| unreadable(format_args!("missing={name}")))
+}
+
+/// A part of an answer that is one of a few words, which both sides have from DynamoDB.
+fn named<T>(
+    word: Option<&impl AsRef<str>>,
+    from_name: fn(&str) -> Option<T>,
+    unknown: &str,
+) -> Result<T> {
+    let named = word.and_then(|word| from_name(word.as_ref()));
+    named.ok_or_else(|| unreadable(unknown))
+}
+
+/// The images in the records of a stream.
+fn view(answer: Option<&impl AsRef<str>>) -> Result<StreamView> {
+    named(
+        answer,
+        StreamView::from_name,
+        "a stream with an unknown view",
+    )
+}
+
+/// What an answer tells table by table, under the names that tables have here.
+fn by_table<A, T>(
+    answer: Option<HashMap<String, A>>,
+    names: &Names,
+    read: impl Fn(A) -> Result<T>,
+) -> Result<BTreeMap<String, T>> {
+    let answer = answer.unwrap_or_default().into_iter();
+    answer
+        .map(|(table, told)| Ok((names.own(table), read(told)?)))
+        .collect()
+}
+
+/// A list that is left out when it is empty.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}
+
+/// A number in the size that requests have for it. A larger one is as good as none.
+fn number(units: u64) -> i64 {
+    i64::try_from(units).unwrap_or(i64::MAX)
 }
 
 /// A count, of which answers know the sign as well.

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::{query, scan};
 use aws_sdk_dynamodb::types;
-use floe_store::op::{Page, Query, Scan, Select};
+use floe_store::op::{Page, Query, Scan};
 use floe_store::{Item, Result};
 
 use super::capacity::{self, Kind};
 use super::expression::Expressions;
 use super::value::{attributes, item, items};
-use super::{Client, limit};
-use crate::retry::Failure;
+use super::{Client, limit, sent};
+use crate::retry::Answer;
 
 /// Adds to the request of a page what queries and scans have in common, sends it, and reads the answer.
 macro_rules! send_page {
@@ -26,13 +26,12 @@ macro_rules! send_page {
             .set_projection_expression(projection)
             .set_expression_attribute_names(expressions.names())
             .set_expression_attribute_values(expressions.values())
-            .set_select(select($input.select))
+            .set_select($input.select.map(|select| select.as_str().into()))
             .set_limit(limit($input.limit))
             .set_exclusive_start_key($input.start_key.as_ref().map(attributes))
             .consistent_read($input.consistent)
             .set_return_consumed_capacity(capacity::wanted($input.return_capacity));
-        let answer = request.send_with($client.tables()).await;
-        let answer = $client.answered(answer, &[&$input.table_name])?;
+        let answer = sent!($client.tables, request, &[&$input.table_name])?;
         let (last, consumed) = (answer.last_evaluated_key, answer.consumed_capacity);
         Ok(Page {
             items: items(answer.items.unwrap_or_default())?,
@@ -45,7 +44,7 @@ macro_rules! send_page {
 }
 
 impl Client {
-    pub(crate) async fn query(&self, input: &Query) -> Result<Page, Failure> {
+    pub(crate) async fn query(&self, input: &Query) -> Answer<Page> {
         let mut expressions = Expressions::default();
         let request = query::QueryInput::builder()
             .key_condition_expression(expressions.key_condition(&input.key_condition))
@@ -53,7 +52,7 @@ impl Client {
         send_page!(self, input, request, expressions)
     }
 
-    pub(crate) async fn scan(&self, input: &Scan) -> Result<Page, Failure> {
+    pub(crate) async fn scan(&self, input: &Scan) -> Answer<Page> {
         let request = scan::ScanInput::builder()
             .set_segment(limit(input.segment.map(|segment| segment.index)))
             .set_total_segments(limit(input.segment.map(|segment| segment.total)));
@@ -64,13 +63,4 @@ impl Client {
 /// An empty key is the end, as DynamoDB documents it.
 fn last_key(answer: HashMap<String, types::AttributeValue>) -> Result<Option<Item>> {
     Ok(Some(item(answer)?).filter(|key| !key.is_empty()))
-}
-
-fn select(select: Option<Select>) -> Option<types::Select> {
-    select.map(|select| match select {
-        Select::AllAttributes => types::Select::AllAttributes,
-        Select::AllProjectedAttributes => types::Select::AllProjectedAttributes,
-        Select::SpecificAttributes => types::Select::SpecificAttributes,
-        Select::Count => types::Select::Count,
-    })
 }

@@ -6,49 +6,44 @@ use floe_store::table::{
     Billing, Encryption, OnDemandThroughput, Scaling, TableClass, TableHistory, Throughput,
 };
 
-use super::{count, moment};
-
-fn number(units: u64) -> i64 {
-    i64::try_from(units).unwrap_or(i64::MAX)
-}
+use super::{count, moment, number};
 
 /// The limits of what is paid for by the request, if there are any.
 pub(super) fn on_demand(limits: OnDemandThroughput) -> Option<types::OnDemandThroughput> {
-    (limits != OnDemandThroughput::default()).then(|| {
+    let (read, write) = (limits.read_max.map(number), limits.write_max.map(number));
+    on_demand_units(read, write)
+}
+
+/// A change of the limits; the one that is lifted is sent as -1.
+pub(super) fn on_demand_update(update: &ScalingUpdate) -> Option<types::OnDemandThroughput> {
+    let limit = |limit: Option<u64>| limit.map_or(-1, number);
+    on_demand_units(update.read_max.map(limit), update.write_max.map(limit))
+}
+
+fn on_demand_units(read: Option<i64>, write: Option<i64>) -> Option<types::OnDemandThroughput> {
+    (read.is_some() || write.is_some()).then(|| {
         types::OnDemandThroughput::builder()
-            .set_max_read_request_units(limits.read_max.map(number))
-            .set_max_write_request_units(limits.write_max.map(number))
+            .set_max_read_request_units(read)
+            .set_max_write_request_units(write)
             .build()
     })
 }
 
 /// What shall be taken at once, if it was asked for.
 pub(super) fn warm(warm: Option<Throughput>) -> Option<types::WarmThroughput> {
-    warm.map(|units| {
-        types::WarmThroughput::builder()
-            .read_units_per_second(number(units.read))
-            .write_units_per_second(number(units.write))
-            .build()
-    })
-}
-
-/// A change of the limits; the one that is lifted is sent as -1.
-pub(super) fn on_demand_update(update: &ScalingUpdate) -> Option<types::OnDemandThroughput> {
-    let limit = |limit: Option<u64>| limit.map_or(-1, number);
-    update.is_on_demand().then(|| {
-        types::OnDemandThroughput::builder()
-            .set_max_read_request_units(update.read_max.map(limit))
-            .set_max_write_request_units(update.write_max.map(limit))
-            .build()
-    })
+    warm_units(warm.map(|units| units.read), warm.map(|units| units.write))
 }
 
 /// A change of what is taken at once.
 pub(super) fn warm_update(update: &ScalingUpdate) -> Option<types::WarmThroughput> {
-    update.is_warm().then(|| {
+    warm_units(update.warm_read, update.warm_write)
+}
+
+fn warm_units(read: Option<u64>, write: Option<u64>) -> Option<types::WarmThroughput> {
+    (read.is_some() || write.is_some()).then(|| {
         types::WarmThroughput::builder()
-            .set_read_units_per_second(update.warm_read.map(number))
-            .set_write_units_per_second(update.warm_write.map(number))
+            .set_read_units_per_second(read.map(number))
+            .set_write_units_per_second(write.map(number))
             .build()
     })
 }
@@ -63,17 +58,10 @@ pub(super) fn encryption(encryption: Option<&Encryption>) -> types::SseSpecifica
         .build()
 }
 
-pub(super) fn table_class(class: TableClass) -> types::TableClass {
-    match class {
-        TableClass::Standard => types::TableClass::Standard,
-        TableClass::StandardInfrequentAccess => types::TableClass::StandardInfrequentAccess,
-    }
-}
-
 /// How far a table or an index scales. What every one takes at once that is paid for so is left out.
 pub(super) fn scaling(
     limits: Option<&types::OnDemandThroughput>,
-    warm: Option<Throughput>,
+    warm: Option<(Option<i64>, Option<i64>)>,
     billing: Billing,
 ) -> Scaling {
     let limit = |units: Option<i64>| units.and_then(|units| u64::try_from(units).ok());
@@ -81,19 +69,17 @@ pub(super) fn scaling(
         read_max: limit(limits.max_read_request_units),
         write_max: limit(limits.max_write_request_units),
     });
+    let warm = warm.and_then(|(read, write)| {
+        Some(Throughput {
+            read: count(Some(read?)),
+            write: count(Some(write?)),
+        })
+    });
     let base = Scaling::default().warm_throughput(billing);
     Scaling {
         on_demand: on_demand.unwrap_or_default(),
         warm: warm.filter(|warm| *warm != base),
     }
-}
-
-/// What is told to be taken at once.
-pub(super) fn told_warm(read: Option<i64>, write: Option<i64>) -> Option<Throughput> {
-    read.zip(write).map(|(read, write)| Throughput {
-        read: count(Some(read)),
-        write: count(Some(write)),
-    })
 }
 
 /// The key of the account that a table is encrypted with.
@@ -106,10 +92,8 @@ pub(super) fn told_encryption(answer: Option<&types::SseDescription>) -> Option<
 
 /// The storage class, if it was ever chosen.
 pub(super) fn told_class(answer: Option<&types::TableClassSummary>) -> Option<TableClass> {
-    Some(match answer?.table_class.as_ref()? {
-        types::TableClass::StandardInfrequentAccess => TableClass::StandardInfrequentAccess,
-        _ => TableClass::Standard,
-    })
+    let class = answer?.table_class.as_ref()?;
+    Some(TableClass::from_name(class.as_str()).unwrap_or_default())
 }
 
 /// When the settings changed.

@@ -1,6 +1,6 @@
 //! Change streams.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use aws_sdk_dynamodbstreams::operation::{
     describe_stream, get_records, get_shard_iterator, list_streams,
@@ -12,26 +12,21 @@ use floe_store::op::{
     IteratorKind, KeyRole, KeySchemaElement, ListStreams, ListStreamsOutput, ServiceIdentity,
     Shard, StreamDescription, StreamStatus, StreamSummary,
 };
-use floe_store::table::StreamView;
 use floe_store::{Error, Item, Name, Result};
 
 use super::value::stream_item;
-use super::{Client, count, limit, moment, required, unreadable};
-use crate::retry::Failure;
+use super::{Client, count, limit, moment, named, required, sent, view};
+use crate::retry::{Answer, Failure};
 
 impl Client {
     /// A page of streams, also those of tables that are not ours, by their names in the store.
-    pub(crate) async fn list_streams(
-        &self,
-        input: &ListStreams,
-    ) -> Result<ListStreamsOutput, Failure> {
+    pub(crate) async fn list_streams(&self, input: &ListStreams) -> Answer<ListStreamsOutput> {
         let table = input.table_name.as_deref();
         let request = list_streams::ListStreamsInput::builder()
             .set_table_name(table.map(|name| self.outside(name)))
             .set_exclusive_start_stream_arn(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = request.send_with(self.streams()).await;
-        let answer = self.streamed(answer, table.as_slice())?;
+        let answer = sent!(self.streams, request, table.as_slice())?;
         let streams = answer.streams.unwrap_or_default().into_iter();
         Ok(ListStreamsOutput {
             streams: streams.map(summary).collect(),
@@ -42,52 +37,39 @@ impl Client {
     pub(crate) async fn describe_stream(
         &self,
         input: &DescribeStream,
-    ) -> Result<StreamDescription, Failure> {
+    ) -> Answer<StreamDescription> {
         let request = describe_stream::DescribeStreamInput::builder()
             .stream_arn(&input.stream_arn)
             .set_exclusive_start_shard_id(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = request.send_with(self.streams()).await;
-        let answer = self.streamed(answer, &[])?;
+        let answer = sent!(self.streams, request, &[])?;
         let stream = required(answer.stream_description, "StreamDescription")?;
         let mut description = description(stream)?;
-        description.table_name = self.names().own(description.table_name);
+        description.table_name = self.names.own(description.table_name);
         Ok(description)
     }
 
-    pub(crate) async fn get_shard_iterator(
-        &self,
-        input: &GetShardIterator,
-    ) -> Result<String, Failure> {
+    pub(crate) async fn get_shard_iterator(&self, input: &GetShardIterator) -> Answer<String> {
         let (kind, sequence) = match &input.kind {
-            IteratorKind::TrimHorizon => (types::ShardIteratorType::TrimHorizon, None),
-            IteratorKind::Latest => (types::ShardIteratorType::Latest, None),
-            IteratorKind::AtSequenceNumber(number) => {
-                (types::ShardIteratorType::AtSequenceNumber, Some(number))
-            }
-            IteratorKind::AfterSequenceNumber(number) => {
-                (types::ShardIteratorType::AfterSequenceNumber, Some(number))
-            }
+            IteratorKind::TrimHorizon => ("TRIM_HORIZON", None),
+            IteratorKind::Latest => ("LATEST", None),
+            IteratorKind::AtSequenceNumber(number) => ("AT_SEQUENCE_NUMBER", Some(number)),
+            IteratorKind::AfterSequenceNumber(number) => ("AFTER_SEQUENCE_NUMBER", Some(number)),
         };
         let request = get_shard_iterator::GetShardIteratorInput::builder()
             .stream_arn(&input.stream_arn)
             .shard_id(&input.shard_id)
-            .shard_iterator_type(kind)
+            .shard_iterator_type(kind.into())
             .set_sequence_number(sequence.map(|number| narrow(number).to_owned()));
-        let answer = request.send_with(self.streams()).await;
-        let answer = self.streamed(answer, &[])?;
+        let answer = sent!(self.streams, request, &[])?;
         Ok(required(answer.shard_iterator, "ShardIterator")?)
     }
 
-    pub(crate) async fn get_records(
-        &self,
-        input: &GetRecords,
-    ) -> Result<GetRecordsOutput, Failure> {
+    pub(crate) async fn get_records(&self, input: &GetRecords) -> Answer<GetRecordsOutput> {
         let request = get_records::GetRecordsInput::builder()
             .shard_iterator(&input.iterator)
             .set_limit(limit(input.limit));
-        let answer = request.send_with(self.streams()).await;
-        let answer = self.streamed(answer, &[]).map_err(too_many_readers)?;
+        let answer = sent!(self.streams, request, &[]).map_err(too_many_readers)?;
         let records = answer.records.unwrap_or_default().into_iter();
         let records: Result<_> = records.map(record).collect();
         Ok(GetRecordsOutput {
@@ -152,11 +134,11 @@ fn description(answer: types::StreamDescription) -> Result<StreamDescription> {
 fn key_element(element: types::KeySchemaElement) -> Result<KeySchemaElement> {
     Ok(KeySchemaElement {
         name: Name::from(element.attribute_name),
-        role: match element.key_type {
-            types::KeyType::Hash => KeyRole::Hash,
-            types::KeyType::Range => KeyRole::Range,
-            _ => return Err(unreadable("a key with an unknown role")),
-        },
+        role: named(
+            Some(&element.key_type),
+            KeyRole::from_name,
+            "a key with an unknown role",
+        )?,
     })
 }
 
@@ -173,31 +155,20 @@ fn shard(answer: types::Shard) -> Result<Shard> {
 }
 
 /// The shards of a page, each after its parent if that is on the page. The store promises no order.
-fn parents_first(shards: Vec<Shard>) -> Vec<Shard> {
-    let mut waiting: HashMap<String, Vec<Shard>> = HashMap::new();
-    let ids: Vec<String> = shards.iter().map(|shard| shard.id.clone()).collect();
-    let mut next = Vec::new();
-    for shard in shards {
-        match &shard.parent_id {
-            Some(parent) if ids.contains(parent) && *parent != shard.id => {
-                waiting.entry(parent.clone()).or_default().push(shard);
-            }
-            _ => next.push(shard),
+fn parents_first(mut waiting: Vec<Shard>) -> Vec<Shard> {
+    let mut ordered = Vec::with_capacity(waiting.len());
+    loop {
+        let ids: HashSet<String> = waiting.iter().map(|shard| shard.id.clone()).collect();
+        let waits = |shard: &Shard| shard.parent_id.as_ref().is_some_and(|id| ids.contains(id));
+        let (later, mut next): (Vec<_>, Vec<_>) = waiting.into_iter().partition(waits);
+        if next.is_empty() {
+            // None is left, unless shards are parents of each other.
+            ordered.extend(later);
+            return ordered;
         }
-    }
-    let mut ordered = Vec::with_capacity(ids.len());
-    while !next.is_empty() {
-        let children = next
-            .iter()
-            .filter_map(|shard| waiting.remove(&shard.id))
-            .flatten();
-        let children: Vec<Shard> = children.collect();
         ordered.append(&mut next);
-        next = children;
+        waiting = later;
     }
-    // None is left, unless shards were parents of each other.
-    ordered.extend(waiting.into_values().flatten());
-    ordered
 }
 
 fn record(answer: types::Record) -> Result<ChangeRecord> {
@@ -208,12 +179,11 @@ fn record(answer: types::Record) -> Result<ChangeRecord> {
         (image(change.old_image)?, image(change.new_image)?);
     Ok(ChangeRecord {
         event_id: answer.event_id.unwrap_or_default(),
-        kind: match answer.event_name {
-            Some(types::OperationType::Insert) => ChangeKind::Insert,
-            Some(types::OperationType::Modify) => ChangeKind::Modify,
-            Some(types::OperationType::Remove) => ChangeKind::Remove,
-            _ => return Err(unreadable("a change of an unknown kind")),
-        },
+        kind: named(
+            answer.event_name.as_ref(),
+            ChangeKind::from_name,
+            "a change of an unknown kind",
+        )?,
         keys,
         old_image,
         new_image,
@@ -230,16 +200,6 @@ fn identity(answer: &types::Identity) -> Option<ServiceIdentity> {
     let is_expiry = answer.principal_id.as_deref() == Some("dynamodb.amazonaws.com")
         && answer.r#type.as_deref() == Some("Service");
     is_expiry.then_some(ServiceIdentity::Expiry)
-}
-
-fn view(answer: Option<&types::StreamViewType>) -> Result<StreamView> {
-    Ok(match answer {
-        Some(types::StreamViewType::KeysOnly) => StreamView::KeysOnly,
-        Some(types::StreamViewType::NewImage) => StreamView::NewImage,
-        Some(types::StreamViewType::OldImage) => StreamView::OldImage,
-        Some(types::StreamViewType::NewAndOldImages) => StreamView::NewAndOldImages,
-        _ => return Err(unreadable("a stream with an unknown view")),
-    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::operation::{
 };
 use aws_sdk_dynamodb::types;
 use floe_store::op::{
-    CreateIndex, CreateTable, IndexUpdate, KeyRole, KeySchemaElement, ListTables, ListTablesOutput,
+    CreateIndex, CreateTable, IndexUpdate, KeySchemaElement, ListTables, ListTablesOutput,
     UpdateTable, UpdateTimeToLive,
 };
 use floe_store::table::{
@@ -16,15 +16,12 @@ use floe_store::table::{
 };
 use floe_store::{Name, Result};
 
-use super::{Client, built, limit, required, settings};
-use crate::retry::Failure;
+use super::{Client, built, limit, number, required, sent, settings, some};
+use crate::retry::Answer;
 
 impl Client {
     /// Makes a table. Its attribute of expiry is not part of the request.
-    pub(crate) async fn create_table(
-        &self,
-        input: &CreateTable,
-    ) -> Result<TableDescription, Failure> {
+    pub(crate) async fn create_table(&self, input: &CreateTable) -> Answer<TableDescription> {
         let (mode, throughput) = billing(Some(input.billing))?;
         let tags: Result<Vec<_>> = input.tags.iter().map(tag).collect();
         let protection = Some(true).filter(|_| input.deletion_protection);
@@ -40,27 +37,22 @@ impl Client {
             .set_stream_specification(input.stream.map(|view| stream(Some(view))).transpose()?)
             .set_tags(some(tags?))
             .set_deletion_protection_enabled(protection)
-            .set_table_class(input.class.map(settings::table_class))
+            .set_table_class(input.class.map(|class| class.as_str().into()))
             .set_on_demand_throughput(settings::on_demand(input.scaling.on_demand))
             .set_warm_throughput(settings::warm(input.scaling.warm))
             .set_sse_specification(encryption.map(|e| settings::encryption(Some(e))));
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[&input.table_name])?;
+        let answer = sent!(self.tables, request, &[&input.table_name])?;
         self.description(answer.table_description)
     }
 
     /// Describes a table, without its tags and its attribute of expiry.
-    pub(crate) async fn describe_table(&self, name: &str) -> Result<TableDescription, Failure> {
+    pub(crate) async fn describe_table(&self, name: &str) -> Answer<TableDescription> {
         let request = describe_table::DescribeTableInput::builder().table_name(self.outside(name));
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[name])?;
+        let answer = sent!(self.tables, request, &[name])?;
         self.description(answer.table)
     }
 
-    pub(crate) async fn update_table(
-        &self,
-        input: &UpdateTable,
-    ) -> Result<TableDescription, Failure> {
+    pub(crate) async fn update_table(&self, input: &UpdateTable) -> Answer<TableDescription> {
         let (mode, throughput) = billing(input.billing)?;
         let indexes: Result<Vec<_>> = input.indexes.iter().map(index_update).collect();
         let encryption = input.encryption.as_ref();
@@ -72,31 +64,25 @@ impl Client {
             .set_provisioned_throughput(throughput)
             .set_stream_specification(input.stream.map(stream).transpose()?)
             .set_deletion_protection_enabled(input.deletion_protection)
-            .set_table_class(input.class.map(settings::table_class))
+            .set_table_class(input.class.map(|class| class.as_str().into()))
             .set_on_demand_throughput(settings::on_demand_update(&input.scaling))
             .set_warm_throughput(settings::warm_update(&input.scaling))
             .set_sse_specification(encryption.map(|e| settings::encryption(e.as_ref())));
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[&input.table_name])?;
+        let answer = sent!(self.tables, request, &[&input.table_name])?;
         self.description(answer.table_description)
     }
 
-    pub(crate) async fn delete_table(&self, name: &str) -> Result<(), Failure> {
+    pub(crate) async fn delete_table(&self, name: &str) -> Answer<()> {
         let request = delete_table::DeleteTableInput::builder().table_name(self.outside(name));
-        let answer = request.send_with(self.tables()).await;
-        self.answered(answer, &[name]).map(drop)
+        sent!(self.tables, request, &[name]).map(drop)
     }
 
     /// Lists names as they are in the store.
-    pub(crate) async fn list_tables(
-        &self,
-        input: &ListTables,
-    ) -> Result<ListTablesOutput, Failure> {
+    pub(crate) async fn list_tables(&self, input: &ListTables) -> Answer<ListTablesOutput> {
         let request = list_tables::ListTablesInput::builder()
             .set_exclusive_start_table_name(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[])?;
+        let answer = sent!(self.tables, request, &[])?;
         Ok(ListTablesOutput {
             table_names: answer.table_names.unwrap_or_default(),
             last_name: answer.last_evaluated_table_name,
@@ -104,33 +90,25 @@ impl Client {
     }
 
     /// The attribute by which items of a table expire, if they do.
-    pub(crate) async fn ttl_attribute(&self, name: &str) -> Result<Option<Name>, Failure> {
+    pub(crate) async fn ttl_attribute(&self, name: &str) -> Answer<Option<Name>> {
         let request = describe_time_to_live::DescribeTimeToLiveInput::builder()
             .table_name(self.outside(name));
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[name])?;
+        let answer = sent!(self.tables, request, &[name])?;
         let on = answer.time_to_live_description.filter(|ttl| {
-            let status = ttl.time_to_live_status.as_ref();
-            status.is_some_and(|status| {
-                use types::TimeToLiveStatus::{Enabled, Enabling};
-                matches!(status, Enabled | Enabling)
-            })
+            use types::TimeToLiveStatus::{Enabled, Enabling};
+            matches!(ttl.time_to_live_status, Some(Enabled | Enabling))
         });
         Ok(on.and_then(|ttl| ttl.attribute_name).map(Name::from))
     }
 
-    pub(crate) async fn update_time_to_live(
-        &self,
-        input: &UpdateTimeToLive,
-    ) -> Result<(), Failure> {
+    pub(crate) async fn update_time_to_live(&self, input: &UpdateTimeToLive) -> Answer<()> {
         let setting = types::TimeToLiveSpecification::builder()
             .enabled(input.enabled)
             .attribute_name(input.attribute.as_str());
         let request = update_time_to_live::UpdateTimeToLiveInput::builder()
             .table_name(self.outside(&input.table_name))
             .time_to_live_specification(built(setting.build())?);
-        let answer = request.send_with(self.tables()).await;
-        self.answered(answer, &[&input.table_name]).map(drop)
+        sent!(self.tables, request, &[&input.table_name]).map(drop)
     }
 
     /// A page of the tags of a resource, and where to go on.
@@ -138,50 +116,35 @@ impl Client {
         &self,
         arn: &str,
         next: Option<String>,
-    ) -> Result<(BTreeMap<String, String>, Option<String>), Failure> {
+    ) -> Answer<(BTreeMap<String, String>, Option<String>)> {
         let request = list_tags_of_resource::ListTagsOfResourceInput::builder()
             .resource_arn(arn)
             .set_next_token(next);
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &[])?;
+        let answer = sent!(self.tables, request, &[])?;
         let tags = answer.tags.unwrap_or_default().into_iter();
         let tags = tags.map(|tag| (tag.key, tag.value)).collect();
         Ok((tags, answer.next_token.filter(|token| !token.is_empty())))
     }
 
-    pub(crate) async fn tag(
-        &self,
-        arn: &str,
-        tags: &BTreeMap<String, String>,
-    ) -> Result<(), Failure> {
+    pub(crate) async fn tag(&self, arn: &str, tags: &BTreeMap<String, String>) -> Answer<()> {
         let tags: Result<Vec<_>> = tags.iter().map(tag).collect();
         let request = tag_resource::TagResourceInput::builder()
             .resource_arn(arn)
             .set_tags(Some(tags?));
-        let answer = request.send_with(self.tables()).await;
-        self.answered(answer, &[]).map(drop)
+        sent!(self.tables, request, &[]).map(drop)
     }
 
-    pub(crate) async fn untag(&self, arn: &str, keys: &[String]) -> Result<(), Failure> {
+    pub(crate) async fn untag(&self, arn: &str, keys: &[String]) -> Answer<()> {
         let request = untag_resource::UntagResourceInput::builder()
             .resource_arn(arn)
             .set_tag_keys(Some(keys.to_vec()));
-        let answer = request.send_with(self.tables()).await;
-        self.answered(answer, &[]).map(drop)
+        sent!(self.tables, request, &[]).map(drop)
     }
 
-    fn description(
-        &self,
-        answer: Option<types::TableDescription>,
-    ) -> Result<TableDescription, Failure> {
+    fn description(&self, answer: Option<types::TableDescription>) -> Answer<TableDescription> {
         let answer = required(answer, "TableDescription")?;
-        Ok(super::description::table(answer, self.names())?)
+        Ok(super::description::table(answer, &self.names)?)
     }
-}
-
-/// A list that is left out when it is empty.
-fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
-    Some(list).filter(|list| !list.is_empty())
 }
 
 fn tag((key, value): (&String, &String)) -> Result<types::Tag> {
@@ -190,25 +153,16 @@ fn tag((key, value): (&String, &String)) -> Result<types::Tag> {
 
 fn definitions(attributes: &[(Name, KeyKind)]) -> Result<Vec<types::AttributeDefinition>> {
     let definition = |(name, kind): &(Name, KeyKind)| {
-        let kind = match kind {
-            KeyKind::S => types::ScalarAttributeType::S,
-            KeyKind::N => types::ScalarAttributeType::N,
-            KeyKind::B => types::ScalarAttributeType::B,
-        };
         let definition = types::AttributeDefinition::builder().attribute_name(name.as_str());
-        built(definition.attribute_type(kind).build())
+        built(definition.attribute_type(kind.as_str().into()).build())
     };
     attributes.iter().map(definition).collect()
 }
 
 fn key_schema(elements: &[KeySchemaElement]) -> Result<Vec<types::KeySchemaElement>> {
     let element = |element: &KeySchemaElement| {
-        let role = match element.role {
-            KeyRole::Hash => types::KeyType::Hash,
-            KeyRole::Range => types::KeyType::Range,
-        };
-        let name = element.name.as_str();
-        let element = types::KeySchemaElement::builder().attribute_name(name);
+        let role = element.role.as_str().into();
+        let element = types::KeySchemaElement::builder().attribute_name(element.name.as_str());
         built(element.key_type(role).build())
     };
     elements.iter().map(element).collect()
@@ -226,46 +180,46 @@ fn projection(projection: &Projection) -> types::Projection {
     builder.build()
 }
 
-fn global_indexes(indexes: &[CreateIndex]) -> Result<Vec<types::GlobalSecondaryIndex>> {
-    let global = |index: &CreateIndex| {
-        let request = types::GlobalSecondaryIndex::builder()
-            .index_name(&index.name)
-            .set_key_schema(Some(key_schema(&index.key_schema)?))
-            .projection(projection(&index.projection))
-            .set_provisioned_throughput(index.throughput.map(throughput).transpose()?)
-            .set_on_demand_throughput(settings::on_demand(index.scaling.on_demand))
-            .set_warm_throughput(settings::warm(index.scaling.warm));
-        built(request.build())
+/// Adds to the request of an index what every one has, and to that of a global one the rest.
+macro_rules! index {
+    (global $request:expr, $index:ident) => {
+        index!($request, $index)
+            .set_provisioned_throughput($index.throughput.map(throughput).transpose()?)
+            .set_on_demand_throughput(settings::on_demand($index.scaling.on_demand))
+            .set_warm_throughput(settings::warm($index.scaling.warm))
     };
-    let indexes = indexes.iter();
-    let indexes = indexes.filter(|index| index.kind == IndexKind::Global);
-    indexes.map(global).collect()
+    ($request:expr, $index:ident) => {
+        $request
+            .index_name(&$index.name)
+            .set_key_schema(Some(key_schema(&$index.key_schema)?))
+            .projection(projection(&$index.projection))
+    };
+}
+
+fn global_indexes(indexes: &[CreateIndex]) -> Result<Vec<types::GlobalSecondaryIndex>> {
+    let global = indexes
+        .iter()
+        .filter(|index| index.kind == IndexKind::Global);
+    let requests = global
+        .map(|index| built(index!(global types::GlobalSecondaryIndex::builder(), index).build()));
+    requests.collect()
 }
 
 fn local_indexes(indexes: &[CreateIndex]) -> Result<Vec<types::LocalSecondaryIndex>> {
-    let local = |index: &CreateIndex| {
-        let request = types::LocalSecondaryIndex::builder()
-            .index_name(&index.name)
-            .set_key_schema(Some(key_schema(&index.key_schema)?))
-            .projection(projection(&index.projection));
-        built(request.build())
-    };
-    let indexes = indexes.iter();
-    let indexes = indexes.filter(|index| index.kind == IndexKind::Local);
-    indexes.map(local).collect()
+    let local = indexes
+        .iter()
+        .filter(|index| index.kind == IndexKind::Local);
+    let requests =
+        local.map(|index| built(index!(types::LocalSecondaryIndex::builder(), index).build()));
+    requests.collect()
 }
 
 fn index_update(update: &IndexUpdate) -> Result<types::GlobalSecondaryIndexUpdate> {
     let request = types::GlobalSecondaryIndexUpdate::builder();
     Ok(match update {
         IndexUpdate::Create(index) => {
-            let create = types::CreateGlobalSecondaryIndexAction::builder()
-                .index_name(&index.name)
-                .set_key_schema(Some(key_schema(&index.key_schema)?))
-                .projection(projection(&index.projection))
-                .set_provisioned_throughput(index.throughput.map(throughput).transpose()?)
-                .set_on_demand_throughput(settings::on_demand(index.scaling.on_demand))
-                .set_warm_throughput(settings::warm(index.scaling.warm));
+            let create = types::CreateGlobalSecondaryIndexAction::builder();
+            let create = index!(global create, index);
             request.create(built(create.build())?)
         }
         IndexUpdate::Update(name, units) => {
@@ -290,7 +244,6 @@ fn index_update(update: &IndexUpdate) -> Result<types::GlobalSecondaryIndexUpdat
 }
 
 fn throughput(units: Throughput) -> Result<types::ProvisionedThroughput> {
-    let number = |units| i64::try_from(units).unwrap_or(i64::MAX);
     let throughput = types::ProvisionedThroughput::builder()
         .read_capacity_units(number(units.read))
         .write_capacity_units(number(units.write));
@@ -315,14 +268,8 @@ fn billing(billing: Option<Billing>) -> Result<Payment> {
 
 /// Switches a stream on with these images, or off.
 fn stream(view: Option<StreamView>) -> Result<types::StreamSpecification> {
-    let view = view.map(|view| match view {
-        StreamView::KeysOnly => types::StreamViewType::KeysOnly,
-        StreamView::NewImage => types::StreamViewType::NewImage,
-        StreamView::OldImage => types::StreamViewType::OldImage,
-        StreamView::NewAndOldImages => types::StreamViewType::NewAndOldImages,
-    });
     let stream = types::StreamSpecification::builder()
         .stream_enabled(view.is_some())
-        .set_stream_view_type(view);
+        .set_stream_view_type(view.map(|view| view.as_str().into()));
     built(stream.build())
 }

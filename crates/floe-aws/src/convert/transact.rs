@@ -4,33 +4,29 @@ use aws_sdk_dynamodb::operation::{transact_get_items, transact_write_items};
 use aws_sdk_dynamodb::types;
 use floe_store::Result;
 use floe_store::op::{
-    ConditionCheck, DeleteItem, PutItem, TransactGet, TransactGetItems, TransactGetItemsOutput,
-    TransactWrite, TransactWriteItems, TransactWriteItemsOutput, UpdateItem,
+    TransactGet, TransactGetItems, TransactGetItemsOutput, TransactWrite, TransactWriteItems,
+    TransactWriteItemsOutput,
 };
 
 use super::capacity::{self, Kind};
 use super::expression::Expressions;
 use super::item::old_on_failure;
 use super::value::{attributes, item};
-use super::{Client, built};
-use crate::retry::Failure;
+use super::{Client, built, sent};
+use crate::retry::Answer;
 
 /// Adds to an action what all kinds have.
 macro_rules! action {
-    ($client:ident, $write:ident, $action:expr, $condition:expr) => {
-        action!($client, $write, $action, $condition, Expressions::default())
-    };
-    ($client:ident, $write:ident, $action:expr, $condition:expr, $expressions:expr) => {{
-        let mut expressions = $expressions;
-        let condition = expressions.condition($condition);
+    ($client:ident, $write:ident, $action:expr, $condition:expr, $expressions:ident) => {{
+        let condition = $expressions.condition($condition);
         let old = old_on_failure($write.return_old_on_failure);
         let action = $action
             .table_name($client.outside(&$write.table_name))
             .set_condition_expression(condition)
-            .set_expression_attribute_names(expressions.names())
-            .set_expression_attribute_values(expressions.values())
+            .set_expression_attribute_names($expressions.names())
+            .set_expression_attribute_values($expressions.values())
             .set_return_values_on_condition_check_failure(old);
-        built(action.build())
+        built(action.build())?
     }};
 }
 
@@ -38,21 +34,18 @@ impl Client {
     pub(crate) async fn transact_get_items(
         &self,
         input: &TransactGetItems,
-    ) -> Result<TransactGetItemsOutput, Failure> {
+    ) -> Answer<TransactGetItemsOutput> {
         let gets: Result<Vec<_>> = input.gets.iter().map(|get| self.get(get)).collect();
         let request = transact_get_items::TransactGetItemsInput::builder()
             .set_transact_items(Some(gets?))
             .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
         let tables: Vec<&str> = input.gets.iter().map(|get| &*get.table_name).collect();
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &tables)?;
+        let answer = sent!(self.tables, request, &tables)?;
         let found = answer.responses.unwrap_or_default().into_iter();
         let items: Result<Vec<_>> = found.map(|one| one.item.map(item).transpose()).collect();
-        let consumed = answer.consumed_capacity;
-        let detail = input.return_capacity;
         Ok(TransactGetItemsOutput {
             items: items?,
-            consumed: capacity::all_consumed(consumed, Kind::Read, detail, self.names()),
+            consumed: self.costs(answer.consumed_capacity, Kind::Read, input.return_capacity),
         })
     }
 
@@ -61,7 +54,7 @@ impl Client {
     pub(crate) async fn transact_write_items(
         &self,
         input: &TransactWriteItems,
-    ) -> Result<TransactWriteItemsOutput, Failure> {
+    ) -> Answer<TransactWriteItemsOutput> {
         let actions = input.actions.iter().map(|action| self.action(action));
         let actions: Result<Vec<_>> = actions.collect();
         let collections = capacity::wanted_collections(input.return_collection);
@@ -71,13 +64,10 @@ impl Client {
             .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
             .set_return_item_collection_metrics(collections);
         let tables: Vec<&str> = input.actions.iter().map(|one| one.table_name()).collect();
-        let answer = request.send_with(self.tables()).await;
-        let answer = self.answered(answer, &tables)?;
-        let consumed = answer.consumed_capacity;
-        let detail = input.return_capacity;
+        let answer = sent!(self.tables, request, &tables)?;
         Ok(TransactWriteItemsOutput {
-            consumed: capacity::all_consumed(consumed, Kind::Write, detail, self.names()),
-            collections: capacity::collections(answer.item_collection_metrics, self.names())?,
+            consumed: self.costs(answer.consumed_capacity, Kind::Write, input.return_capacity),
+            collections: capacity::collections(answer.item_collection_metrics, &self.names)?,
         })
     }
 
@@ -95,37 +85,33 @@ impl Client {
 
     fn action(&self, action: &TransactWrite) -> Result<types::TransactWriteItem> {
         let item = types::TransactWriteItem::builder();
+        let mut expressions = Expressions::default();
         let item = match action {
-            TransactWrite::Put(put) => item.put(self.put(put)?),
-            TransactWrite::Update(update) => item.update(self.update(update)?),
-            TransactWrite::Delete(delete) => item.delete(self.delete(delete)?),
-            TransactWrite::Check(check) => item.condition_check(self.check(check)?),
+            TransactWrite::Put(put) => {
+                let request = types::Put::builder().set_item(Some(attributes(&put.item)));
+                let condition = put.condition.as_ref();
+                item.put(action!(self, put, request, condition, expressions))
+            }
+            TransactWrite::Update(update) => {
+                // An update that does nothing was refused before.
+                let changes = expressions.update(&update.update).unwrap_or_default();
+                let request = types::Update::builder().update_expression(changes);
+                let request = request.set_key(Some(attributes(&update.key)));
+                let condition = update.condition.as_ref();
+                item.update(action!(self, update, request, condition, expressions))
+            }
+            TransactWrite::Delete(delete) => {
+                let request = types::Delete::builder().set_key(Some(attributes(&delete.key)));
+                let condition = delete.condition.as_ref();
+                item.delete(action!(self, delete, request, condition, expressions))
+            }
+            TransactWrite::Check(check) => {
+                let key = Some(attributes(&check.key));
+                let request = types::ConditionCheck::builder().set_key(key);
+                let condition = Some(&check.condition);
+                item.condition_check(action!(self, check, request, condition, expressions))
+            }
         };
         Ok(item.build())
-    }
-
-    fn put(&self, put: &PutItem) -> Result<types::Put> {
-        let action = types::Put::builder().set_item(Some(attributes(&put.item)));
-        action!(self, put, action, put.condition.as_ref())
-    }
-
-    fn update(&self, update: &UpdateItem) -> Result<types::Update> {
-        let mut expressions = Expressions::default();
-        // An update that does nothing was refused before.
-        let changes = expressions.update(&update.update).unwrap_or_default();
-        let action = types::Update::builder()
-            .set_key(Some(attributes(&update.key)))
-            .update_expression(changes);
-        action!(self, update, action, update.condition.as_ref(), expressions)
-    }
-
-    fn delete(&self, delete: &DeleteItem) -> Result<types::Delete> {
-        let action = types::Delete::builder().set_key(Some(attributes(&delete.key)));
-        action!(self, delete, action, delete.condition.as_ref())
-    }
-
-    fn check(&self, check: &ConditionCheck) -> Result<types::ConditionCheck> {
-        let action = types::ConditionCheck::builder().set_key(Some(attributes(&check.key)));
-        action!(self, check, action, Some(&check.condition))
     }
 }

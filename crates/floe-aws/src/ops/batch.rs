@@ -10,11 +10,11 @@ use floe_store::op::{
 use floe_store::size::item_size;
 use floe_store::{ConsumedCapacity, Error, Result};
 
-use crate::AwsEngine;
+use super::Operations;
 use crate::retry::Effect;
 
-impl AwsEngine {
-    pub(crate) async fn batch_get(&self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
+impl Operations {
+    pub(crate) async fn batch_get_item(&self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
         input.validate()?;
         let read = async |input: &BatchGetItem| {
             let send = || self.client.batch_get_item(input);
@@ -42,7 +42,10 @@ impl AwsEngine {
         Ok(output)
     }
 
-    pub(crate) async fn batch_write(&self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
+    pub(crate) async fn batch_write_item(
+        &self,
+        input: BatchWriteItem,
+    ) -> Result<BatchWriteItemOutput> {
         input.validate()?;
         let write = async |input: &BatchWriteItem| {
             let send = || self.client.batch_write_item(input);

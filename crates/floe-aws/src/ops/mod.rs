@@ -5,15 +5,32 @@
 
 mod batch;
 mod items;
-mod query;
 mod tables;
 mod transact;
 
-use floe_store::{Error, Result};
+use floe_store::{Capabilities, Error, Result};
 
-use crate::AwsEngine;
+use crate::ConnectOptions;
+use crate::convert::Client;
+use crate::retry::Retry;
 
-impl AwsEngine {
+/// What the engine is made of. Its methods are the operations, by their names.
+#[derive(Clone, Debug)]
+pub(crate) struct Operations {
+    pub(crate) client: Client,
+    pub(crate) retry: Retry,
+    pub(crate) capabilities: Capabilities,
+}
+
+impl Operations {
+    pub(crate) async fn connect(options: ConnectOptions) -> Result<Self> {
+        Ok(Self {
+            client: Client::new(&options).await?,
+            retry: Retry::new(&options),
+            capabilities: options.capabilities,
+        })
+    }
+
     /// Refuses what the store cannot do, before anything is sent.
     pub(crate) fn need(&self, has: bool, what: &str) -> Result<()> {
         if has {

@@ -13,14 +13,14 @@ use floe_store::op::{
 use floe_store::table::{TableDescription, TableStatus};
 use floe_store::{Error, Name, Result};
 
-use crate::AwsEngine;
+use super::Operations;
 use crate::retry::Effect;
 
 /// How often a new table is looked at until it can be used: for some two minutes.
 const LOOKS_MAX: u32 = 120;
 
-impl AwsEngine {
-    pub(crate) async fn make_table(&self, input: CreateTable) -> Result<TableDescription> {
+impl Operations {
+    pub(crate) async fn create_table(&self, input: CreateTable) -> Result<TableDescription> {
         input.validate()?;
         self.check_table(&input)?;
         let send = || self.client.create_table(&input);
@@ -73,7 +73,11 @@ impl AwsEngine {
         Ok(table)
     }
 
-    pub(crate) async fn describe(&self, table_name: &str) -> Result<TableDescription> {
+    pub(crate) async fn describe_table(&self, table_name: String) -> Result<TableDescription> {
+        self.describe(&table_name).await
+    }
+
+    async fn describe(&self, table_name: &str) -> Result<TableDescription> {
         validate_table_name(table_name)?;
         let table = self.look(table_name).await?;
         self.complete(table).await
@@ -118,7 +122,7 @@ impl AwsEngine {
         }
     }
 
-    pub(crate) async fn change_table(&self, input: UpdateTable) -> Result<TableDescription> {
+    pub(crate) async fn update_table(&self, input: UpdateTable) -> Result<TableDescription> {
         input.validate()?;
         let wants_stream = input.stream.is_some_and(|view| view.is_some());
         self.need(self.capabilities.streams || !wants_stream, "change streams")?;
@@ -134,17 +138,17 @@ impl AwsEngine {
     }
 
     /// Removes a table. The store tells nothing but its name then, so it is described before.
-    pub(crate) async fn remove_table(&self, table_name: &str) -> Result<TableDescription> {
-        let mut table = self.describe(table_name).await?;
-        let send = || self.client.delete_table(table_name);
+    pub(crate) async fn delete_table(&self, table_name: String) -> Result<TableDescription> {
+        let mut table = self.describe(&table_name).await?;
+        let send = || self.client.delete_table(&table_name);
         self.retry.run(Effect::EachTime, send).await?;
         table.status = TableStatus::Deleting;
         Ok(table)
     }
 
-    pub(crate) async fn tables(&self, input: ListTables) -> Result<ListTablesOutput> {
+    pub(crate) async fn list_tables(&self, input: ListTables) -> Result<ListTablesOutput> {
         input.validate()?;
-        let names = self.client.names();
+        let names = &self.client.names;
         if names.prefix().is_empty() {
             return self.names_page(&input).await;
         }
@@ -178,7 +182,10 @@ impl AwsEngine {
         self.retry.run(Effect::None, send).await
     }
 
-    pub(crate) async fn change_expiry(&self, input: UpdateTimeToLive) -> Result<TableDescription> {
+    pub(crate) async fn update_time_to_live(
+        &self,
+        input: UpdateTimeToLive,
+    ) -> Result<TableDescription> {
         input.validate()?;
         self.need(self.capabilities.expiry, "expiry of items")?;
         let send = || self.client.update_time_to_live(&input);
@@ -187,7 +194,7 @@ impl AwsEngine {
         described.map_err(|error| after_the_fact(&error))
     }
 
-    pub(crate) async fn change_tags(&self, input: UpdateTags) -> Result<()> {
+    pub(crate) async fn update_tags(&self, input: UpdateTags) -> Result<()> {
         input.validate()?;
         let arn = self.look(&input.table_name).await?.arn;
         if !input.add.is_empty() {

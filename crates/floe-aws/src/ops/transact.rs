@@ -5,11 +5,11 @@ use floe_store::op::{
     TransactGetItems, TransactGetItemsOutput, TransactWriteItems, TransactWriteItemsOutput,
 };
 
-use crate::AwsEngine;
+use super::Operations;
 use crate::retry::Effect;
 
-impl AwsEngine {
-    pub(crate) async fn transact_get(
+impl Operations {
+    pub(crate) async fn transact_get_items(
         &self,
         input: TransactGetItems,
     ) -> Result<TransactGetItemsOutput> {
@@ -19,7 +19,7 @@ impl AwsEngine {
         self.retry.run(Effect::None, send).await
     }
 
-    pub(crate) async fn transact_write(
+    pub(crate) async fn transact_write_items(
         &self,
         input: TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput> {

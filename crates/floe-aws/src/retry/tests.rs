@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use floe_store::BoxFuture;
 use floe_store::env::ManualClock;
 use floe_store::error::{CancellationCode, CancellationReason};
 

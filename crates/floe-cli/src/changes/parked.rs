@@ -5,11 +5,10 @@ use floe::Model;
 use floe::changes::consumer::ConsumerLease;
 use floe::changes::{Parked, ParkedChanges, ParkedId};
 use floe_server::json::write_item_hashed;
-use floe_store::json::Writer;
 
-use crate::out::{Output, Table, print, print_json};
-use crate::place::{Opened, Store};
-use crate::{Failure, moment, note};
+use crate::{
+    Failure, Opened, StoreArgs, Table, Text, members, moment, note, print_json, write_members,
+};
 
 const PARKED_HELP: &str = "\
 Examples:
@@ -43,10 +42,7 @@ pub(super) struct ParkedCommand {
     consumer: String,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// Ask the consumer to try parked changes again
@@ -67,10 +63,7 @@ pub(super) struct ReplayCommand {
     all: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// Give up a parked change
@@ -87,22 +80,17 @@ pub(super) struct DiscardCommand {
     id: ParkedId,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl ParkedCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let parked = of(opened, &self.consumer).await?.list().await?;
-            match self.output.json {
-                true => parked.iter().for_each(|change| {
-                    print_json(|w| write(w, change));
-                }),
+            match self.at.output.json {
+                true => parked.iter().for_each(print_change),
                 false if parked.is_empty() => note("nothing is parked"),
-                false => show(&parked),
+                false => print_rows(&parked),
             }
             Ok(())
         })
@@ -111,18 +99,14 @@ impl ParkedCommand {
 
 impl ReplayCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let parked = of(opened, &self.consumer).await?;
             let items = match &self.id {
                 Some(id) => parked.replay(id).await.map(|()| 1)?,
                 None => parked.replay_all().await?,
             };
-            self.output.tell(
-                |w| w.object(|w| w.name("items").number(items)),
-                || {
-                    print(format!("asked: items={items}"));
-                },
-            );
+            let line = format_args!("asked: items={items}");
+            self.at.output.line(members!["items": items], &line);
             Ok(())
         })
     }
@@ -130,18 +114,16 @@ impl ReplayCommand {
 
 impl DiscardCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let parked = of(opened, &self.consumer).await?;
             if !parked.discard(&self.id).await? {
                 let message = format!("no such change is parked: id={}", self.id);
                 return Err(Failure::unmet(message));
             }
-            self.output.tell(
-                |w| w.object(|w| w.name("discarded").string(&self.id.to_string())),
-                || {
-                    print(format!("discarded: id={}", self.id));
-                },
-            );
+            let line = format_args!("discarded: id={}", self.id);
+            self.at
+                .output
+                .line(members!["discarded": Text(&self.id)], &line);
             Ok(())
         })
     }
@@ -153,7 +135,7 @@ async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges, Failure> {
     Ok(ParkedChanges::of(&opened.db, consumer))
 }
 
-fn show(parked: &[Parked]) {
+fn print_rows(parked: &[Parked]) {
     let mut table = Table::new(["id", "time", "kind", "tries", "again", "handlers", "why"]);
     for parked in parked {
         let cells = [
@@ -169,15 +151,16 @@ fn show(parked: &[Parked]) {
     table.print();
 }
 
-fn write(w: &mut Writer, parked: &Parked) {
-    w.object(|w| {
-        w.name("id").string(&parked.id.to_string());
-        w.name("kind").string(parked.change.kind().as_str());
-        w.name("time_ms").number(parked.time.as_millis());
-        w.name("attempts").number(u64::from(parked.attempts));
-        w.name("handlers").string(&parked.handlers.join(","));
-        w.name("error").string(&parked.error);
-        w.name("asked").bool(parked.is_asked);
-        write_item_hashed(w.name("keys"), parked.change.keys());
+fn print_change(parked: &Parked) {
+    print_json(&|w| {
+        w.object(|w| {
+            write_members!(w;
+                "id": Text(&parked.id), "kind": parked.change.kind().as_str(),
+                "time_ms": parked.time.as_millis(), "attempts": u64::from(parked.attempts),
+                "handlers": parked.handlers.join(","), "error": parked.error,
+                "asked": parked.is_asked
+            );
+            write_item_hashed(w.name("keys"), parked.change.keys());
+        });
     });
 }

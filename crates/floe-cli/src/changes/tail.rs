@@ -5,17 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 use floe_server::json::write_item_hashed;
-use floe_store::Item;
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
 };
+use floe_store::{Engine, Item};
 
-use crate::out::table::escaped;
-use crate::out::value::item_cell;
-use crate::out::{Output, print, print_json};
-use crate::place::{Opened, Store};
-use crate::signals::Signals;
-use crate::{Failure, moment, note};
+use crate::{
+    Failure, Signals, StoreArgs, escaped, item_cell, moment, note, print, print_json, write_members,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -49,15 +46,12 @@ pub(super) struct Tail {
     once: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// How far a change stream was read.
 struct Reading<'o> {
-    opened: &'o Opened,
+    engine: &'o dyn Engine,
     arn: String,
     /// Where to go on in each shard that was seen; `None` in one that has ended.
     shards: BTreeMap<String, Option<String>>,
@@ -65,7 +59,7 @@ struct Reading<'o> {
 
 impl Tail {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let table = opened.table(&self.table).await?;
             let stream = table.latest_stream.ok_or_else(|| {
                 Failure::broken(format!(
@@ -74,15 +68,11 @@ impl Tail {
                 ))
             })?;
             let mut reading = Reading {
-                opened,
+                engine: opened.engine(),
                 arn: stream.arn,
                 shards: BTreeMap::new(),
             };
-            let from = match self.from_start {
-                true => IteratorKind::TrimHorizon,
-                false => IteratorKind::Latest,
-            };
-            reading.look(&from).await?;
+            reading.look(self.from_start).await?;
             if self.once {
                 while self.round(&mut reading).await? > 0 {}
                 return Ok(());
@@ -104,27 +94,28 @@ impl Tail {
         }
     }
 
-    /// Tells what has changed in all shards since the last round, and how many changes that were. What comes after a
+    /// Prints what has changed in all shards since the last round, and returns how many changes that were. What comes after a
     /// shard that has ended is read in the next.
     async fn round(&self, reading: &mut Reading<'_>) -> Result<usize, Failure> {
-        let mut told = 0;
+        let mut count = 0;
         for shard in reading.open() {
             let records = reading.next(&shard).await?;
-            told += records.len();
-            records.iter().for_each(|record| self.tell(record));
+            count += records.len();
+            records.iter().for_each(|record| self.print(record));
         }
         let known = reading.shards.len();
-        reading.look(&IteratorKind::TrimHorizon).await?;
-        Ok(told + (reading.shards.len() - known))
+        reading.look(true).await?;
+        Ok(count + (reading.shards.len() - known))
     }
 
-    fn tell(&self, record: &ChangeRecord) {
-        if self.output.json {
-            print_json(|w| {
+    fn print(&self, record: &ChangeRecord) {
+        if self.at.output.json {
+            print_json(&|w| {
                 w.object(|w| {
-                    w.name("kind").string(record.kind.as_str());
-                    w.name("sequence").string(&record.sequence);
-                    w.name("time_ms").number(record.created.as_millis());
+                    write_members!(w;
+                        "kind": record.kind.as_str(), "sequence": record.sequence,
+                        "time_ms": record.created.as_millis()
+                    );
                     write_item_hashed(w.name("keys"), &record.keys);
                     for (name, image) in [("old", &record.old_image), ("new", &record.new_image)] {
                         if let Some(image) = image {
@@ -148,7 +139,7 @@ impl Tail {
     }
 }
 
-/// An item without its key, which was told before.
+/// An item without its key, which was printed before.
 fn rest(image: &Item, keys: &Item) -> String {
     let others = image.iter().filter(|(name, _)| !keys.contains(name));
     let others: Item = others
@@ -158,27 +149,27 @@ fn rest(image: &Item, keys: &Item) -> String {
 }
 
 impl Reading<'_> {
-    /// Finds the shards that were not seen yet, of which the ones before have been read to their ends.
-    async fn look(&mut self, from: &IteratorKind) -> Result<(), Failure> {
+    /// Finds the shards that were not seen yet, of which the ones before have been read to their ends. They are read from
+    /// their starts, or from now on.
+    async fn look(&mut self, from_start: bool) -> Result<(), Failure> {
         let shards = self.describe().await?;
         let is_there = |id: &String| shards.iter().any(|shard| shard.id == *id);
         for shard in &shards {
-            let parent = shard.parent_id.as_ref().filter(|id| is_there(id));
-            let is_ready = match parent {
-                None => true,
-                Some(parent) => matches!(self.shards.get(parent), Some(None)),
-            };
-            let is_skipped = *from == IteratorKind::Latest && shard.ending_sequence.is_some();
             if self.shards.contains_key(&shard.id) {
                 continue;
             }
-            if is_skipped {
+            let parent = shard.parent_id.as_ref().filter(|id| is_there(id));
+            let is_read = |parent| matches!(self.shards.get(parent), Some(None));
+            if !from_start && shard.ending_sequence.is_some() {
                 self.shards.insert(shard.id.clone(), None);
-            } else if is_ready {
-                let iterator = self.opened.engine().get_shard_iterator(GetShardIterator {
+            } else if parent.is_none_or(is_read) {
+                let iterator = self.engine.get_shard_iterator(GetShardIterator {
                     stream_arn: self.arn.clone(),
                     shard_id: shard.id.clone(),
-                    kind: from.clone(),
+                    kind: match from_start {
+                        true => IteratorKind::TrimHorizon,
+                        false => IteratorKind::Latest,
+                    },
                 });
                 self.shards.insert(shard.id.clone(), Some(iterator.await?));
             }
@@ -194,11 +185,7 @@ impl Reading<'_> {
             limit: None,
         };
         loop {
-            let page = self
-                .opened
-                .engine()
-                .describe_stream(request.clone())
-                .await?;
+            let page = self.engine.describe_stream(request.clone()).await?;
             shards.extend(page.shards);
             match page.last_shard_id {
                 None => return Ok(shards),
@@ -222,7 +209,7 @@ impl Reading<'_> {
             iterator,
             limit: None,
         };
-        let read = self.opened.engine().get_records(request).await?;
+        let read = self.engine.get_records(request).await?;
         self.shards.insert(shard.to_owned(), read.next_iterator);
         Ok(read.records)
     }

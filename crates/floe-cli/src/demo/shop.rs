@@ -1,7 +1,7 @@
 //! The shop of the demo: products and purchases as models, accounts as streams, who bought what as a graph, and the price
 //! list as versions of a registry.
 //!
-//! Each purchase is one commit: the stock goes down, the purchase is written, the account is told, and the graph is
+//! Each purchase is one commit: the stock goes down, the purchase is written, the account has its event, and the graph is
 //! linked, or nothing of it. A change of a price is one too: the product and the next version of the list.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,7 @@ use floe::events::{Access, Decider};
 use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
 use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
-use crate::Failure;
-use crate::out::Table;
+use crate::{Failure, Table};
 
 /// What is sold.
 #[derive(Clone, Debug, Model)]
@@ -277,7 +276,7 @@ async fn buy(tx: &Tx, customer: &str, number: u32, sku: &str, pieces: i64) -> Re
     tx.create(purchase).map(drop)
 }
 
-/// Another price: one commit over the product and the list, of which it is the next version. Tells its number.
+/// Another price: one commit over the product and the list, of which it is the next version. Returns its number.
 async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Error> {
     let lists = tx.registry::<PriceList>();
     let (product, latest) = (tx.get::<Product>(sku).await?, lists.latest(MARKET).await?);
@@ -292,59 +291,53 @@ async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Er
 }
 
 impl Filled {
-    /// Tells what was done.
-    pub(super) fn tell(&self) {
+    /// Prints what was done.
+    pub(super) fn print(&self) {
+        let (products, customers) = (PRODUCTS.len(), CUSTOMERS.len());
+        let (purchases, accounts) = (self.purchases, self.balances.len());
+        let balances = self.balances.iter();
+        let balances = balances
+            .map(|(customer, cents)| format!("{customer} {}.{:02}", cents / 100, cents % 100));
+        let balances = balances.collect::<Vec<_>>().join(", ");
+        let (fed, lists, refused) = (self.fed, self.lists, &self.refused);
         let mut facts = Table::of_facts();
-        facts.fact(
-            "models",
-            format!(
-                "{} products, {} purchases, in transactions without a lock",
-                PRODUCTS.len(),
-                self.purchases
+        for (name, text) in [
+            (
+                "models",
+                format!(
+                    "{products} products, {purchases} purchases, in transactions without a lock"
+                ),
             ),
-        );
-        let balances: Vec<_> = self
-            .balances
-            .iter()
-            .map(|(customer, cents)| format!("{customer} {}.{:02}", cents / 100, cents % 100))
-            .collect();
-        facts.fact(
-            "events",
-            format!(
-                "{} accounts as streams; what is left: {}",
-                self.balances.len(),
-                balances.join(", ")
+            (
+                "events",
+                format!("{accounts} accounts as streams; what is left: {balances}"),
             ),
-        );
-        facts.fact(
-            "feed",
-            format!(
-                "{} events, in one order that can be read again from any place",
-                self.fed
+            (
+                "feed",
+                format!("{fed} events, in one order that can be read again from any place"),
             ),
-        );
-        facts.fact(
-            "graph",
-            format!(
-                "{} customers and {} products, {} of them joined by what was bought",
-                CUSTOMERS.len(),
-                PRODUCTS.len(),
-                self.purchases
+            (
+                "graph",
+                format!(
+                    "{customers} customers and {products} products, {purchases} of them joined by what was bought"
+                ),
             ),
-        );
-        facts.fact(
-            "registry",
-            format!(
-                "{} versions of the price list; the old one goes after a year",
-                self.lists
+            (
+                "registry",
+                format!("{lists} versions of the price list; the old one goes after a year"),
             ),
-        );
-        facts.fact(
-            "one commit",
-            "each purchase: stock, purchase, account and graph, all or nothing;",
-        );
-        facts.fact("", "the dearer tea: the product and the next price list");
-        facts.fact("refused", format!("100 tents: {}", self.refused));
+            (
+                "one commit",
+                "each purchase: stock, purchase, account and graph, all or nothing;".to_owned(),
+            ),
+            (
+                "",
+                "the dearer tea: the product and the next price list".to_owned(),
+            ),
+            ("refused", format!("100 tents: {refused}")),
+        ] {
+            facts.fact(name, text);
+        }
         facts.print();
     }
 }

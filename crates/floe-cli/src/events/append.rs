@@ -4,10 +4,7 @@ use clap::Args;
 use floe::events::{EventData, Expected, StreamName};
 
 use super::parse_stream;
-use crate::Failure;
-use crate::input;
-use crate::out::{Output, print};
-use crate::place::Place;
+use crate::{EventsArgs, Failure, input, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -56,10 +53,7 @@ pub(super) struct Append {
     create_table: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 impl Append {
@@ -72,27 +66,17 @@ impl Append {
         if let Some(meta) = &self.meta {
             event = event.meta(input::text("--meta", meta)?);
         }
-        self.place.run(async |found| {
+        self.at.place.run(async |found| {
             if self.create_table {
                 found.store.ensure_table().await?;
             }
             found.events_table().await?;
             let expected = self.expect.unwrap_or(Expected::Any);
             let appended = found.store.append(&self.stream, expected, [event]);
-            let version = appended.await?;
-            self.output.tell(
-                |w| {
-                    w.object(|w| {
-                        w.name("stream").string(self.stream.as_str());
-                        w.name("version").number(version);
-                    });
-                },
-                || {
-                    print(format!(
-                        "appended: stream={} version={version}",
-                        self.stream
-                    ));
-                },
+            let (stream, version) = (self.stream.as_str(), appended.await?);
+            self.at.output.line(
+                members!["stream": stream, "version": version],
+                &format_args!("appended: stream={stream} version={version}"),
             );
             Ok(())
         })

@@ -3,11 +3,8 @@
 use clap::Args;
 use floe::events::{Pruned, StreamName};
 
-use super::parse_stream;
-use crate::Failure;
-use crate::ask::confirm;
-use crate::out::{Output, print};
-use crate::place::Place;
+use super::{parse_stream, version};
+use crate::{EventsArgs, Failure, confirm, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -36,56 +33,33 @@ pub(super) struct Prune {
     yes: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 impl Prune {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |found| {
-            found.events_table().await?;
-            let version = found.store.version(&self.stream).await?;
-            if version == 0 {
-                return Err(Failure::unmet(format!(
-                    "there is no such stream: stream={} table={}",
-                    self.stream, self.place.table
-                )));
-            }
-            let what = format!(
-                "deleting events of stream={} before={} version={version}",
-                self.stream, self.before
-            );
+        self.at.run(async |store| {
+            let (stream, before) = (&self.stream, self.before);
+            let version = version(store, stream, &self.at.place.table).await?;
+            let what =
+                format!("deleting events of stream={stream} before={before} version={version}");
             confirm(self.yes, &what, "nothing was deleted")?;
-            let pruned = found.store.prune(&self.stream, self.before).await?;
-            self.tell(pruned);
+            let Pruned {
+                deleted,
+                deferred,
+                lowest,
+                ..
+            } = store.prune(stream, before).await?;
+            self.at.output.line(
+                members![
+                    "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,
+                    "lowest": lowest
+                ],
+                &format_args!(
+                    "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
+                ),
+            );
             Ok(())
         })
-    }
-
-    fn tell(&self, pruned: Pruned) {
-        let Pruned {
-            deleted,
-            deferred,
-            lowest,
-            ..
-        } = pruned;
-        self.output.tell(
-            |w| {
-                w.object(|w| {
-                    w.name("stream").string(self.stream.as_str());
-                    w.name("deleted").number(deleted);
-                    w.name("deferred").number(deferred);
-                    w.name("lowest").number(lowest);
-                });
-            },
-            || {
-                print(format!(
-                    "pruned: stream={} deleted={deleted} deferred={deferred} lowest={lowest}",
-                    self.stream
-                ));
-            },
-        );
     }
 }

@@ -1,14 +1,11 @@
 //! `floe events read`: the events of a stream.
 
 use clap::Args;
-use floe::events::{Recorded, StreamName};
+use floe::events::StreamName;
 
-use super::parse_stream;
-use crate::feed::read::write_event;
-use crate::moment;
-use crate::out::{Output, Table, print_json};
-use crate::place::Place;
-use crate::{Failure, note};
+use super::{parse_stream, version};
+use crate::feed::event::write_event;
+use crate::{EventsArgs, Failure, moment, note};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,24 +39,14 @@ pub(super) struct Read {
     max: u64,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 impl Read {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |found| {
-            found.events_table().await?;
-            let version = found.store.version(&self.stream).await?;
-            if version == 0 {
-                return Err(Failure::unmet(format!(
-                    "there is no such stream: stream={} table={}",
-                    self.stream, self.place.table
-                )));
-            }
-            let mut read = found.store.read(&self.stream).max_count(self.max);
+        self.at.run(async |store| {
+            let version = version(store, &self.stream, &self.at.place.table).await?;
+            let mut read = store.read(&self.stream).max_count(self.max);
             if let Some(from) = self.from {
                 read = read.from(from);
             }
@@ -67,28 +54,23 @@ impl Read {
                 read = read.backward();
             }
             let events = read.collect().await?;
-            self.tell(&events, version);
+            self.at.output.rows(
+                &events,
+                |w, event| w.object(|w| write_event(w, event)),
+                ["index", "time", "type", "data"],
+                |recorded| {
+                    [
+                        recorded.index.to_string(),
+                        moment::text(recorded.time),
+                        recorded.event.event_type.clone(),
+                        String::from_utf8_lossy(&recorded.event.data).into_owned(),
+                    ]
+                },
+            );
+            if !self.at.output.json {
+                note(&format!("events={} version={version}", events.len()));
+            }
             Ok(())
         })
-    }
-
-    fn tell(&self, events: &[Recorded], version: u64) {
-        if self.output.json {
-            for event in events {
-                print_json(|w| w.object(|w| write_event(w, event)));
-            }
-            return;
-        }
-        let mut table = Table::new(["index", "time", "type", "data"]);
-        for recorded in events {
-            table.row([
-                recorded.index.to_string(),
-                moment::text(recorded.time),
-                recorded.event.event_type.clone(),
-                String::from_utf8_lossy(&recorded.event.data).into_owned(),
-            ]);
-        }
-        table.print();
-        note(&format!("events={} version={version}", events.len()));
     }
 }

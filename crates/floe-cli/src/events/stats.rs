@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use floe_store::json::Writer;
 
-use crate::Failure;
-use crate::out::{Output, Table, grouped, print_json};
-use crate::place::Place;
+use crate::{EventsArgs, Failure, grouped, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,10 +26,7 @@ pub(super) struct Stats {
     category: Option<String>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 /// What is counted of a category.
@@ -43,50 +39,41 @@ struct Counted {
 
 impl Stats {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |found| {
-            found.events_table().await?;
+        self.at.run(async |store| {
             let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
-            let mut streams = found.store.streams(self.category.as_deref());
+            let mut streams = store.streams(self.category.as_deref());
             while let Some(page) = streams.next_page().await? {
                 for stream in page {
                     if stream.is_system() && self.category.is_none() {
                         continue;
                     }
-                    let version = found.store.version(&stream).await?;
+                    let version = store.version(&stream).await?;
                     let of = counted.entry(stream.category().to_owned()).or_default();
                     of.streams += 1;
                     of.events += version;
                     of.longest = of.longest.max(version);
                 }
             }
-            self.tell(&counted);
+            self.at.output.rows(
+                &counted,
+                |w, (category, of)| of.write(w, category),
+                ["category", "streams", "events", "longest"],
+                |(category, of)| {
+                    let [streams, events, longest] =
+                        [of.streams, of.events, of.longest].map(grouped);
+                    [(*category).clone(), streams, events, longest]
+                },
+            );
             Ok(())
         })
     }
+}
 
-    fn tell(&self, counted: &BTreeMap<String, Counted>) {
-        if self.output.json {
-            for (category, of) in counted {
-                print_json(|w| {
-                    w.object(|w| {
-                        w.name("category").string(category);
-                        w.name("streams").number(of.streams);
-                        w.name("events").number(of.events);
-                        w.name("longest").number(of.longest);
-                    });
-                });
-            }
-            return;
-        }
-        let mut table = Table::new(["category", "streams", "events", "longest"]);
-        for (category, of) in counted {
-            table.row([
-                category.as_str(),
-                &grouped(of.streams),
-                &grouped(of.events),
-                &grouped(of.longest),
-            ]);
-        }
-        table.print();
+impl Counted {
+    fn write(&self, w: &mut Writer, category: &str) {
+        object!(w;
+            "category": category, "streams": self.streams, "events": self.events,
+            "longest": self.longest
+        );
     }
 }

@@ -5,11 +5,9 @@ use std::str::FromStr;
 use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
-use super::status::{Standing, tell_standings};
-use super::{Failure, FoundFeed, Member, Place, broken, print_json};
-use crate::ask::confirm;
-use crate::note;
-use crate::out::Output;
+use super::status::{Standing, print_standings};
+use super::{Failure, FoundFeed, Member, broken};
+use crate::{EventsArgs, confirm, note};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,10 +46,7 @@ pub(super) struct CheckpointCommand {
     yes: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 /// Where a group is moved to.
@@ -70,33 +65,21 @@ struct Move {
 }
 
 impl CheckpointCommand {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let partitions = feed.chosen(self.partition)?;
-        if let Some(target) = self.set {
-            let moves = self.moves(&feed, &partitions, target).await?;
-            self.ask(&moves)?;
-            for Move { member, to, .. } in moves {
-                feed.consumer(&member).move_to(to).await.map_err(broken)?;
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let partitions = feed.chosen(self.partition)?;
+            if let Some(target) = self.set {
+                let moves = self.moves(feed, &partitions, target).await?;
+                self.ask(&moves)?;
+                for Move { member, to, .. } in moves {
+                    feed.consumer(&member).move_to(to).await.map_err(broken)?;
+                }
             }
-        }
-        self.show(&feed, &partitions).await?;
-        feed.close()
-    }
-
-    /// Tells how far the group has come.
-    async fn show(&self, feed: &FoundFeed, partitions: &[Partition]) -> Result<(), Failure> {
-        let mut standings = Vec::new();
-        for partition in partitions {
-            standings.push(Standing::of(feed, self.member(*partition)).await?);
-        }
-        match self.output.json {
-            true => standings.iter().for_each(|standing| {
-                print_json(|w| standing.write(w));
-            }),
-            false => tell_standings(&standings),
-        }
-        Ok(())
+            let members = partitions.iter().map(|partition| self.member(*partition));
+            let standings = Standing::of_all(feed, members).await?;
+            print_standings(self.at.output, &standings);
+            Ok(())
+        })
     }
 
     async fn moves(
@@ -114,11 +97,7 @@ impl CheckpointCommand {
         let mut moves = Vec::new();
         for partition in partitions {
             let (member, tail) = (self.member(*partition), feed.tail(*partition).await?);
-            let to = match target {
-                Target::Start => Checkpoint::START,
-                Target::Tail => tail,
-                Target::At(to) => to,
-            };
+            let to = target.or_tail(tail);
             if to > tail {
                 return Err(Failure::usage(format!(
                     "the place is after the end of the feed: partition={partition} place={to} tail={tail}"
@@ -147,6 +126,30 @@ impl CheckpointCommand {
             group: self.group.clone(),
             partition,
         }
+    }
+}
+
+impl Target {
+    /// The place in a partition that ends here.
+    const fn or_tail(self, tail: Checkpoint) -> Checkpoint {
+        match self {
+            Self::Start => Checkpoint::START,
+            Self::Tail => tail,
+            Self::At(place) => place,
+        }
+    }
+
+    /// The place in a partition, whose end is looked for if it is that.
+    pub(super) async fn in_partition(
+        self,
+        feed: &FoundFeed,
+        partition: Partition,
+    ) -> Result<Checkpoint, Failure> {
+        let tail = match self {
+            Self::Tail => feed.tail(partition).await?,
+            Self::Start | Self::At(_) => Checkpoint::START,
+        };
+        Ok(self.or_tail(tail))
     }
 }
 

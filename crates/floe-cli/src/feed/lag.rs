@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::status::{Standing, tell_standings};
-use super::{Failure, FoundFeed, Member, Place, print_json};
-use crate::out::Output;
+use super::status::{Standing, print_standings};
+use super::{Failure, FoundFeed};
+use crate::EventsArgs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,40 +28,22 @@ pub(super) struct LagCommand {
     max: Option<u64>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 impl LagCommand {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let is_asked = |member: &Member| self.group.as_ref().is_none_or(|g| *g == member.group);
-        let mut standings = Vec::new();
-        for member in feed.members().await? {
-            if is_asked(&member) {
-                standings.push(Standing::of(&feed, member).await?);
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let members = feed.members(self.group.as_deref()).await?;
+            let standings = Standing::of_all(feed, members).await?;
+            if let (Some(group), []) = (&self.group, standings.as_slice()) {
+                return Err(Failure::unmet(format!(
+                    "there is no such group, or it has stored no checkpoint yet: group={group}"
+                )));
             }
-        }
-        feed.close()?;
-        if let (Some(group), []) = (&self.group, standings.as_slice()) {
-            return Err(Failure::unmet(format!(
-                "there is no such group, or it has stored no checkpoint yet: group={group}"
-            )));
-        }
-        self.tell(&standings);
-        self.check(&standings)
-    }
-
-    fn tell(&self, standings: &[Standing]) {
-        if self.output.json {
-            for standing in standings {
-                print_json(|w| standing.write(w));
-            }
-            return;
-        }
-        tell_standings(standings);
+            print_standings(self.at.output, &standings);
+            self.check(&standings)
+        })
     }
 
     /// Whether every group keeps up.

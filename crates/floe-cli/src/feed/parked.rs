@@ -1,9 +1,11 @@
 //! `floe feed parked`: the streams that consumers did not get on with.
 
 use clap::Args;
+use floe::events::feed::Parked;
+use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, Member, Place, broken, note, print_json};
-use crate::out::{Output, Table};
+use super::{Failure, FoundFeed, Member, broken, note};
+use crate::{EventsArgs, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -23,52 +25,45 @@ pub(super) struct ParkedCommand {
     group: Option<String>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 impl ParkedCommand {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let is_asked = |member: &Member| self.group.as_ref().is_none_or(|g| *g == member.group);
-        let mut table = Table::new(["group", "partition", "stream", "from", "to", "reason"]);
-        for member in feed.members().await? {
-            if !is_asked(&member) {
-                continue;
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let mut rows = Vec::new();
+            for member in feed.members(self.group.as_deref()).await? {
+                let parked = feed.consumer(&member).parked().await.map_err(broken)?;
+                rows.extend(parked.into_iter().map(|parked| (member.clone(), parked)));
             }
-            let Member { group, partition } = &member;
-            for parked in feed.consumer(&member).parked().await.map_err(broken)? {
-                let (stream, reason) = (parked.stream.as_str(), parked.reason.as_str());
-                let (index, end) = (parked.index, parked.end);
-                if !self.output.json {
-                    let places = [
-                        partition.number().to_string(),
-                        index.to_string(),
-                        end.to_string(),
-                    ];
-                    let [partition, index, end] = &places;
-                    table.row([group.as_str(), partition, stream, index, end, reason]);
-                    continue;
-                }
-                print_json(|w| {
-                    w.object(|w| {
-                        w.name("group").string(group);
-                        w.name("partition").number(partition);
-                        w.name("stream").string(stream);
-                        w.name("index").number(index);
-                        w.name("end").number(end);
-                        w.name("reason").string(reason);
-                    });
-                });
+            if rows.is_empty() && !self.at.output.json {
+                note("nothing is parked");
+                return Ok(());
             }
-        }
-        match table.is_empty() {
-            true if !self.output.json => note("nothing is parked"),
-            true => {}
-            false => drop(table.print()),
-        }
-        feed.close()
+            self.at.output.rows(
+                rows,
+                |w, (member, parked)| write(w, member, parked),
+                ["group", "partition", "stream", "from", "to", "reason"],
+                |(member, parked)| {
+                    [
+                        member.group.clone(),
+                        member.partition.number().to_string(),
+                        parked.stream.to_string(),
+                        parked.index.to_string(),
+                        parked.end.to_string(),
+                        parked.reason.clone(),
+                    ]
+                },
+            );
+            Ok(())
+        })
     }
+}
+
+fn write(w: &mut Writer, member: &Member, parked: &Parked) {
+    object!(w;
+        "group": member.group, "partition": member.partition.number(),
+        "stream": parked.stream.as_str(), "index": parked.index, "end": parked.end,
+        "reason": parked.reason
+    );
 }

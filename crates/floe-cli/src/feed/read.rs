@@ -2,15 +2,14 @@
 
 use clap::Args;
 use floe::events::feed::limits::POLL;
-use floe::events::feed::{Checkpoint, Filter, Partition, Reader, Span, Subscription, TableLog};
+use floe::events::feed::{Checkpoint, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
-use floe_store::json::{Reader as Json, Writer};
+use floe_store::json::Writer;
 
 use super::checkpoint::Target;
-use super::{Failure, FoundFeed, Place, broken, print, tail};
-use crate::out::Output;
-use crate::out::table::escaped;
-use crate::signals::Signals;
+use super::event::{json_line, line, write_event};
+use super::{Categories, Failure, FoundFeed, broken, print};
+use crate::{Each, EventsArgs, Signals, escaped, write_members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,9 +47,8 @@ pub(super) struct ReadCommand {
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
 
-    /// Of streams of this category alone; may be given several times
-    #[arg(long, value_name = "NAME")]
-    category: Vec<String>,
+    #[command(flatten)]
+    categories: Categories,
 
     /// With what the events say, which is read from their streams
     #[arg(long)]
@@ -61,10 +59,7 @@ pub(super) struct ReadCommand {
     follow: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 /// What is read: the index alone, or the events.
@@ -74,36 +69,29 @@ enum Reading {
 }
 
 impl ReadCommand {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let mut reading = self.begin(&feed).await?;
-        match self.follow {
-            true => {
-                let signals = Signals::new()?;
-                tokio::select! {
-                    followed = self.follow(&mut reading) => followed?,
-                    () = signals.stop() => {}
-                }
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let mut reading = self.begin(feed).await?;
+            if !self.follow {
+                return self.print_some(&mut reading).await;
             }
-            false => self.print_some(&mut reading).await?,
-        }
-        feed.close()
+            let signals = Signals::new()?;
+            tokio::select! {
+                followed = self.follow(&mut reading) => followed,
+                () = signals.stop() => Ok(()),
+            }
+        })
     }
 
     async fn begin(&self, feed: &FoundFeed) -> Result<Reading, Failure> {
         feed.chosen(Some(self.partition))?;
         let partition = Partition::new(self.partition);
-        let from = match self.from {
-            Target::Start => Checkpoint::START,
-            Target::Tail => feed.tail(partition).await?,
-            Target::At(from) => from,
-        };
-        let categories = self.category.iter();
-        let filter = categories.fold(Filter::default(), |filter, name| filter.category(name));
+        let from = self.from.in_partition(feed, partition).await?;
+        let filter = self.categories.filter();
         Ok(match self.events {
             false => Reading::Spans(Box::new(feed.reader(partition, from).filter(filter))),
             true => {
-                let events = feed.found.store.feed().partition(partition).filter(filter);
+                let events = feed.store.feed().partition(partition).filter(filter);
                 Reading::Events(Box::new(events.from(from)))
             }
         })
@@ -132,132 +120,53 @@ impl ReadCommand {
     }
 
     /// The lines of the next batch; `None` at the tail.
-    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<Vec<u8>>>, Failure> {
-        let mut lines = Vec::new();
-        match reading {
-            Reading::Spans(reader) => {
-                let Some(batch) = reader.next().await.map_err(broken)? else {
-                    return Ok(None);
-                };
-                for span in &batch.spans {
-                    let write = |w: &mut Writer| {
-                        w.name("index").number(span.start);
-                        w.name("types")
-                            .array(|w| span.types.iter().for_each(|case| w.string(case)));
-                    };
-                    lines.push(match self.output.json {
-                        true => self.line(batch.checkpoint, &span.stream, write),
-                        false => span_line(batch.checkpoint, span).into_bytes(),
-                    });
-                }
-            }
+    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>, Failure> {
+        let lines = match reading {
+            Reading::Spans(reader) => reader.next().await.map_err(broken)?.map(|batch| {
+                let line = |span| self.span_line(batch.checkpoint, span);
+                batch.spans.iter().map(line).collect()
+            }),
             Reading::Events(subscription) => {
-                let Some(batch) = subscription.next().await.map_err(broken)? else {
-                    return Ok(None);
-                };
-                for (stream, events) in &batch.streams {
-                    for event in events {
-                        let write = |w: &mut Writer| write_event(w, event);
-                        lines.push(match self.output.json {
-                            true => self.line(batch.checkpoint, stream, write),
-                            false => event_line(batch.checkpoint, stream, event).into_bytes(),
-                        });
-                    }
-                }
+                let batch = subscription.next().await.map_err(broken)?;
+                batch.map(|batch| {
+                    let streams = batch.streams.iter();
+                    let events = streams.flat_map(|(stream, events)| {
+                        let events = events.iter();
+                        events.map(|event| self.event_line(batch.checkpoint, stream, event))
+                    });
+                    events.collect()
+                })
             }
-        }
-        Ok(Some(lines))
+        };
+        Ok(lines)
     }
 
-    fn line(
+    fn span_line(&self, checkpoint: Checkpoint, span: &Span) -> String {
+        if self.at.output.json {
+            return self.json_line(checkpoint, &span.stream, &|w| {
+                write_members!(w; "index": span.start, "types": Each(&span.types, |w, case| w.string(case)));
+            });
+        }
+        let types: Vec<_> = span.types.iter().map(|case| escaped(case)).collect();
+        let (stream, types) = (span.stream.as_str(), types.join(", "));
+        let checkpoint = checkpoint.to_string();
+        format!("{checkpoint:<6}  {stream:<20}  {:>4}  {types}", span.start)
+    }
+
+    fn event_line(&self, checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
+        if self.at.output.json {
+            return self.json_line(checkpoint, stream, &|w| write_event(w, event));
+        }
+        let checkpoint = checkpoint.to_string();
+        format!("{checkpoint:<6}  {}", line(stream, event))
+    }
+
+    fn json_line(
         &self,
         checkpoint: Checkpoint,
         stream: &StreamName,
-        write: impl FnOnce(&mut Writer),
-    ) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(256);
-        writer.object(|w| {
-            w.name("partition").number(self.partition);
-            w.name("checkpoint").string(&checkpoint.to_string());
-            w.name("stream").string(stream.as_str());
-            write(w);
-        });
-        writer.into_bytes()
-    }
-}
-
-fn span_line(checkpoint: Checkpoint, span: &Span) -> String {
-    let types: Vec<_> = span.types.iter().map(|case| escaped(case)).collect();
-    let (stream, types) = (span.stream.as_str(), types.join(", "));
-    format!(
-        "{:<6}  {stream:<20}  {:>4}  {types}",
-        checkpoint.to_string(),
-        span.start
-    )
-}
-
-fn event_line(checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
-    format!(
-        "{:<6}  {}",
-        checkpoint.to_string(),
-        tail::line(stream.as_str(), event)
-    )
-}
-
-/// The members of an event.
-pub(crate) fn write_event(w: &mut Writer, recorded: &Recorded) {
-    let event = &recorded.event;
-    w.name("index").number(recorded.index);
-    w.name("type").string(&event.event_type);
-    w.name("time_ms").number(recorded.time.as_millis());
-    write_body(w, ["data", "data_base64"], &event.data);
-    write_body(w, ["meta", "meta_base64"], &event.meta);
-    for (name, id) in [
-        ("correlation_id", &event.correlation_id),
-        ("causation_id", &event.causation_id),
-    ] {
-        if let Some(id) = id {
-            w.name(name).string(id);
-        }
-    }
-}
-
-/// A body as it is if it is JSON, and in base 64 if not.
-fn write_body(w: &mut Writer, [as_json, as_base64]: [&str; 2], body: &[u8]) {
-    if body.is_empty() {
-        return;
-    }
-    match std::str::from_utf8(body).ok().filter(|text| is_json(text)) {
-        // Ends of lines stand between the words of JSON alone, and would end ours.
-        Some(text) => w.name(as_json).number(text.replace(['\n', '\r'], " ")),
-        None => w.name(as_base64).base64(body),
-    }
-}
-
-fn is_json(text: &str) -> bool {
-    let mut reader = Json::new(text);
-    reader.skip().is_ok() && reader.finish().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_are_told_in_one_line_whatever_they_are() {
-        for (body, expected) in [
-            (&b""[..], "{}"),
-            (br#"{"a":1}"#, r#"{"data":{"a":1}}"#),
-            (b"{\n\"a\":\r\n1}", r#"{"data":{ "a":  1}}"#),
-            (b"7", r#"{"data":7}"#),
-            (b"{", r#"{"data_base64":"ew=="}"#),
-            (b"{} {}", r#"{"data_base64":"e30ge30="}"#),
-            (&[0xff], r#"{"data_base64":"/w=="}"#),
-        ] {
-            let mut writer = Writer::with_capacity(64);
-            writer.object(|w| write_body(w, ["data", "data_base64"], body));
-            let written = String::from_utf8(writer.into_bytes()).unwrap();
-            assert_eq!(written, expected);
-        }
+        write: &dyn Fn(&mut Writer),
+    ) -> String {
+        json_line(Partition::new(self.partition), checkpoint, stream, write)
     }
 }

@@ -1,17 +1,12 @@
 //! `floe feed tail`: what is appended from now on, as it comes.
 
 use clap::Args;
-use floe::events::Recorded;
 use floe::events::feed::limits::POLL;
-use floe::events::feed::{EventBatch, Filter, Subscription};
-use floe_store::json::Writer;
+use floe::events::feed::{EventBatch, Partition, Subscription};
 
-use super::read::write_event;
-use super::{Failure, FoundFeed, Place, broken, print};
-use crate::out::Output;
-use crate::out::table::escaped;
-use crate::signals::Signals;
-use crate::{moment, note};
+use super::event::{json_line, line, write_event};
+use super::{Categories, Failure, FoundFeed, broken, print};
+use crate::{EventsArgs, Signals, note};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -36,47 +31,42 @@ pub(super) struct Tail {
     #[arg(long)]
     once: bool,
 
-    /// Of streams of this category alone; may be given several times
-    #[arg(long, value_name = "NAME")]
-    category: Vec<String>,
+    #[command(flatten)]
+    categories: Categories,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
 /// A partition that is followed.
 struct Followed {
-    partition: u32,
+    partition: Partition,
     events: Subscription,
 }
 
 impl Tail {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let signals = Signals::new()?;
-        let followed = self.tell_last(&feed).await?;
-        if !self.once {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let signals = Signals::new()?;
+            let followed = self.print_last(feed).await?;
+            if self.once {
+                return Ok(());
+            }
             note("following; Ctrl-C ends it");
             tokio::select! {
-                followed = self.follow(followed) => followed?,
-                () = signals.stop() => {}
+                followed = self.follow(followed) => followed,
+                () = signals.stop() => Ok(()),
             }
-        }
-        feed.close()
+        })
     }
 
-    /// Tells the last events there are, and goes on behind them.
-    async fn tell_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>, Failure> {
-        let categories = self.category.iter();
-        let filter = categories.fold(Filter::default(), |filter, name| filter.category(name));
+    /// Prints the last events there are, and goes on behind them.
+    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>, Failure> {
         let mut followed = Vec::new();
         let mut last: Vec<(u64, String)> = Vec::new();
         for partition in &feed.partitions {
-            let events = feed.found.store.feed().partition(*partition);
-            let events = events.filter(filter.clone());
+            let events = feed.store.feed().partition(*partition);
+            let events = events.filter(self.categories.filter());
             let mut events = match self.last {
                 0 => events.from_tail().await.map_err(broken)?,
                 _ => events.from_start(),
@@ -84,14 +74,14 @@ impl Tail {
             while self.last > 0
                 && let Some(batch) = events.next().await.map_err(broken)?
             {
-                last.extend(self.lines(partition.number(), &batch));
-                // The order of the time is that of the lines; those before are never told.
+                last.extend(self.lines(*partition, &batch));
+                // The order of the time is that of the lines; those before are never printed.
                 last.sort_by_key(|(time, _)| *time);
                 let cut = last.len().saturating_sub(self.last);
                 last.drain(..cut);
             }
             followed.push(Followed {
-                partition: partition.number(),
+                partition: *partition,
                 events,
             });
         }
@@ -118,41 +108,19 @@ impl Tail {
     }
 
     /// The lines of a batch, with their times.
-    fn lines(&self, partition: u32, batch: &EventBatch) -> Vec<(u64, String)> {
+    fn lines(&self, partition: Partition, batch: &EventBatch) -> Vec<(u64, String)> {
         let mut lines = Vec::new();
         for (stream, events) in &batch.streams {
             for event in events {
-                let line = match self.output.json {
-                    true => json_line(partition, batch, stream.as_str(), event),
-                    false => line(stream.as_str(), event),
+                let line = match self.at.output.json {
+                    true => json_line(partition, batch.checkpoint, stream, &|w| {
+                        write_event(w, event);
+                    }),
+                    false => line(stream, event),
                 };
                 lines.push((event.time.as_millis(), line));
             }
         }
         lines
     }
-}
-
-/// The line of an event, for people.
-pub(super) fn line(stream: &str, recorded: &Recorded) -> String {
-    let data = String::from_utf8_lossy(&recorded.event.data);
-    let line = format!(
-        "{}  {stream:<20}  {:>4}  {:<12}  {}",
-        moment::text(recorded.time),
-        recorded.index,
-        recorded.event.event_type,
-        escaped(&data)
-    );
-    line.trim_end().to_owned()
-}
-
-fn json_line(partition: u32, batch: &EventBatch, stream: &str, recorded: &Recorded) -> String {
-    let mut writer = Writer::with_capacity(256);
-    writer.object(|w| {
-        w.name("partition").number(partition);
-        w.name("checkpoint").string(&batch.checkpoint.to_string());
-        w.name("stream").string(stream);
-        write_event(w, recorded);
-    });
-    String::from_utf8(writer.into_bytes()).unwrap_or_default()
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use floe::events::StreamName;
 use floe::events::feed::Checkpoint;
+use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, Place, broken, print};
-use crate::out::{Output, Table, grouped};
+use super::{Failure, FoundFeed, broken, print};
+use crate::{EventsArgs, Table, grouped, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,7 +21,7 @@ brings. Run it while nobody appends, or what comes meanwhile is told as behind t
 
 The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.";
 
-/// The most faults that are told one by one.
+/// The most faults that are printed one by one.
 const FAULTS_MAX: usize = 100;
 
 /// Check that the feed tells every event once, and in order
@@ -30,13 +30,10 @@ const FAULTS_MAX: usize = 100;
 #[group(skip)]
 pub(super) struct Verify {
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    place: Place,
+    at: EventsArgs,
 }
 
-/// What the feed was found to tell.
+/// What was found in the feed.
 #[derive(Default)]
 struct Verified {
     events: u64,
@@ -49,45 +46,45 @@ struct Verified {
 }
 
 impl Verify {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let feed = FoundFeed::open(&self.place).await?;
-        let mut verified = Verified::default();
-        for partition in &feed.partitions {
-            let mut reader = feed.reader(*partition, Checkpoint::START);
-            while let Some(batch) = reader.next().await.map_err(broken)? {
-                for span in &batch.spans {
-                    let count = u64::try_from(span.types.len()).unwrap_or(0);
-                    verified.span(&span.stream, span.start, count);
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        FoundFeed::run(&self.at.place, async |feed| {
+            let mut verified = Verified::default();
+            for partition in &feed.partitions {
+                let mut reader = feed.reader(*partition, Checkpoint::START);
+                while let Some(batch) = reader.next().await.map_err(broken)? {
+                    for span in &batch.spans {
+                        let count = u64::try_from(span.types.len()).unwrap_or(0);
+                        verified.span(&span.stream, span.start, count);
+                    }
                 }
             }
-        }
-        self.compare(&feed, &mut verified).await?;
-        feed.close()?;
-        self.output.tell(|w| verified.write(w), || verified.tell());
-        verified.check()
+            verified.compare(&feed.store).await?;
+            let output = self.at.output;
+            output.either(&|w| verified.write(w), &|| verified.print());
+            verified.check()
+        })
     }
+}
 
-    /// Compares what the feed tells with how many events the streams have.
-    async fn compare(&self, feed: &FoundFeed, verified: &mut Verified) -> Result<(), Failure> {
-        let store = &feed.found.store;
+impl Verified {
+    /// Compares what the feed has with how many events the streams have.
+    async fn compare(&mut self, store: &EventStore) -> Result<(), Failure> {
         let mut streams = store.streams(None);
         while let Some(page) = streams.next_page().await.map_err(broken)? {
             for stream in page.iter().filter(|stream| !stream.is_system()) {
                 let version = store.version(stream).await.map_err(broken)?;
-                let told = verified.next.get(stream).copied().unwrap_or(0);
-                verified.behind += version.saturating_sub(told);
-                if told > version {
-                    verified.fault(format!(
-                        "the feed tells more than there is: stream={stream} told={told} version={version}"
+                let found = self.next.get(stream).copied().unwrap_or(0);
+                self.behind += version.saturating_sub(found);
+                if found > version {
+                    self.fault(format!(
+                        "the feed tells more than there is: stream={stream} told={found} version={version}"
                     ));
                 }
             }
         }
         Ok(())
     }
-}
 
-impl Verified {
     fn span(&mut self, stream: &StreamName, start: u64, count: u64) {
         self.events += count;
         let next = self.next.get(stream).copied().unwrap_or(0);
@@ -111,12 +108,10 @@ impl Verified {
         }
     }
 
-    fn tell(&self) {
+    fn print(&self) {
         let mut facts = Table::of_facts();
-        facts.fact(
-            "streams",
-            grouped(u64::try_from(self.next.len()).unwrap_or(0)),
-        );
+        let streams = u64::try_from(self.next.len()).unwrap_or(0);
+        facts.fact("streams", grouped(streams));
         facts.fact("events", grouped(self.events));
         facts.fact("behind", grouped(self.behind));
         facts.fact("faults", grouped(self.faults_total));
@@ -127,14 +122,10 @@ impl Verified {
     }
 
     fn write(&self, w: &mut Writer) {
-        w.object(|w| {
-            w.name("streams").number(self.next.len());
-            w.name("events").number(self.events);
-            w.name("behind").number(self.behind);
-            w.name("faults_total").number(self.faults_total);
-            w.name("faults")
-                .array(|w| self.faults.iter().for_each(|fault| w.string(fault)));
-        });
+        object!(w;
+            "streams": self.next.len(), "events": self.events, "behind": self.behind,
+            "faults_total": self.faults_total, "faults": self.faults
+        );
     }
 
     fn check(&self) -> Result<(), Failure> {

@@ -2,12 +2,11 @@
 
 use clap::Args;
 use floe::Db;
-use floe::graph::{Difference, GraphSchema, Report};
+use floe::graph::{Difference, Report};
 use floe_store::json::Writer;
 
-use super::{Failure, check_tables};
-use crate::out::{Output, Table, grouped, print, print_json};
-use crate::place::Store;
+use super::{Failure, Prefix};
+use crate::{Each, Output, Store, Table, Text, grouped, object, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,14 +37,8 @@ pub(super) struct Check {
     #[command(flatten)]
     output: Output,
 
-    /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "",
-        hide_default_value = true
-    )]
-    prefix: String,
+    #[command(flatten)]
+    prefix: Prefix,
 
     #[command(flatten)]
     store: Store,
@@ -60,31 +53,28 @@ struct Checked {
 }
 
 impl Check {
-    pub(super) async fn run(&self) -> Result<(), Failure> {
-        let opened = self.store.open().await?;
-        let schema = GraphSchema::new().prefix(self.prefix.as_str());
-        check_tables(&opened.db, &schema).await?;
-        let db = opened.db.clone().with_graph(schema);
-        let scopes = match &self.scope {
-            Some(scope) => vec![scope.clone()],
-            None => db.graph_scopes().await.map_err(Failure::broken)?,
-        };
-        let mut all = Vec::new();
-        for scope in scopes {
-            all.push(self.check(&db, scope).await?);
-        }
-        match self.output.json {
-            true => drop(print_json(|w| tell_json(w, &all))),
-            false => tell(&all, self.repair),
-        }
-        opened.close()?;
-        let left: usize = all.iter().map(|checked| checked.left.len()).sum();
-        match left {
-            0 => Ok(()),
-            left => Err(Failure::broken(format!(
-                "the tables of the graph do not agree: differences={left}"
-            ))),
-        }
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.store.run(async |opened| {
+            let db = self.prefix.find(&opened.db).await?;
+            let scopes = match &self.scope {
+                Some(scope) => vec![scope.clone()],
+                None => db.graph_scopes().await.map_err(Failure::broken)?,
+            };
+            let mut all = Vec::new();
+            for scope in scopes {
+                all.push(self.check(&db, scope).await?);
+            }
+            let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
+            let people = || print_all(&all, self.repair);
+            self.output.either(&json, &people);
+            let left: usize = all.iter().map(|checked| checked.left.len()).sum();
+            match left {
+                0 => Ok(()),
+                left => Err(Failure::broken(format!(
+                    "the tables of the graph do not agree: differences={left}"
+                ))),
+            }
+        })
     }
 
     async fn check(&self, db: &Db, scope: String) -> Result<Checked, Failure> {
@@ -106,8 +96,8 @@ impl Check {
     }
 }
 
-/// Tells the scopes as a table, and below it every difference with its scope before it.
-fn tell(all: &[Checked], is_repaired: bool) {
+/// Prints the scopes as a table, and below it every difference with its scope before it.
+fn print_all(all: &[Checked], is_repaired: bool) {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
     let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
@@ -133,10 +123,7 @@ fn tell(all: &[Checked], is_repaired: bool) {
         }
     }
     scopes.print();
-    if all
-        .iter()
-        .any(|checked| !checked.report.differences.is_empty())
-    {
+    if !differences.is_empty() {
         print("");
         differences.print();
     }
@@ -146,31 +133,15 @@ fn count(differences: &[Difference]) -> u64 {
     u64::try_from(differences.len()).unwrap_or(u64::MAX)
 }
 
-fn tell_json(w: &mut Writer, all: &[Checked]) {
-    w.object(|w| {
-        w.name("scopes").array(|w| {
-            for checked in all {
-                let report = &checked.report;
-                w.object(|w| {
-                    w.name("scope").string(&checked.scope);
-                    w.name("entities").number(report.entities);
-                    w.name("edges").number(report.edges);
-                    w.name("entries").number(report.entries);
-                    tell_differences(w.name("differences"), &report.differences);
-                    tell_differences(w.name("left"), &checked.left);
-                });
-            }
-        });
-    });
+fn write(w: &mut Writer, checked: &Checked) {
+    let report = &checked.report;
+    object!(w;
+        "scope": checked.scope, "entities": report.entities, "edges": report.edges,
+        "entries": report.entries, "differences": Each(&report.differences, write_difference),
+        "left": Each(&checked.left, write_difference)
+    );
 }
 
-fn tell_differences(w: &mut Writer, differences: &[Difference]) {
-    w.array(|w| {
-        for difference in differences {
-            w.object(|w| {
-                w.name("kind").string(difference.kind());
-                w.name("text").string(&difference.to_string());
-            });
-        }
-    });
+fn write_difference(w: &mut Writer, difference: &Difference) {
+    object!(w; "kind": difference.kind(), "text": Text(difference));
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{EntityPlace, tell_node};
+use super::{EntityPlace, print_node};
 use crate::Failure;
 
 const AFTER_HELP: &str = "\
@@ -25,7 +25,7 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.entity.run(async |_, node| {
-            tell_node(self.entity.place.output, &node);
+            print_node(self.entity.place.at.output, &node);
             Ok(())
         })
     }

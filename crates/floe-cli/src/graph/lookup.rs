@@ -3,12 +3,10 @@
 use clap::Args;
 use floe::graph::{IndexEntry, IndexKey};
 use floe_store::Number;
-use floe_store::json::write_item;
+use floe_store::json::Writer;
 
-use super::{GraphPlace, write_key};
-use crate::Failure;
-use crate::out::value::item_cell;
-use crate::out::{Table, print_json};
+use super::{GraphPlace, cell_unless_empty};
+use crate::{Failure, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -76,39 +74,27 @@ impl LookupCommand {
             if self.descending {
                 lookup = lookup.backward();
             }
-            self.tell(&lookup.entries().await?);
+            self.place.at.output.rows(
+                lookup.entries().await?,
+                write,
+                ["key", "type", "id", "attributes"],
+                |entry| {
+                    let (key, attributes) = (entry.key.clone(), &entry.attributes);
+                    let (kind, id) = (entry.entity.type_name(), entry.entity.id());
+                    let attributes = cell_unless_empty(attributes);
+                    [key, kind.to_owned(), id.to_owned(), attributes]
+                },
+            );
             Ok(())
         })
     }
+}
 
-    fn tell(&self, entries: &[IndexEntry]) {
-        if self.place.output.json {
-            for entry in entries {
-                print_json(|w| {
-                    w.object(|w| {
-                        w.name("key").string(&entry.key);
-                        write_key(w, &entry.entity);
-                        write_item(w.name("attributes"), &entry.attributes);
-                    });
-                });
-            }
-            return;
-        }
-        let mut table = Table::new(["key", "type", "id", "attributes"]);
-        for entry in entries {
-            let attributes = match entry.attributes.is_empty() {
-                true => String::new(),
-                false => item_cell(&entry.attributes),
-            };
-            table.row([
-                entry.key.as_str(),
-                entry.entity.type_name(),
-                entry.entity.id(),
-                &attributes,
-            ]);
-        }
-        table.print();
-    }
+fn write(w: &mut Writer, entry: &IndexEntry) {
+    object!(w;
+        "key": entry.key, "type": entry.entity.type_name(), "id": entry.entity.id(),
+        "attributes": entry.attributes
+    );
 }
 
 fn parse_number(text: &str) -> Result<Number, String> {

@@ -9,15 +9,14 @@ use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
 
 use super::Imported;
-use crate::Failure;
-use crate::place::{Opened, describe, missing_table};
+use crate::{Failure, Opened, describe, missing_table};
 
 /// Puts all items of the lines, and makes the tables that are missing.
 pub(super) async fn import(
     opened: &Opened,
     table: Option<&str>,
     input: impl BufRead,
-    mut told: impl FnMut(&Imported),
+    report: impl Fn(&Imported),
 ) -> Result<Imported, Failure> {
     let mut importer = Importer {
         opened,
@@ -29,7 +28,7 @@ pub(super) async fn import(
         done: Imported::default(),
     };
     if let Some(name) = table {
-        // If it is missing, a line may yet tell what it is to be.
+        // If it is missing, a line may yet define it.
         let found = describe(&opened.db, name).await?;
         importer.table = found.map(|table| table.definition);
     }
@@ -41,7 +40,7 @@ pub(super) async fn import(
         if !line.trim().is_empty() {
             importer.line(&line).await?;
         }
-        told(&importer.done);
+        report(&importer.done);
     }
     importer.flush().await?;
     importer.check_ended()?;
@@ -58,7 +57,7 @@ struct Importer<'o> {
     waiting: Vec<(Item, Item)>,
     /// Items since the last definition.
     counted: u64,
-    /// Whether a line must yet tell how many there are.
+    /// Whether a line must yet say how many there are.
     must_end: bool,
     done: Imported,
 }

@@ -1,4 +1,4 @@
-//! Figures of an indexer for Prometheus, told by a server of their own with the guard that `floe serve` has.
+//! Figures of an indexer for Prometheus, served by a server of their own with the guard that `floe serve` has.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -11,6 +11,14 @@ use floe::events::feed::{Checkpoint, Indexed, Partition};
 use floe_server::{Answer, Handler, Options, Running, Server, metrics_head};
 
 use crate::Failure;
+
+const RECORDS: &str = "Change records that were read.";
+const EVENTS: &str = "Events that were new in the feed.";
+const STEPS: &str = "Steps that are done.";
+const FAILURES: &str = "Steps that have failed, and were tried again.";
+const LAG: &str = "How old the last change is that the last step has read.";
+const LAST: &str =
+    "Change records that the last step has read: as many as --batch-max, if more wait.";
 
 /// What an indexer has done.
 #[derive(Clone)]
@@ -48,7 +56,7 @@ impl Figures {
         }
     }
 
-    /// Tells the figures to who asks there.
+    /// Serves the figures there.
     pub(super) async fn serve(&self, listen: SocketAddr) -> Result<Running, Failure> {
         // There is nothing to be had but figures, so nobody has to sign.
         let options = Options::new().listen(listen).insecure(true);
@@ -70,26 +78,19 @@ impl Figures {
         let Indexed {
             records, events, ..
         } = counted.indexed;
-        let lag = counted.lag.as_secs_f64();
-        let mut figure = |name: &str, kind: &str, about: &str, value: &dyn fmt::Display| {
-            metrics_head(text, name, kind, about)?;
-            writeln!(text, "{name}{{{labels}}} {value}")
-        };
-        let about = "Change records that were read.";
-        figure("floe_indexer_records_total", "counter", about, &records)?;
-        let about = "Events that were new in the feed.";
-        figure("floe_indexer_events_total", "counter", about, &events)?;
-        let about = "Steps that are done.";
-        figure("floe_indexer_steps_total", "counter", about, &counted.steps)?;
-        let about = "Steps that have failed, and were tried again.";
-        let failures = &counted.failures;
-        figure("floe_indexer_failures_total", "counter", about, failures)?;
-        let about = "How old the last change is that the last step has read.";
-        figure("floe_indexer_lag_seconds", "gauge", about, &lag)?;
-        let about =
-            "Change records that the last step has read: as many as --batch-max, if more wait.";
-        let last = &counted.last;
-        figure("floe_indexer_last_step_records", "gauge", about, last)?;
+        let figures: [(_, _, _, &dyn fmt::Display); 6] = [
+            ("records_total", "counter", RECORDS, &records),
+            ("events_total", "counter", EVENTS, &events),
+            ("steps_total", "counter", STEPS, &counted.steps),
+            ("failures_total", "counter", FAILURES, &counted.failures),
+            ("lag_seconds", "gauge", LAG, &counted.lag.as_secs_f64()),
+            ("last_step_records", "gauge", LAST, &counted.last),
+        ];
+        for (name, kind, about, value) in figures {
+            let name = format!("floe_indexer_{name}");
+            metrics_head(text, &name, kind, about)?;
+            writeln!(text, "{name}{{{labels}}} {value}")?;
+        }
         let about = "The epoch of a partition that is written to.";
         metrics_head(text, "floe_indexer_epoch", "gauge", about)?;
         for (partition, checkpoint) in &counted.checkpoints {

@@ -4,8 +4,7 @@ use clap::Args;
 use floe_store::op::DeleteItem;
 
 use super::{Before, Writing};
-use crate::Failure;
-use crate::input::with_forms;
+use crate::{Failure, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -1,15 +1,10 @@
 //! `floe item get`: an item by its key.
 
 use clap::Args;
-use floe_store::expr::Parser;
 use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
-use crate::Failure;
-use crate::input::{Input, Placeholders, with_forms};
-use crate::out::Output;
-use crate::out::items::print_item;
-use crate::place::Store;
+use crate::{Failure, Input, Placeholders, StoreArgs, print_item, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -47,24 +42,20 @@ pub(super) struct Get {
     input: Input,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl Get {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let request = self.request()?;
-        self.store.run(async |opened| {
-            let table = opened.table(&self.table).await?;
+        self.at.run(async |opened| {
+            let key = opened.table(&self.table).await?.definition.key;
             let found = opened.engine().get_item(request).await?.item;
             let item = found.ok_or_else(|| {
                 Failure::unmet(format!("there is no such item: table={}", self.table))
             })?;
-            let key = &table.definition.key;
-            self.output
-                .tell(|w| write_item(w, &item), || print_item(&item, key));
+            let output = self.at.output;
+            output.either(&|w| write_item(w, &item), &|| print_item(&item, &key));
             Ok(())
         })
     }
@@ -72,7 +63,7 @@ impl Get {
     fn request(&self) -> Result<GetItem, Failure> {
         let key = self.input.item("--key", &self.key)?;
         let resolved = self.placeholders.resolve(self.input)?;
-        let mut parser = Parser::new(resolved.names.as_ref(), resolved.values.as_ref());
+        let mut parser = resolved.parser();
         let text = self.projection.as_deref();
         let projection = text.map(|text| parser.projection(text)).transpose()?;
         parser.finish()?;

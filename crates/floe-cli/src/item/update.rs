@@ -4,8 +4,7 @@ use clap::{Args, ValueEnum};
 use floe_store::op::{ReturnValues, UpdateItem};
 
 use super::Writing;
-use crate::Failure;
-use crate::input::with_forms;
+use crate::{Failure, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -49,7 +48,7 @@ pub(super) struct Update {
     writing: Writing,
 }
 
-/// What is told of an item that was changed.
+/// What is printed of an item that was changed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Returned {
     /// Nothing

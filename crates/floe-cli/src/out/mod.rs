@@ -3,15 +3,18 @@
 //! Results go to the standard output, notes and errors to the standard error. So `floe … --json | jq` always works.
 
 pub(super) mod items;
+pub(super) mod json;
 pub(super) mod progress;
 pub(super) mod table;
 pub(super) mod value;
 
+use std::fmt::Display;
 use std::io::Write;
 
 use clap::Args;
 use floe_store::json::Writer;
 
+use json::Members;
 pub(super) use table::Table;
 
 /// How the result is printed.
@@ -25,12 +28,38 @@ pub(super) struct Output {
 
 impl Output {
     /// Prints one of two forms of a result.
-    pub(super) fn tell(self, json: impl FnOnce(&mut Writer), people: impl FnOnce()) {
+    pub(super) fn either(self, json: &dyn Fn(&mut Writer), people: &dyn Fn()) {
         match self.json {
-            true => {
-                print_json(json);
-            }
+            true => drop(print_json(json)),
             false => people(),
+        }
+    }
+
+    /// Prints a result: an object of these members, or a line for people.
+    pub(super) fn line(self, members: Members<'_>, line: &dyn Display) {
+        let json = |w: &mut Writer| w.object(|w| json::write(w, members));
+        self.either(&json, &|| {
+            print(line.to_string());
+        });
+    }
+
+    /// Prints rows: each as JSON, or all as a table of these columns for people.
+    pub(super) fn rows<T, C: Display, const N: usize>(
+        self,
+        rows: impl IntoIterator<Item = T>,
+        json: impl Fn(&mut Writer, &T),
+        columns: [&str; N],
+        cells: impl Fn(&T) -> [C; N],
+    ) {
+        let mut table = Table::new(columns);
+        for row in rows {
+            match self.json {
+                true => drop(print_json(&|w| json(w, &row))),
+                false => table.row(cells(&row)),
+            }
+        }
+        if !self.json {
+            table.print();
         }
     }
 }
@@ -46,7 +75,7 @@ pub(super) fn print(line: impl AsRef<[u8]>) -> bool {
 }
 
 /// Prints what a function writes as one line of JSON; `false` if nobody reads it any more.
-pub(super) fn print_json(write: impl FnOnce(&mut Writer)) -> bool {
+pub(super) fn print_json(write: &dyn Fn(&mut Writer)) -> bool {
     let mut writer = Writer::with_capacity(256);
     write(&mut writer);
     print(writer.into_bytes())
@@ -83,22 +112,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_as_people_read_them() {
-        for (number, told) in [
+    fn numbers_are_printed_as_people_read_them() {
+        for (number, printed) in [
             (0, "0"),
             (999, "999"),
             (1000, "1,000"),
             (1_234_567, "1,234,567"),
         ] {
-            assert_eq!(grouped(number), told);
+            assert_eq!(grouped(number), printed);
         }
-        for (count, told) in [
+        for (count, printed) in [
             (0, "0 B"),
             (1023, "1023 B"),
             (1536, "1.5 KB"),
             (3 << 30, "3.0 GB"),
         ] {
-            assert_eq!(bytes(count), told);
+            assert_eq!(bytes(count), printed);
         }
     }
 }

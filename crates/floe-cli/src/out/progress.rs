@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Begins to tell. A program is told nothing.
+    /// Begins. A program is shown nothing.
     pub(crate) fn new(is_for_people: bool) -> Self {
         let is_seen = is_for_people && std::io::stderr().is_terminal();
         Self {
@@ -65,7 +65,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Takes the bar away, before the result is told.
+    /// Takes the bar away, before the result is printed.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -47,7 +47,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// A row of which the first cell is told whole: other commands are given it.
+    /// A row of which the first cell is shown whole: other commands are given it.
     pub(crate) fn named_row<C: Display>(
         &mut self,
         name: impl Display,
@@ -85,17 +85,14 @@ impl Table {
         let cells = self.rows.iter().filter_map(|row| row.get(at));
         let name = self.names.get(at);
         let width = cells.clone().chain(name).map(|cell| width(cell)).max();
+        let mut moments = cells.clone();
         let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
         Column {
             width: width.unwrap_or(0),
             is_number: !self.names.is_empty()
                 && filled.peek().is_some()
                 && filled.all(|cell| is_number(cell)),
-            is_moment: self
-                .rows
-                .iter()
-                .filter_map(|row| row.get(at))
-                .all(|cell| is_moment(cell)),
+            is_moment: moments.all(|cell| is_moment(cell)),
         }
     }
 }

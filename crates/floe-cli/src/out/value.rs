@@ -55,10 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_told_as_plain_json() {
+    fn values_are_printed_as_plain_json() {
         let map = Item::new().with("b", vec![1_u8]).with("n", Value::Null);
         let set = Set::new(["x".to_owned(), "y".to_owned()]).unwrap();
-        for (value, told) in [
+        for (value, printed) in [
             (Value::from("a b"), "a b"),
             (Value::from(7), "7"),
             (Value::from(true), "true"),
@@ -69,7 +69,7 @@ mod tests {
                 r#"["a",1]"#,
             ),
         ] {
-            assert_eq!(cell(&value), told);
+            assert_eq!(cell(&value), printed);
         }
     }
 }

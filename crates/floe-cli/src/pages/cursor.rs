@@ -5,8 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use floe_store::Item;
 use floe_store::json::{Writer, write_item};
 
-use crate::Failure;
-use crate::input::{Form, Input};
+use crate::{Failure, Form, Input};
 
 /// The text of a key.
 pub(super) fn seal(key: &Item) -> String {

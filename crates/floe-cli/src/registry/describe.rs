@@ -3,8 +3,7 @@
 use clap::Args;
 
 use super::RegistryPlace;
-use crate::Failure;
-use crate::out::{Table, print};
+use crate::{Failure, Table, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,7 +26,7 @@ pub(super) struct Describe {
 impl Describe {
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.place.run(async |schema, _| {
-            if self.place.output.json {
+            if self.place.at.output.json {
                 print(schema.describe().trim_end());
                 return Ok(());
             }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::tell::tell_version;
+use super::print::print_version;
 use super::{Names, RegistryPlace};
 use crate::Failure;
 
@@ -37,29 +37,26 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |schema, versions| {
-            let group = self.names.group(versions)?;
-            let (found, asked) = match (self.version, &self.alias) {
-                (Some(number), _) => (
-                    versions.version(&group, number).await?,
-                    format!("version={number}"),
-                ),
+        let (output, alias) = (self.place.at.output, self.alias.as_deref());
+        self.place.run_on_group(&self.names, async |called| {
+            let (versions, group) = (called.versions, called.group);
+            let (found, asked) = match (self.version, alias.unwrap_or_default()) {
+                (Some(number), _) => {
+                    let found = versions.version(group, number).await?;
+                    (found, format!("version={number}"))
+                }
                 (None, alias) => {
-                    let alias = alias.as_deref().unwrap_or_default();
-                    (
-                        versions.by_alias(&group, alias).await?,
-                        format!("alias={alias}"),
-                    )
+                    let found = versions.by_alias(group, alias).await?;
+                    (found, format!("alias={alias}"))
                 }
             };
             let version = found.ok_or_else(|| {
                 Failure::unmet(format!(
-                    "there is no such version: registry={} group={} {asked}",
-                    schema.name,
-                    group.as_str()
+                    "{} {asked}",
+                    called.unmet("there is no such version")
                 ))
             })?;
-            tell_version(self.place.output, schema, &version);
+            print_version(output, called.schema, &version);
             Ok(())
         })
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::tell::tell_versions;
+use super::print::print_versions;
 use super::{Names, RegistryPlace};
 use crate::{Failure, note};
 
@@ -38,12 +38,14 @@ pub(super) struct HistoryCommand {
 
 impl HistoryCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |schema, versions| {
-            let group = self.names.group(versions)?;
+        self.place.run_on_group(&self.names, async |called| {
             let max = usize::try_from(self.max).unwrap_or(usize::MAX);
             let (mut found, mut after) = (Vec::new(), None::<String>);
             loop {
-                let mut history = versions.history(&group).limit(max - found.len());
+                let mut history = called
+                    .versions
+                    .history(called.group)
+                    .limit(max - found.len());
                 if self.newest_first {
                     history = history.newest_first();
                 }
@@ -58,18 +60,12 @@ impl HistoryCommand {
                 }
             }
             if found.is_empty() {
-                return Err(Failure::unmet(format!(
-                    "nothing was published: registry={} group={}",
-                    schema.name,
-                    group.as_str()
-                )));
+                return Err(called.unmet("nothing was published"));
             }
-            tell_versions(self.place.output, schema, &found, false);
+            print_versions(self.place.at.output, called.schema, &found, false);
             if after.is_some() {
-                note(&format!(
-                    "there are more: versions={}; see --max",
-                    found.len()
-                ));
+                let count = found.len();
+                note(&format!("there are more: versions={count}; see --max"));
             }
             Ok(())
         })

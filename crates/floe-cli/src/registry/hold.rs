@@ -3,8 +3,7 @@
 use clap::Args;
 
 use super::{Names, Numbered, RegistryPlace};
-use crate::Failure;
-use crate::out::{Output, print};
+use crate::{Failure, Output, members};
 
 const PIN_HELP: &str = "\
 Examples:
@@ -86,19 +85,14 @@ impl Unpin {
 
 impl Numbered {
     fn pin(&self, is_pinned: bool) -> Result<(), Failure> {
-        self.place.run(async |_, versions| {
-            let group = self.names.group(versions)?;
-            let is_changed = match is_pinned {
-                true => versions.pin(&group, self.version).await?,
-                false => versions.unpin(&group, self.version).await?,
+        let (output, number) = (self.place.at.output, self.version);
+        self.place.run_on_group(&self.names, async |called| {
+            let (versions, group) = (called.versions, called.group);
+            let (is_changed, done) = match is_pinned {
+                true => (versions.pin(group, number).await?, "pinned"),
+                false => (versions.unpin(group, number).await?, "let go"),
             };
-            let done = if is_pinned { "pinned" } else { "let go" };
-            tell(
-                self.place.output,
-                done,
-                &format!("version {}", self.version),
-                is_changed,
-            );
+            print_done(output, is_changed, done, &format!("version {number}"));
             Ok(())
         })
     }
@@ -106,31 +100,30 @@ impl Numbered {
 
 impl Alias {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |_, versions| {
-            let group = self.names.group(versions)?;
-            let (is_changed, done) = match self.version {
+        let (output, alias) = (self.place.at.output, &self.alias);
+        self.place.run_on_group(&self.names, async |called| {
+            let (versions, group) = (called.versions, called.group);
+            let (is_changed, what) = match self.version {
                 Some(number) => {
-                    let moved = versions.set_alias(&group, &self.alias, number).await?;
-                    (moved, format!("alias {} to version {number}", self.alias))
+                    let moved = versions.set_alias(group, alias, number).await?;
+                    (moved, format!("alias {alias} to version {number}"))
                 }
                 None => {
-                    let removed = versions.remove_alias(&group, &self.alias).await?;
-                    (removed, format!("no alias {}", self.alias))
+                    let removed = versions.remove_alias(group, alias).await?;
+                    (removed, format!("no alias {alias}"))
                 }
             };
-            tell(self.place.output, "done", &done, is_changed);
+            print_done(output, is_changed, "done", &what);
             Ok(())
         })
     }
 }
 
-/// Tells what was done, and whether anything was to be done.
-fn tell(output: Output, done: &str, what: &str, is_changed: bool) {
-    output.tell(
-        |w| w.object(|w| w.name("changed").bool(is_changed)),
-        || {
-            let so = if is_changed { done } else { "so already" };
-            print(format!("{so}: {what}"));
-        },
+/// Prints what was done, and whether anything was to be done.
+fn print_done(output: Output, is_changed: bool, done: &str, what: &str) {
+    let so = if is_changed { done } else { "so already" };
+    output.line(
+        members!["changed": is_changed],
+        &format_args!("{so}: {what}"),
     );
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::tell::{tell_version, tell_versions};
+use super::print::{print_version, print_versions};
 use super::{Names, RegistryPlace};
 use crate::Failure;
 
@@ -56,17 +56,16 @@ impl Latest {
             let names = self.names.pairs();
             let found = versions.latest_named(&names).await?;
             match (names.len() >= schema.group.len(), found.first()) {
-                (true, Some(version)) => tell_version(self.place.output, schema, version),
+                (true, Some(version)) => print_version(self.place.at.output, schema, version),
                 (true, None) => {
+                    let group = versions.group(&names)?;
                     return Err(Failure::unmet(format!(
                         "there is no latest version: registry={} group={}",
                         schema.name,
-                        versions.group(&names)?.as_str()
+                        group.as_str()
                     )));
                 }
-                (false, _) => {
-                    tell_versions(self.place.output, schema, &found, true);
-                }
+                (false, _) => print_versions(self.place.at.output, schema, &found, true),
             }
             Ok(())
         })
@@ -77,7 +76,7 @@ impl Deployed {
     pub(super) fn run(&self) -> Result<(), Failure> {
         self.place.run(async |schema, versions| {
             let found = versions.deployed_named(&self.names.pairs()).await?;
-            tell_versions(self.place.output, schema, &found, true);
+            print_versions(self.place.at.output, schema, &found, true);
             Ok(())
         })
     }

@@ -1,11 +1,11 @@
 //! `floe registry list`: which registries there are.
 
 use clap::Args;
+use floe::registry::RegistrySchema;
+use floe_store::json::Writer;
 
 use super::described;
-use crate::Failure;
-use crate::out::{Output, Table, print_json};
-use crate::place::Store;
+use crate::{Failure, StoreArgs, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,46 +25,41 @@ pub(super) struct List {
     table: Option<String>,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl List {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let all = described(opened, self.table.as_deref()).await?;
-            let mut table = Table::new(["registry", "table", "group", "retention", "indexes"]);
-            for schema in all {
-                let indexes: Vec<_> = schema.indexes.iter().map(|index| index.name).collect();
-                if self.output.json {
-                    print_json(|w| {
-                        w.object(|w| {
-                            w.name("registry").string(schema.name);
-                            w.name("table").string(schema.table);
-                            w.name("group").array(|w| {
-                                schema.group.iter().for_each(|field| w.string(field.name));
-                            });
-                            if let Some(secs) = schema.retention_secs {
-                                w.name("retention_seconds").number(secs);
-                            }
-                            w.name("indexes").array(|w| {
-                                indexes.iter().for_each(|name| w.string(name));
-                            });
-                        });
-                    });
-                    continue;
-                }
-                let retention = schema.retention_text().unwrap_or_default();
-                let group: Vec<_> = schema.group.iter().map(|field| field.name).collect();
-                let (group, indexes) = (group.join(", "), indexes.join(", "));
-                table.row([schema.name, schema.table, &group, &retention, &indexes]);
-            }
-            if !self.output.json {
-                table.print();
-            }
+            self.at.output.rows(
+                all,
+                |w, schema| write(w, schema),
+                ["registry", "table", "group", "retention", "indexes"],
+                |schema| {
+                    let (group, indexes) = (group(schema).join(", "), indexes(schema).join(", "));
+                    let retention = schema.retention_text().unwrap_or_default();
+                    let (name, table) = (schema.name.to_owned(), schema.table.to_owned());
+                    [name, table, group, retention, indexes]
+                },
+            );
             Ok(())
         })
     }
+}
+
+fn write(w: &mut Writer, schema: &RegistrySchema) {
+    object!(w;
+        "registry": schema.name, "table": schema.table, "group": group(schema),
+        "retention_seconds": schema.retention_secs, "indexes": indexes(schema)
+    );
+}
+
+/// The names of the fields of a group.
+fn group(schema: &RegistrySchema) -> Vec<&'static str> {
+    schema.group.iter().map(|field| field.name).collect()
+}
+
+fn indexes(schema: &RegistrySchema) -> Vec<&'static str> {
+    schema.indexes.iter().map(|index| index.name).collect()
 }

@@ -5,9 +5,7 @@ use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
 use super::{Names, RegistryPlace};
-use crate::Failure;
-use crate::input::{Input, with_forms};
-use crate::out::print;
+use crate::{Failure, Input, members, with_forms};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -56,19 +54,10 @@ impl Publish {
                 }
                 false => (versions.publish(&item).await?, true),
             };
-            self.place.output.tell(
-                |w| {
-                    w.object(|w| {
-                        w.name("version").number(number);
-                        w.name("published").bool(is_new);
-                    });
-                },
-                || {
-                    print(match is_new {
-                        true => format!("published: version {number}"),
-                        false => format!("unchanged: version {number}"),
-                    });
-                },
+            let done = if is_new { "published" } else { "unchanged" };
+            self.place.at.output.line(
+                members!["version": number, "published": is_new],
+                &format_args!("{done}: version {number}"),
             );
             Ok(())
         })

@@ -3,8 +3,7 @@
 use clap::Args;
 
 use super::Numbered;
-use crate::Failure;
-use crate::out::print;
+use crate::{Failure, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -30,32 +29,21 @@ impl Retire {
             names,
             place,
         } = &self.version;
-        place.run(async |_, versions| {
-            let group = names.group(versions)?;
-            let is_changed = versions.retire(&group, *version).await?;
-            let latest = versions.latest(&group).await?.map(|latest| latest.number);
-            place.output.tell(
-                |w| {
-                    w.object(|w| {
-                        w.name("version").number(version);
-                        w.name("retired").bool(is_changed);
-                        if let Some(latest) = latest {
-                            w.name("latest").number(latest);
-                        }
-                    });
-                },
-                || {
-                    let done = if is_changed {
-                        "retired"
-                    } else {
-                        "gone already"
-                    };
-                    let latest = latest.map_or_else(
-                        || "there is no latest version".to_owned(),
-                        |latest| format!("the latest is version {latest}"),
-                    );
-                    print(format!("{done}: version {version}; {latest}"));
-                },
+        place.run_on_group(names, async |called| {
+            let (versions, group) = (called.versions, called.group);
+            let is_changed = versions.retire(group, *version).await?;
+            let latest = versions.latest(group).await?.map(|latest| latest.number);
+            let done = match is_changed {
+                true => "retired",
+                false => "gone already",
+            };
+            let left = latest.map_or_else(
+                || "there is no latest version".to_owned(),
+                |latest| format!("the latest is version {latest}"),
+            );
+            place.at.output.line(
+                members!["version": *version, "retired": is_changed, "latest": latest],
+                &format_args!("{done}: version {version}; {left}"),
             );
             Ok(())
         })

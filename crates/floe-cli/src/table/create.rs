@@ -1,14 +1,11 @@
 //! `floe table create`: makes a table.
 
 use clap::{Args, ValueEnum};
-use floe_server::json::{Moment, write_table};
 use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
 
 use super::describe;
-use crate::Failure;
-use crate::out::Output;
-use crate::place::{IfMissing, Opened, Store};
+use crate::{Failure, IfMissing, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -59,10 +56,7 @@ pub(super) struct Create {
     new: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 /// An attribute of a key, and its type.
@@ -90,25 +84,14 @@ enum View {
 }
 
 impl Create {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let definition = self.definition()?;
-        let missing = match self.new {
-            true => IfMissing::Make,
-            false => IfMissing::Refuse,
-        };
-        self.store.run_or(missing, async |opened| {
-            self.create(opened, definition).await
+        let missing = IfMissing::made(self.new);
+        self.at.store.run_or(missing, async |opened| {
+            let table = opened.engine().create_table(definition.into()).await?;
+            describe::print_table(self.at.output, opened, &table);
+            Ok(())
         })
-    }
-
-    async fn create(&self, opened: &Opened, definition: TableDef) -> Result<(), Failure> {
-        let table = opened.engine().create_table(definition.into()).await?;
-        let moment = Moment::Life(opened.engine().now());
-        self.output.tell(
-            |w| write_table(w, &table, moment),
-            || describe::tell(&table),
-        );
-        Ok(())
     }
 
     fn definition(&self) -> Result<TableDef, Failure> {
@@ -117,26 +100,15 @@ impl Create {
         if let Some((sort, kind)) = &self.sort {
             table = table.sort_key(sort.as_str(), *kind);
         }
-        for Index {
-            name,
-            partition,
-            sort,
-        } in &self.index
-        {
-            let attribute = |(name, kind): &Attribute| (name.clone(), *kind);
-            table = table.global_index(
-                name.as_str(),
-                [attribute(partition)],
-                sort.iter().map(attribute),
-                Projection::All,
-            );
+        for index in &self.index {
+            let (name, sort) = (index.name.as_str(), index.sort.iter().cloned());
+            let partition = [index.partition.clone()];
+            table = table.global_index(name, partition, sort, Projection::All);
         }
-        for Index {
-            name, partition, ..
-        } in &self.local_index
-        {
-            let (sort, kind) = partition;
-            table = table.local_index(name.as_str(), sort.as_str(), *kind, Projection::All);
+        for index in &self.local_index {
+            let (sort, kind) = &index.partition;
+            let name = index.name.as_str();
+            table = table.local_index(name, sort.as_str(), *kind, Projection::All);
         }
         if let Some(view) = self.stream {
             table = table.stream(match view {
@@ -156,15 +128,8 @@ impl Create {
 /// An attribute of a key: `placed:N`.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
     let (name, kind) = text.rsplit_once(':').unwrap_or((text, ""));
-    let kind = match kind {
-        "S" => Some(KeyKind::S),
-        "N" => Some(KeyKind::N),
-        "B" => Some(KeyKind::B),
-        _ => None,
-    };
-    let attribute = kind.filter(|_| !name.is_empty());
-    attribute
-        .map(|kind| (name.to_owned(), kind))
+    let kind = KeyKind::from_name(kind).filter(|_| !name.is_empty());
+    kind.map(|kind| (name.to_owned(), kind))
         .ok_or_else(|| "not a name and a type, such as id:S (S, N or B)".to_owned())
 }
 

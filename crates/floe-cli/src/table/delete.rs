@@ -2,10 +2,7 @@
 
 use clap::Args;
 
-use crate::Failure;
-use crate::ask::confirm;
-use crate::out::{Output, grouped, print};
-use crate::place::Store;
+use crate::{Failure, StoreArgs, confirm, grouped, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,30 +25,20 @@ pub(super) struct Delete {
     yes: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl Delete {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let name = &self.table;
             let items = opened.table(name).await?.item_count;
             let what = format!("deleting table={name} items={}", grouped(items));
             confirm(self.yes, &what, "nothing was deleted")?;
             opened.engine().delete_table(name.clone()).await?;
-            self.output.tell(
-                |w| {
-                    w.object(|w| {
-                        w.name("deleted").string(name);
-                        w.name("items").number(items);
-                    });
-                },
-                || {
-                    print(format!("deleted: table={name} items={}", grouped(items)));
-                },
+            self.at.output.line(
+                members!["deleted": *name, "items": items],
+                &format_args!("deleted: table={name} items={}", grouped(items)),
             );
             Ok(())
         })

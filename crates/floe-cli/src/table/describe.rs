@@ -7,9 +7,7 @@ use floe_store::table::{
 };
 
 use super::key_text;
-use crate::Failure;
-use crate::out::{Output, Table, bytes, grouped};
-use crate::place::Store;
+use crate::{Failure, Opened, Output, StoreArgs, Table, bytes, grouped};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -29,26 +27,27 @@ pub(super) struct Describe {
     table: String,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl Describe {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let table = opened.table(&self.table).await?;
-            let moment = Moment::Life(opened.engine().now());
-            self.output
-                .tell(|w| write_table(w, &table, moment), || tell(&table));
+            print_table(self.at.output, opened, &table);
             Ok(())
         })
     }
 }
 
+/// Prints a table as it stands.
+pub(super) fn print_table(output: Output, opened: &Opened, table: &TableDescription) {
+    let moment = Moment::Life(opened.engine().now());
+    output.either(&|w| write_table(w, table, moment), &|| print_facts(table));
+}
+
 /// Describes a table to people.
-pub(super) fn tell(table: &TableDescription) {
+fn print_facts(table: &TableDescription) {
     let definition = &table.definition;
     let mut facts = Table::of_facts();
     facts.fact("table", &definition.name);

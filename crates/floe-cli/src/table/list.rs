@@ -5,9 +5,7 @@ use floe_store::op::ListTables;
 use floe_store::table::TableDescription;
 
 use super::key_text;
-use crate::Failure;
-use crate::out::{Output, Table, bytes, grouped, print, print_json};
-use crate::place::{Opened, Store};
+use crate::{Failure, Opened, StoreArgs, Table, bytes, grouped, members, object, print_json};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,81 +26,58 @@ pub(super) struct List {
     names: bool,
 
     #[command(flatten)]
-    output: Output,
-
-    #[command(flatten)]
-    store: Store,
+    at: StoreArgs,
 }
 
 impl List {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
+        self.at.run(async |opened| {
             let names = names(opened).await?;
             if self.names {
-                self.tell_names(&names);
+                for name in &names {
+                    self.at.output.line(members!["table": *name], name);
+                }
                 return Ok(());
             }
-            let mut tables = Vec::new();
-            for name in &names {
-                tables.push(opened.table(name).await?);
+            let tables = opened.tables(&names).await?;
+            match self.at.output.json {
+                true => tables.iter().for_each(print_row),
+                false => print_rows(&tables),
             }
-            self.tell(&tables);
             Ok(())
         })
     }
-
-    fn tell_names(&self, names: &[String]) {
-        for name in names {
-            self.output.tell(
-                |w| w.object(|w| w.name("table").string(name)),
-                || {
-                    print(name);
-                },
-            );
-        }
-    }
-
-    fn tell(&self, tables: &[TableDescription]) {
-        if self.output.json {
-            tables.iter().for_each(tell_json);
-            return;
-        }
-        let mut shown = Table::new(["table", "key", "items", "size", "indexes", "stream"]);
-        for table in tables {
-            let definition = &table.definition;
-            let stream = definition.stream.map_or("", |view| view.as_str());
-            let cells = [
-                &*key_text(&definition.key),
-                &grouped(table.item_count),
-                &bytes(table.size_bytes),
-                &definition.indexes.len().to_string(),
-                stream,
-            ];
-            shown.named_row(&definition.name, cells);
-        }
-        shown.print();
-    }
 }
 
-fn tell_json(table: &TableDescription) {
+fn print_rows(tables: &[TableDescription]) {
+    let mut shown = Table::new(["table", "key", "items", "size", "indexes", "stream"]);
+    for table in tables {
+        let definition = &table.definition;
+        let stream = definition.stream.map_or("", |view| view.as_str());
+        let cells = [
+            key_text(&definition.key),
+            grouped(table.item_count),
+            bytes(table.size_bytes),
+            definition.indexes.len().to_string(),
+            stream.to_owned(),
+        ];
+        shown.named_row(&definition.name, cells);
+    }
+    shown.print();
+}
+
+fn print_row(table: &TableDescription) {
     let definition = &table.definition;
-    print_json(|w| {
-        w.object(|w| {
-            w.name("table").string(&definition.name);
-            w.name("key").array(|w| {
-                let attributes = definition.key.attributes();
-                attributes.for_each(|attribute| w.string(&attribute.name));
-            });
-            w.name("items").number(table.item_count);
-            w.name("bytes").number(table.size_bytes);
-            w.name("indexes").array(|w| {
-                let indexes = definition.indexes.iter();
-                indexes.for_each(|index| w.string(&index.name));
-            });
-            if let Some(view) = definition.stream {
-                w.name("stream").string(view.as_str());
-            }
-        });
+    let key = definition.key.attributes();
+    let key: Vec<_> = key.map(|attribute| attribute.name.as_str()).collect();
+    let indexes = definition.indexes.iter();
+    let indexes: Vec<_> = indexes.map(|index| index.name.as_str()).collect();
+    print_json(&|w| {
+        object!(w;
+            "table": definition.name, "key": key, "items": table.item_count,
+            "bytes": table.size_bytes, "indexes": indexes,
+            "stream": definition.stream.map(|view| view.as_str())
+        );
     });
 }
 

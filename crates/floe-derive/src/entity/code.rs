@@ -5,8 +5,6 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::parse::EntityDef;
-use crate::shape::Shape;
-use crate::stored::StoredField;
 
 /// The code of the struct.
 pub(super) fn generate(def: &EntityDef) -> TokenStream {
@@ -18,8 +16,12 @@ pub(super) fn generate(def: &EntityDef) -> TokenStream {
     let read_id = quote_spanned! {id_type.span()=>
         #krate::graph::support::read_id::<#id_type>(#entity, #id_name, node)?
     };
-    let writes = def.fields.iter().map(|field| write(def, field));
-    let reads = def.fields.iter().map(|field| read(def, field));
+    let (support, source) = (quote!(#krate::graph::support), quote!(&node.attributes));
+    let fields = def.fields.iter();
+    let writes = fields
+        .clone()
+        .map(|field| field.write(krate, &support, &entity));
+    let reads = fields.map(|field| field.read(krate, &support, (entity.as_str(), &source)));
     let capacity = def.fields.len();
     quote! {
         #[automatically_derived]
@@ -43,42 +45,5 @@ pub(super) fn generate(def: &EntityDef) -> TokenStream {
                 })
             }
         }
-    }
-}
-
-fn write(def: &EntityDef, field: &StoredField) -> TokenStream {
-    let (krate, ident, ty) = (&def.krate, &field.ident, &field.ty);
-    let (entity, name, attribute) = (def.ident.to_string(), ident.to_string(), &field.attribute);
-    let value = match field.serde {
-        true => quote_spanned!(ty.span()=> #krate::model::document::to_value(&self.#ident)),
-        false => quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#ident)),
-    };
-    quote! {
-        #krate::graph::support::write_field(#entity, #name, #attribute, #value, &mut attributes)?;
-    }
-}
-
-fn read(def: &EntityDef, field: &StoredField) -> TokenStream {
-    let (krate, ident, ty) = (&def.krate, &field.ident, &field.ty);
-    let (entity, name, attribute) = (def.ident.to_string(), ident.to_string(), &field.attribute);
-    let decode = match field.serde {
-        true => quote_spanned!(ty.span()=> #krate::model::document::from_value::<#ty>),
-        false => quote_spanned!(ty.span()=> <#ty as #krate::Attribute>::from_value),
-    };
-    let decode = match &field.default {
-        None => decode,
-        Some(default) => {
-            let default = match default {
-                Some(default) => {
-                    let default = Shape::of(ty).value(ty, default);
-                    quote!(|| #default)
-                }
-                None => quote!(::core::default::Default::default),
-            };
-            quote!(|stored| #krate::model::support::or_default(stored, #decode, #default))
-        }
-    };
-    quote! {
-        #ident: #krate::graph::support::read_field(#entity, #name, #attribute, node, #decode)?,
     }
 }

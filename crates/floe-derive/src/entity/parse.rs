@@ -1,9 +1,11 @@
 //! From the tokens of a struct to the checked description of its entities. All errors are told at once.
 
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Error, Ident, Path, Result, parse_quote};
+use syn::{DeriveInput, Ident, Path, Result, parse_quote};
 
-use crate::attributes::{Errors, Given, Vocabulary, for_each, text};
+use crate::attributes::{
+    Errors, Given, Vocabulary, crate_path, for_each, no_generics, refuse_if, refused, text,
+};
 use crate::stored::{Marks, StoredField, check_attributes, named_fields};
 
 /// A struct whose values are entities.
@@ -16,19 +18,11 @@ pub(super) struct EntityDef {
     pub(super) fields: Vec<StoredField>,
 }
 
-const STRUCT: Vocabulary = Vocabulary {
-    place: "an entity",
-    known: &["type", "crate"],
-    repeated: &[],
-};
+const STRUCT: Vocabulary = Vocabulary::new("an entity", &["type", "crate"]);
 
 const FIELDS: Marks = Marks {
     derive: "entity",
-    words: Vocabulary {
-        place: "a field",
-        known: &["id", "rename", "default", "serde"],
-        repeated: &[],
-    },
+    words: Vocabulary::new("a field", &["id", "rename", "default", "serde"]),
     mark: "id",
     rename: |meta| Ok(text(meta)?.value()),
 };
@@ -41,11 +35,10 @@ const NO_STRUCT: [&str; 3] = [
 
 impl EntityDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        if !input.generics.params.is_empty() {
-            let message =
-                "an entity cannot be generic: its type has one name; write a struct for each";
-            return Err(Error::new_spanned(&input.generics, message));
-        }
+        no_generics(
+            &input.generics,
+            "an entity cannot be generic: its type has one name; write a struct for each",
+        )?;
         let mut errors = Errors::default();
         let (mut krate, mut type_name) = (
             parse_quote!(::floe),
@@ -54,13 +47,15 @@ impl EntityDef {
         let mut given = Given::default();
         errors.note(for_each("entity", &input.attrs, |meta| {
             match STRUCT.word(meta, &mut given)?.as_str() {
-                "crate" => krate = text(meta)?.parse_with(Path::parse_mod_style)?,
+                "crate" => krate = crate_path(meta)?,
                 _ => {
                     let name = text(meta)?;
                     type_name = name.value();
-                    if type_name.is_empty() {
-                        return Err(Error::new_spanned(name, "the name of a type is not empty"));
-                    }
+                    refuse_if(
+                        type_name.is_empty(),
+                        name,
+                        "the name of a type is not empty",
+                    )?;
                 }
             }
             Ok(())
@@ -71,7 +66,7 @@ impl EntityDef {
         let id = errors.note(id_of(&input.ident, &mut fields));
         let krate = errors.finish(krate)?;
         let Some(id) = id else {
-            return Err(Error::new_spanned(&input.ident, NO_ID));
+            return refused(&input.ident, NO_ID);
         };
         Ok(Self {
             ident: input.ident.clone(),
@@ -92,17 +87,17 @@ fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
         .collect();
     if let Some(second) = marked.get(1).and_then(|at| fields.get(*at)) {
         let message = "an entity has one id: join several parts into one text";
-        return Err(second.given.error("id", second.ident.span(), message));
+        return Err(second.error("id", message));
     }
     let named = || fields.iter().position(|field| field.ident == "id");
     let Some(at) = marked.first().copied().or_else(named) else {
-        return Err(Error::new_spanned(ident, NO_ID));
+        return refused(ident, NO_ID);
     };
     let id = fields.remove(at);
     for word in ["rename", "default", "serde"] {
         if id.given.has(word) {
             let message = format!("`{word}` is for attributes: an id is stored as text in the key");
-            return Err(id.given.error(word, id.ident.span(), message));
+            return Err(id.error(word, message));
         }
     }
     Ok(id)

@@ -3,30 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::Span;
-use syn::{Error, Generics, LitInt, LitStr, Result};
+use syn::{Error, LitInt, LitStr, Result};
 
-use super::parse::{BodyDef, FieldDef, VariantDef};
-use crate::attributes::Errors;
+use super::definition::{BodyDef, VariantDef, stored_name};
+use crate::attributes::{Errors, refuse_if, refused};
+use crate::stored::StoredField;
 
 /// Every version before the current has a function, so this many are more than anybody writes.
 const VERSION_MAX: u32 = 999;
 
-/// Stored events have one form: there is nothing that could vary.
-pub(super) fn generics(generics: &Generics) -> Result<()> {
-    if generics.params.is_empty() {
-        return Ok(());
-    }
-    let message =
-        "an enum of events cannot be generic: its events have one form; write an enum for each";
-    Err(Error::new_spanned(generics, message))
-}
-
 /// The name of a type, as it was given.
 pub(super) fn type_name(name: LitStr) -> Result<LitStr> {
-    if name.value().is_empty() {
-        let message = "the name of a type of event is not empty";
-        return Err(Error::new_spanned(name, message));
-    }
+    refuse_if(
+        name.value().is_empty(),
+        &name,
+        "the name of a type of event is not empty",
+    )?;
     Ok(name)
 }
 
@@ -48,7 +40,7 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeSet::new();
     for upcaster in &variant.upcasters {
-        let refused = |message| Err(Error::new_spanned(&upcaster.literal, message));
+        let refused = |message: String| refused(&upcaster.literal, message);
         let (from, current) = (upcaster.version, variant.version);
         errors.note(if from >= current {
             refused(format!(
@@ -69,7 +61,7 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
             missing + 1
         );
         let place = variant.ident.span();
-        errors.note::<()>(Err(variant.given.error("version", place, message)));
+        errors.add(variant.given.error("version", place, message));
     }
     errors.finish(())
 }
@@ -96,7 +88,7 @@ pub(super) fn stored_names(variants: &[VariantDef]) -> Result<()> {
                 let message = format!(
                     "the stored name `{name}` is taken by `{first}`: choose another with `name = \"..\"`"
                 );
-                errors.note::<()>(Err(Error::new(place, message)));
+                errors.add(Error::new(place, message));
             }
         }
     }
@@ -117,25 +109,17 @@ fn places(variant: &VariantDef) -> impl Iterator<Item = (Span, String)> {
     })
 }
 
-/// The name under which a version is stored.
-pub(super) fn stored_name(name: &str, version: u32) -> String {
-    match version {
-        1 => name.to_owned(),
-        _ => format!("{name}.v{version}"),
-    }
-}
-
 /// A name in a body means one field.
-pub(super) fn field_names(fields: &[FieldDef]) -> Result<()> {
+pub(super) fn field_names(fields: &[StoredField]) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeMap::new();
     for field in fields {
-        if let Some(first) = seen.insert(field.name.as_str(), &field.ident) {
+        if let Some(first) = seen.insert(field.attribute.as_str(), &field.ident) {
             let message = format!(
                 "the name `{}` in the body is taken by `{first}`: choose another with `rename = \"..\"`",
-                field.name
+                field.attribute
             );
-            errors.note::<()>(Err(Error::new_spanned(&field.ident, message)));
+            errors.add(Error::new_spanned(&field.ident, message));
         }
     }
     errors.finish(())

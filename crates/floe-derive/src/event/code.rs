@@ -5,10 +5,11 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Path};
 
-use super::checks::stored_name;
-use super::parse::{BodyDef, EnumDef, FieldDef, VariantDef};
+use super::definition::{BodyDef, VariantDef, stored_name};
+use super::parse::EnumDef;
 use crate::rules::mixed;
 use crate::shape::{Shape, generated_at};
+use crate::stored::StoredField;
 
 /// The code of the enum.
 pub(super) fn generate(def: &EnumDef) -> TokenStream {
@@ -77,7 +78,7 @@ fn write(krate: &Path, variant: &VariantDef) -> TokenStream {
             let idents = fields.iter().map(|field| &field.ident);
             let mut body = quote!(#krate::events::support::Writer::new(#name));
             for (field, value) in fields.iter().zip(&values) {
-                let (ty, name) = (&field.ty, &field.name);
+                let (ty, name) = (&field.ty, &field.attribute);
                 body = quote_spanned!(generated_at(ty.span())=> #body.field::<#ty>(#name, #value)?);
             }
             quote! {
@@ -141,13 +142,13 @@ fn upcast(krate: &Path, variant: &VariantDef) -> TokenStream {
 fn read_fields(
     krate: &Path,
     ident: &Ident,
-    fields: &[FieldDef],
+    fields: &[StoredField],
     body: &TokenStream,
 ) -> TokenStream {
     let slots_name = mixed("slots");
     let (mut slots, mut pattern) = (quote!(()), quote!(()));
     for (at, field) in fields.iter().enumerate().rev() {
-        let (ty, name, value) = (&field.ty, &field.name, value_name(at));
+        let (ty, name, value) = (&field.ty, &field.attribute, value_name(at));
         let slot = quote_spanned! {generated_at(ty.span())=>
             #krate::events::support::slot::<#ty>(#name)
         };
@@ -167,7 +168,7 @@ fn read_fields(
 }
 
 /// The value of a slot.
-fn value(field: &FieldDef, slot: &Ident) -> TokenStream {
+fn value(field: &StoredField, slot: &Ident) -> TokenStream {
     let (ty, event_type) = (&field.ty, mixed("event_type"));
     match &field.default {
         None => quote!(#slot.required(#event_type)?),

@@ -5,13 +5,16 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{
-    Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitInt, LitStr, Path, Result, Token,
-    Type, Variant, parenthesized, parse_quote,
+    Data, DeriveInput, Error, Fields, Ident, LitInt, Path, Result, Token, Variant, parse_quote,
 };
 
 use super::case::Case;
 use super::checks;
-use crate::attributes::{Errors, Given, Vocabulary, for_each, optional_expression, text};
+use super::definition::{BodyDef, Upcaster, VariantDef};
+use crate::attributes::{
+    Errors, Given, Vocabulary, crate_path, for_each, list_of, no_generics, refused, text,
+};
+use crate::stored::{Marks, StoredField};
 
 /// An enum of events whose parts fit together.
 pub(super) struct EnumDef {
@@ -22,64 +25,27 @@ pub(super) struct EnumDef {
     pub(super) variants: Vec<VariantDef>,
 }
 
-/// A variant: one type of event.
-pub(super) struct VariantDef {
-    pub(super) ident: Ident,
-    /// The name of the type, and where it was given.
-    pub(super) name: String,
-    pub(super) name_literal: Option<LitStr>,
-    pub(super) aliases: Vec<LitStr>,
-    /// The version of the body, from 1.
-    pub(super) version: u32,
-    pub(super) upcasters: Vec<Upcaster>,
-    pub(super) body: BodyDef,
-    pub(super) given: Given,
-}
+const ENUM: Vocabulary = Vocabulary::new("an enum of events", &["rename_all", "crate"]);
 
-/// What a variant holds.
-pub(super) enum BodyDef {
-    Nothing,
-    Whole(Box<Type>),
-    Fields(Vec<FieldDef>),
-}
+const VARIANT: Vocabulary = Vocabulary::repeating(
+    "alias",
+    "a variant",
+    &["name", "alias", "version", "upcast"],
+);
 
-/// A named field of a variant.
-pub(super) struct FieldDef {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    /// The name in the body.
-    pub(super) name: String,
-    pub(super) default: Option<Option<Expr>>,
-}
-
-/// What makes the next version of a body of this version.
-pub(super) struct Upcaster {
-    pub(super) literal: LitInt,
-    pub(super) version: u32,
-    pub(super) function: Expr,
-}
-
-const ENUM: Vocabulary = Vocabulary {
-    place: "an enum of events",
-    known: &["rename_all", "crate"],
-    repeated: &[],
-};
-
-const VARIANT: Vocabulary = Vocabulary {
-    place: "a variant",
-    known: &["name", "alias", "version", "upcast"],
-    repeated: &["alias"],
-};
-
-const FIELD: Vocabulary = Vocabulary {
-    place: "a field",
-    known: &["rename", "default"],
-    repeated: &[],
+const FIELDS: Marks = Marks {
+    derive: "event",
+    words: Vocabulary::new("a field", &["rename", "default"]),
+    mark: "",
+    rename: |meta| Ok(text(meta)?.value()),
 };
 
 impl EnumDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        checks::generics(&input.generics)?;
+        no_generics(
+            &input.generics,
+            "an enum of events cannot be generic: its events have one form; write an enum for each",
+        )?;
         let variants = variants(input)?;
         let mut errors = Errors::default();
         let mut def = Self {
@@ -91,7 +57,7 @@ impl EnumDef {
         let mut given = Given::default();
         errors.note(for_each("event", &input.attrs, |meta| {
             match ENUM.word(meta, &mut given)?.as_str() {
-                "crate" => def.krate = text(meta)?.parse_with(Path::parse_mod_style)?,
+                "crate" => def.krate = crate_path(meta)?,
                 _ => def.case = Case::parse(&text(meta)?)?,
             }
             Ok(())
@@ -131,20 +97,19 @@ impl EnumDef {
                     for_each("event", &field.attrs, |meta| Err(no_name(meta)))?;
                     Ok(BodyDef::Whole(Box::new(field.ty.clone())))
                 }
-                _ => Err(Error::new_spanned(
+                _ => refused(
                     fields,
                     "a variant holds nothing, one value, or named fields: give the fields names",
-                )),
+                ),
             },
             Fields::Named(fields) => {
                 let mut errors = Errors::default();
-                let parsed = fields.named.iter().filter_map(|field| {
-                    let ident = field.ident.as_ref()?;
-                    errors.note(FieldDef::parse(field, ident, self.case))
-                });
-                let parsed: Vec<_> = parsed.collect();
-                errors.note(checks::field_names(&parsed));
-                errors.finish(BodyDef::Fields(parsed))
+                let mut fields = StoredField::all(&FIELDS, &fields.named, &mut errors);
+                for field in fields.iter_mut().filter(|field| !field.given.has("rename")) {
+                    field.attribute = self.case.apply(&field.attribute);
+                }
+                errors.note(checks::field_names(&fields));
+                errors.finish(BodyDef::Fields(fields))
             }
         }
     }
@@ -155,7 +120,7 @@ fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
     match &input.data {
         Data::Enum(data) if data.variants.is_empty() => {
             let message = "an enum of events has at least one variant";
-            Err(Error::new_spanned(&input.ident, message))
+            refused(&input.ident, message)
         }
         Data::Enum(data) => Ok(&data.variants),
         Data::Struct(data) => {
@@ -185,41 +150,13 @@ impl VariantDef {
             }
             "alias" => self.aliases.push(checks::type_name(text(meta)?)?),
             "version" => self.version = checks::version(&meta.value()?.parse()?)?,
-            _ => self.upcasters = upcasters(meta)?,
+            _ => {
+                let message = "`upcast` names versions and functions: `upcast(1 = function)`";
+                self.upcasters = list_of(meta, message)?;
+            }
         }
         Ok(())
     }
-}
-
-impl FieldDef {
-    fn parse(field: &Field, ident: &Ident, case: Case) -> Result<Self> {
-        let mut def = Self {
-            ident: ident.clone(),
-            ty: field.ty.clone(),
-            name: case.apply(&ident.unraw().to_string()),
-            default: None,
-        };
-        let mut given = Given::default();
-        for_each("event", &field.attrs, |meta| {
-            match FIELD.word(meta, &mut given)?.as_str() {
-                "rename" => def.name = text(meta)?.value(),
-                _ => def.default = Some(optional_expression(meta)?),
-            }
-            Ok(())
-        })?;
-        Ok(def)
-    }
-}
-
-fn upcasters(meta: &ParseNestedMeta<'_>) -> Result<Vec<Upcaster>> {
-    let content;
-    parenthesized!(content in meta.input);
-    let list = Punctuated::<Upcaster, Token![,]>::parse_terminated(&content)?;
-    if list.is_empty() {
-        let message = "`upcast` names versions and functions: `upcast(1 = function)`";
-        return Err(Error::new_spanned(&meta.path, message));
-    }
-    Ok(list.into_iter().collect())
 }
 
 impl Parse for Upcaster {

@@ -4,9 +4,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Ident, Result};
 
-use super::parse::{Keys, RegistryDef, Words, field_named};
+use super::definition::{Keys, RegistryDef, Words, field_named};
 use super::template::{Template, VERSION};
-use crate::attributes::Errors;
+use crate::attributes::{Errors, refuse_if, refused};
 use crate::shape::{Shape, option_of};
 use crate::stored::{self, StoredField};
 
@@ -20,7 +20,7 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Resu
         let message = "a registry has two keys, one with the fields of the group and one with the version, and the \
                        text that stands for the version in the pointer to the latest: `#[registry(pk = \
                        \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`";
-        return Err(Error::new_spanned(ident, message));
+        return refused(ident, message);
     };
     let (group, version) = match (pk.is_of_version(), sk.is_of_version()) {
         (false, true) => (pk, sk),
@@ -41,20 +41,18 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Resu
     if text.is_empty() || text.contains(['{', '}']) {
         let message =
             "the key of the pointer is text that stands for the version: `latest = \"lyrVrsn0#\"`";
-        return Err(Error::new_spanned(latest, message));
+        return refused(latest, message);
     }
-    if text.starts_with(&version_prefix) || version_prefix.starts_with(&text) {
-        let message = format!(
+    refuse_if(
+        text.starts_with(&version_prefix) || version_prefix.starts_with(&text),
+        latest,
+        format!(
             "the key of the pointer could be that of a version, or of an alias behind it: neither may begin with \
              the other: version={version_prefix} latest={text}"
-        );
-        return Err(Error::new_spanned(latest, message));
-    }
+        ),
+    )?;
     Ok(Keys {
-        group: Template {
-            literal: group.literal.clone(),
-            parts: group.parts.clone(),
-        },
+        group: group.clone(),
         version_prefix,
         latest: text,
         is_versioned: pk.is_of_version(),
@@ -83,7 +81,7 @@ fn check_name(field: &StoredField) -> Result<()> {
     for word in ["default", "serde", "hash"] {
         if field.given.has(word) {
             let message = format!("`{word}` is not for fields of the group, which stand in keys");
-            return Err(field.given.error(word, field.ident.span(), message));
+            return Err(field.error(word, message));
         }
     }
     match option_of(&field.ty) {
@@ -100,7 +98,7 @@ pub(super) fn registry(def: &RegistryDef) -> Result<()> {
     let mut errors = Errors::default();
     if def.words.table.is_none() {
         let message = "a registry has a table: `#[registry(table = \"..\")]`";
-        errors.note::<()>(Err(Error::new_spanned(&def.ident, message)));
+        errors.add(Error::new_spanned(&def.ident, message));
     }
     errors.note(check_expiry(def));
     errors.note(check_indexes(def));
@@ -126,22 +124,25 @@ fn check_expiry(def: &RegistryDef) -> Result<()> {
 fn check_indexes(def: &RegistryDef) -> Result<()> {
     let group = def.group();
     for (at, index) in def.words.indexes.iter().enumerate() {
-        if def.words.status.is_none() {
-            let message = "an index of a registry is by status: it needs `status = \"..\"`";
-            return Err(Error::new_spanned(&index.name, message));
-        }
-        if !group.iter().any(|field| field.ident == index.key) {
-            let message = format!(
+        refuse_if(
+            def.words.status.is_none(),
+            &index.name,
+            "an index of a registry is by status: it needs `status = \"..\"`",
+        )?;
+        refuse_if(
+            !group.iter().any(|field| field.ident == index.key),
+            &index.key,
+            format!(
                 "an index is by a field of the group: `{}` is none",
                 index.key.unraw()
-            );
-            return Err(Error::new_spanned(&index.key, message));
-        }
+            ),
+        )?;
         let mut before = def.words.indexes.iter().take(at);
-        if before.any(|other| other.name.value() == index.name.value() || other.key == index.key) {
-            let message = "there is an index of this name or by this field already";
-            return Err(Error::new_spanned(&index.name, message));
-        }
+        refuse_if(
+            before.any(|other| other.name.value() == index.name.value() || other.key == index.key),
+            &index.name,
+            "there is an index of this name or by this field already",
+        )?;
     }
     Ok(())
 }
@@ -153,7 +154,7 @@ fn check_hash(def: &RegistryDef) -> Result<()> {
     };
     if let Some(second) = marked.next() {
         let message = "a registry has one hash: join several into one text";
-        return Err(second.given.error("hash", second.ident.span(), message));
+        return Err(second.error("hash", message));
     }
     match Shape::of(&first.ty) == Shape::Text && !first.serde {
         true => Ok(()),
@@ -168,11 +169,7 @@ fn check_hash(def: &RegistryDef) -> Result<()> {
 fn check_attributes(def: &RegistryDef) -> Result<()> {
     let (words, mut errors) = (&def.words, Errors::default());
     let mut own = OWN.to_vec();
-    own.extend([
-        words.version.as_str(),
-        words.published.as_str(),
-        words.deleted.as_str(),
-    ]);
+    own.extend([&words.version, &words.published, &words.deleted].map(String::as_str));
     own.extend(words.status.as_deref());
     own.extend(words.expires.as_deref());
     own.extend(def.hash().is_none().then_some(CONTENT_HASH));
@@ -183,7 +180,7 @@ fn check_attributes(def: &RegistryDef) -> Result<()> {
             "two attributes of the registry have one name: attribute={}",
             twice.first().copied().unwrap_or(VERSION)
         );
-        errors.note::<()>(Err(Error::new_spanned(&def.ident, message)));
+        errors.add(Error::new_spanned(&def.ident, message));
     }
     errors.note(stored::check_attributes(&def.fields, |name| {
         let is_own = own.contains(&name) || name.starts_with('_');

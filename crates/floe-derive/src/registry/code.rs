@@ -2,13 +2,13 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Ident, Index};
 
-use super::parse::RegistryDef;
+use super::definition::RegistryDef;
 use super::template::Part;
-use crate::shape::{Shape, generated_at, option_of};
+use crate::shape::{Shape, TupleSource, generated_at, kind, option, optional, sources_of_one};
 use crate::stored::StoredField;
 
 /// The code of the struct.
@@ -19,8 +19,13 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
         let (name, ty) = (&field.ident, &field.ty);
         quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#name))
     });
-    let writes = def.fields.iter().map(|field| write(def, field));
-    let reads = def.fields.iter().map(|field| read(def, field));
+    let (support, owner) = (quote!(#krate::registry::support), def.name());
+    let fields = def.fields.iter();
+    let writes = fields
+        .clone()
+        .map(|field| field.write(krate, &support, &owner));
+    let source = (owner.as_str(), &quote!(item));
+    let reads = fields.map(|field| field.read(krate, &support, source));
     let capacity = def.fields.len() + 8;
     let (indexes, groups, watched) = (indexes(def), groups(def), watched(def));
     let together = def.keys.is_versioned.then(|| {
@@ -149,31 +154,13 @@ fn schema(def: &RegistryDef) -> TokenStream {
     }
 }
 
-fn option(value: Option<&impl quote::ToTokens>) -> TokenStream {
-    match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
-    }
-}
-
 fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
     let (krate, ty, attribute) = (&def.words.krate, &field.ty, &field.attribute);
-    let name = field.ident.unraw().to_string();
-    let (kind, is_optional) = match field.serde {
-        // What serde makes of it is known when it is written.
-        true => {
-            let is_optional = option_of(ty).is_some();
-            (
-                quote!(#krate::model::schema::FieldKind::Other),
-                quote!(#is_optional),
-            )
-        }
-        false => {
-            let is_optional =
-                quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::OPTIONAL);
-            (kind(def, field), is_optional)
-        }
-    };
+    let name = field.name();
+    let (kind, is_optional) = (
+        kind(krate, ty, field.serde),
+        optional(krate, ty, field.serde),
+    );
     quote! {
         #krate::registry::schema::RegistryField {
             name: #name,
@@ -184,16 +171,11 @@ fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
     }
 }
 
-fn kind(def: &RegistryDef, field: &StoredField) -> TokenStream {
-    let (krate, ty) = (&def.words.krate, &field.ty);
-    quote_spanned!(generated_at(ty.span())=> <#ty as #krate::Attribute>::KIND)
-}
-
 /// What the names of types do not tell: a field of the group is text or a number.
 fn assertions(def: &RegistryDef) -> TokenStream {
     let krate = &def.words.krate;
     let checks = def.group().into_iter().map(|field| {
-        let (kind, span) = (kind(def, field), generated_at(field.ty.span()));
+        let (kind, span) = (kind(krate, &field.ty, false), generated_at(field.ty.span()));
         let message = format!(
             "a field of the group is text or a number: field={}",
             field.ident.unraw()
@@ -209,43 +191,6 @@ fn assertions(def: &RegistryDef) -> TokenStream {
         }
     });
     quote!(#(#checks)*)
-}
-
-fn write(def: &RegistryDef, field: &StoredField) -> TokenStream {
-    let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
-    let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
-    let value = match field.serde {
-        true => quote_spanned!(ty.span()=> #krate::model::document::to_value(&self.#ident)),
-        false => quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#ident)),
-    };
-    quote! {
-        #krate::registry::support::write_field(#registry, #name, #attribute, #value, &mut attributes)?;
-    }
-}
-
-fn read(def: &RegistryDef, field: &StoredField) -> TokenStream {
-    let (krate, ident, ty) = (&def.words.krate, &field.ident, &field.ty);
-    let (registry, name, attribute) = (def.name(), ident.unraw().to_string(), &field.attribute);
-    let decode = match field.serde {
-        true => quote_spanned!(ty.span()=> #krate::model::document::from_value::<#ty>),
-        false => quote_spanned!(ty.span()=> <#ty as #krate::Attribute>::from_value),
-    };
-    let decode = match &field.default {
-        None => decode,
-        Some(default) => {
-            let default = match default {
-                Some(default) => {
-                    let default = Shape::of(ty).value(ty, default);
-                    quote!(|| #default)
-                }
-                None => quote!(::core::default::Default::default),
-            };
-            quote!(|stored| #krate::model::support::or_default(stored, #decode, #default))
-        }
-    };
-    quote! {
-        #ident: #krate::registry::support::read_field(#registry, #name, #attribute, item, #decode)?,
-    }
 }
 
 /// A constant for each index: `BY_PACKAGE`.
@@ -317,12 +262,7 @@ fn into_group(
 
 fn of_one(def: &RegistryDef, only: &StoredField) -> TokenStream {
     let (krate, ty) = (&def.words.krate, &only.ty);
-    let mut sources = vec![(quote!(#ty), quote!(self))];
-    if Shape::of(ty) == Shape::Text {
-        let text = quote!(<#ty as ::core::convert::From<&str>>::from(self));
-        sources.push((quote!(&str), text.clone()));
-        sources.push((quote!(&#ty), text));
-    }
+    let sources = sources_of_one(ty, Shape::of(ty));
     let impls = sources.iter().map(|(source, value)| {
         let body = quote! {
             let name: #ty = #value;
@@ -333,28 +273,10 @@ fn of_one(def: &RegistryDef, only: &StoredField) -> TokenStream {
     quote!(#(#impls)*)
 }
 
-/// A tuple takes any text for text, and exactly the type for everything else.
 fn of_several(def: &RegistryDef, group: &[&StoredField]) -> TokenStream {
     let krate = &def.words.krate;
-    let (mut generics, mut types, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in group.iter().enumerate() {
-        let (ty, index) = (&field.ty, Index::from(at));
-        let value = if Shape::of(ty) == Shape::Text {
-            let parameter = format_ident!("__Text{at}");
-            generics.push(quote!(#parameter: ::core::convert::Into<#ty>));
-            types.push(quote!(#parameter));
-            quote!(::core::convert::Into::<#ty>::into(self.#index))
-        } else {
-            types.push(quote!(#ty));
-            quote!(self.#index)
-        };
-        names.push(quote!(#krate::Attribute::to_value(&#value)));
-    }
-    let body = quote!(#krate::registry::Group::of(&[#(#names),*]));
-    into_group(
-        def,
-        &quote!(<#(#generics),*>),
-        &quote!((#(#types,)*)),
-        &body,
-    )
+    let source = TupleSource::of(group.iter().map(|field| (&field.ty, Shape::of(&field.ty))));
+    let names = &source.values;
+    let body = quote!(#krate::registry::Group::of(&[#(#krate::Attribute::to_value(&#names)),*]));
+    into_group(def, &source.generics, &source.tuple, &body)
 }

@@ -2,58 +2,20 @@
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::{DeriveInput, Error, Ident, LitStr, Path, Result, Visibility, parse_quote};
+use syn::{DeriveInput, Error, Ident, LitStr, Result, parse_quote};
 
 use super::checks;
+use super::definition::{IndexDef, RegistryDef, Words};
 use super::template::Template;
-use crate::attributes::{Errors, Given, Vocabulary, for_each, nested, text};
+use crate::attributes::{
+    Errors, Given, Vocabulary, crate_path, for_each, nested, no_generics, refused, text,
+};
 use crate::stored::{Marks, StoredField, named_fields};
 
-/// A struct whose values are published in versions.
-pub(super) struct RegistryDef {
-    pub(super) ident: Ident,
-    pub(super) vis: Visibility,
-    pub(super) words: Words,
-    pub(super) keys: Keys,
-    pub(super) fields: Vec<StoredField>,
-}
-
-/// What is said of the struct.
-pub(super) struct Words {
-    pub(super) krate: Path,
-    pub(super) table: Option<String>,
-    pub(super) pk: Option<Template>,
-    pub(super) sk: Option<Template>,
-    pub(super) latest: Option<LitStr>,
-    pub(super) version: String,
-    pub(super) published: String,
-    pub(super) deleted: String,
-    pub(super) status: Option<String>,
-    pub(super) expires: Option<String>,
-    pub(super) retention_secs: Option<u64>,
-    pub(super) indexes: Vec<IndexDef>,
-    pub(super) legacy_keys: bool,
-    pub(super) given: Given,
-}
-
-/// The keys, told apart.
-pub(super) struct Keys {
-    pub(super) group: Template,
-    pub(super) version_prefix: String,
-    pub(super) latest: String,
-    /// Whether the partition key is the version.
-    pub(super) is_versioned: bool,
-}
-
-/// An index by status.
-pub(super) struct IndexDef {
-    pub(super) name: LitStr,
-    pub(super) key: Ident,
-}
-
-const STRUCT: Vocabulary = Vocabulary {
-    place: "a registry",
-    known: &[
+const STRUCT: Vocabulary = Vocabulary::repeating(
+    "index",
+    "a registry",
+    &[
         "table",
         "pk",
         "sk",
@@ -68,22 +30,13 @@ const STRUCT: Vocabulary = Vocabulary {
         "legacy_keys",
         "crate",
     ],
-    repeated: &["index"],
-};
+);
 
-const INDEX: Vocabulary = Vocabulary {
-    place: "an index",
-    known: &["name", "key"],
-    repeated: &[],
-};
+const INDEX: Vocabulary = Vocabulary::new("an index", &["name", "key"]);
 
 const FIELDS: Marks = Marks {
     derive: "registry",
-    words: Vocabulary {
-        place: "a field",
-        known: &["rename", "default", "serde", "hash"],
-        repeated: &[],
-    },
+    words: Vocabulary::new("a field", &["rename", "default", "serde", "hash"]),
     mark: "hash",
     rename: attribute,
 };
@@ -96,11 +49,10 @@ const NO_STRUCT: [&str; 3] = [
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        if !input.generics.params.is_empty() {
-            let message =
-                "a registry cannot be generic: its versions have one form; write a struct for each";
-            return Err(Error::new_spanned(&input.generics, message));
-        }
+        no_generics(
+            &input.generics,
+            "a registry cannot be generic: its versions have one form; write a struct for each",
+        )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
         let mut words = Words::new();
@@ -118,27 +70,6 @@ impl RegistryDef {
         checks::registry(&def)?;
         Ok(def)
     }
-
-    pub(super) fn name(&self) -> String {
-        self.ident.unraw().to_string()
-    }
-
-    /// The fields of the group, in the order of its key.
-    pub(super) fn group(&self) -> Vec<&StoredField> {
-        let names = self.keys.group.names();
-        names
-            .filter_map(|name| field_named(&self.fields, name))
-            .collect()
-    }
-
-    pub(super) fn hash(&self) -> Option<&StoredField> {
-        self.fields.iter().find(|field| field.is_marked)
-    }
-}
-
-/// The field of that name.
-pub(super) fn field_named<'f>(fields: &'f [StoredField], name: &str) -> Option<&'f StoredField> {
-    fields.iter().find(|field| field.ident.unraw() == name)
 }
 
 impl Words {
@@ -178,7 +109,7 @@ impl Words {
             "retention" => self.retention_secs = Some(duration_secs(&text(meta)?)?),
             "index" => self.indexes.push(IndexDef::parse(meta)?),
             "legacy_keys" => self.legacy_keys = true,
-            _ => self.krate = text(meta)?.parse_with(Path::parse_mod_style)?,
+            _ => self.krate = crate_path(meta)?,
         }
         Ok(())
     }
@@ -226,7 +157,7 @@ impl IndexDef {
         })?;
         match (name, key) {
             (Some(name), Some(key)) => Ok(Self { name, key }),
-            _ => Err(Error::new_spanned(&meta.path, SHAPE)),
+            _ => refused(&meta.path, SHAPE),
         }
     }
 }

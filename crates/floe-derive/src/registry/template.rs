@@ -2,6 +2,8 @@
 
 use syn::{Error, LitStr, Result};
 
+use crate::attributes::refused;
+
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -11,6 +13,7 @@ pub(super) enum Part {
 }
 
 /// The text of a key, and where it stands in the program.
+#[derive(Clone)]
 pub(super) struct Template {
     pub(super) literal: LitStr,
     pub(super) parts: Vec<Part>,
@@ -26,11 +29,11 @@ impl Template {
         while let Some((before, after)) = rest.split_once('{') {
             push_text(&literal, before, &mut parts)?;
             let Some((name, after)) = after.split_once('}') else {
-                return Err(Error::new_spanned(&literal, "a brace is open: `{field}`"));
+                return refused(&literal, "a brace is open: `{field}`");
             };
             if name.is_empty() || name.contains('{') {
                 let message = "the name of a field stands in braces: `{field}`";
-                return Err(Error::new_spanned(&literal, message));
+                return refused(&literal, message);
             }
             parts.push(Part::Name(name.to_owned()));
             rest = after;
@@ -99,10 +102,7 @@ impl Template {
 
 fn push_text(literal: &LitStr, text: &str, parts: &mut Vec<Part>) -> Result<()> {
     if text.contains('}') {
-        return Err(Error::new_spanned(
-            literal,
-            "a brace is closed that is not open",
-        ));
+        return refused(literal, "a brace is closed that is not open");
     }
     if !text.is_empty() {
         parts.push(Part::Text(text.to_owned()));

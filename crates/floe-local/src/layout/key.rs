@@ -8,6 +8,7 @@
 use std::ops::Bound;
 
 use floe_store::expr::{KeyOp, KeyRange};
+use floe_store::hash::fnv1a;
 use floe_store::op::Segment;
 use floe_store::table::{KeyAttribute, KeyKind, KeySchema};
 use floe_store::{Item, Result, Value};
@@ -233,10 +234,7 @@ fn expiry_head(generation: u32) -> Vec<u8> {
 
 /// A stable hash of an encoded partition key (FNV-1a with a finishing mix): part of the format.
 pub(crate) fn partition_hash(encoded: &[u8]) -> u16 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in encoded {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
+    let mut hash = fnv1a(encoded);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     (hash >> 48) as u16

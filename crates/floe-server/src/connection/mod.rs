@@ -1,9 +1,7 @@
-//! Connections: what each is doing ([`entry`]), who may stay ([`registry`]), which lines are refused ([`framing`]), and how
-//! one is served without switching threads ([`wake`]).
+//! Serves connections: which lines are refused ([`framing`]), what moves is noted ([`stream`]), and one is served without
+//! switching threads ([`wake`]).
 
-mod entry;
 mod framing;
-mod registry;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -18,9 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::http::{Exchange, Handler, Responder};
 use crate::limits::{HEAD_BYTES_MAX, READ_BUFFER_BYTES_MAX};
-
-pub(crate) use entry::{Entry, Phase};
-pub(crate) use registry::{Place, Registry};
+use crate::registry::Place;
 use stream::Watched;
 use wake::going_on;
 
@@ -53,6 +49,6 @@ where
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(READ_BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(Watched::new(stream, place)), service);
-    // How a connection ends is the affair of its client, who was told all there is to tell.
+    // How a connection ends is the affair of its client, which has all its answers.
     drop(going_on(connection).await);
 }

@@ -7,9 +7,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::entry::Phase;
 use super::framing::Framing;
-use super::registry::Place;
+use crate::registry::{Phase, Place};
 
 /// A stream, and the place of its connection. The place is given back when the stream is closed.
 #[derive(Debug)]

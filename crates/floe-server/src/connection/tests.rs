@@ -9,11 +9,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-use super::{Phase, Registry, spawn};
+use super::spawn;
+use crate::answer::Answer;
 use crate::http::{Handler, Responder};
 use crate::limits::{Limits, TICK};
 use crate::options::Options;
-use crate::service::Answer;
+use crate::registry::{Phase, Registry};
 
 /// Answers `size N` with so many bytes, and `wait` when it is let go.
 #[derive(Clone, Default)]
@@ -349,7 +350,7 @@ async fn a_body_that_was_announced_and_does_not_come_holds_no_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_too_long_for_memory_is_told_to_try_again() {
+async fn who_waits_too_long_for_memory_is_asked_to_try_again() {
     let stage = Stage::new(Limits {
         bodies_bytes_max: 1_000_000,
         ..Limits::default()

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// How often a task goes on by itself before others have their turn.
 const TURNS_MAX: usize = 8;
 
-/// The task waits, and whoever wakes it has to tell the runtime.
+/// The task waits, and whoever wakes it has to wake the runtime.
 const WAITING: u8 = 0;
 /// The task runs.
 const RUNNING: u8 = 1;
@@ -22,39 +22,39 @@ const WOKEN: u8 = 2;
 
 /// What a task is woken by.
 #[derive(Debug)]
-struct Bell {
+struct TaskWaker {
     state: AtomicU8,
-    /// By which the runtime is told.
+    /// By which the runtime is woken.
     runtime: Mutex<Waker>,
 }
 
 /// Runs a future that wakes itself often.
 pub(crate) async fn going_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let bell = Arc::new(Bell {
+    let own = Arc::new(TaskWaker {
         state: AtomicU8::new(WAITING),
         runtime: Mutex::new(Waker::noop().clone()),
     });
-    let waker = Waker::from(Arc::clone(&bell));
+    let waker = Waker::from(Arc::clone(&own));
     poll_fn(move |cx| {
-        bell.tell(cx.waker());
+        own.set(cx.waker());
         for _ in 0..TURNS_MAX {
-            bell.state.store(RUNNING, Ordering::SeqCst);
+            own.state.store(RUNNING, Ordering::SeqCst);
             let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-            if polled.is_ready() || bell.may_wait() {
+            if polled.is_ready() || own.may_wait() {
                 return polled;
             }
         }
-        bell.state.store(WAITING, Ordering::SeqCst);
+        own.state.store(WAITING, Ordering::SeqCst);
         cx.waker().wake_by_ref();
         Poll::Pending
     })
     .await
 }
 
-impl Bell {
-    /// Notes by which waker the runtime is told from now on.
-    fn tell(&self, waker: &Waker) {
+impl TaskWaker {
+    /// Notes by which waker the runtime is woken from now on.
+    fn set(&self, waker: &Waker) {
         let mut runtime = self.lock();
         if !runtime.will_wake(waker) {
             runtime.clone_from(waker);
@@ -74,7 +74,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often the runtime is told.
+    /// Counts how often the runtime is woken.
     #[derive(Default)]
     struct Runtime(AtomicUsize);
 
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Polls once a future that wakes itself so often. Tells whether it is done, and how often the runtime was told.
+    /// Polls once a future that wakes itself so often. Returns whether it is done, and how often the runtime was woken.
     fn check(self_wakes: usize) -> (bool, usize) {
         let runtime = Arc::new(Runtime::default());
         let waker = Waker::from(Arc::clone(&runtime));

@@ -12,11 +12,12 @@ use hyper::header::{self, HeaderMap};
 
 use super::encoding::Sent;
 use super::gzip::{self, Broken};
-use super::{Exchange, Handler, Phase};
+use super::{Exchange, Handler};
 use crate::limits::{
     BODY_BYTES_MAX, COMPRESSION_RATIO_MAX, DISCARDED_BYTES_MAX, UNCOUNTED_BYTES_MAX,
 };
 use crate::memory::{NoRoom, Taken};
+use crate::registry::Phase;
 
 /// A whole body, with the memory that it is counted for.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(super) enum Fault {
     NoRoom,
     /// Its chunks or trailers are not framed as HTTP/1.1 requires.
     Malformed,
+    /// It is compressed in another way than its header says.
+    Undecoded,
     /// The client has gone.
     Gone(io::Error),
 }
@@ -68,27 +71,10 @@ impl From<NoRoom> for Fault {
     }
 }
 
-/// Why a compressed body cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Undecoded {
-    /// It is not what its header says.
-    Broken,
-    /// It is larger than any request may be.
-    TooLarge,
-    /// Others have used up the memory for large bodies.
-    NoRoom,
-}
-
-impl From<NoRoom> for Undecoded {
-    fn from(_: NoRoom) -> Self {
-        Self::NoRoom
-    }
-}
-
-impl From<Broken> for Undecoded {
+impl From<Broken> for Fault {
     fn from(broken: Broken) -> Self {
         match broken {
-            Broken::Malformed => Self::Broken,
+            Broken::Malformed => Self::Undecoded,
             Broken::TooLarge => Self::TooLarge,
         }
     }
@@ -101,18 +87,18 @@ impl Body {
         self,
         headers: &HeaderMap,
         exchange: &Exchange<H>,
-    ) -> Result<Self, Undecoded> {
+    ) -> Result<Self, Fault> {
         match Sent::of(headers) {
             Sent::Plain => return Ok(self),
-            Sent::Unknown => return Err(Undecoded::Broken),
+            Sent::Unknown => return Err(Fault::Undecoded),
             Sent::Gzip => {}
         }
         let responder = &exchange.responder;
         let begin = || gzip::decompress_to(&self, UNCOUNTED_BYTES_MAX);
         match responder.run(self.len(), begin).await {
             Ok(bytes) => return Ok(whole(bytes.into())),
-            Err(Broken::Malformed) => return Err(Undecoded::Broken),
             Err(Broken::TooLarge) => {}
+            Err(broken) => return Err(broken.into()),
         }
         let size_max = self.len().saturating_mul(COMPRESSION_RATIO_MAX);
         let size_max = size_max.min(BODY_BYTES_MAX);
@@ -136,7 +122,7 @@ pub(super) async fn read<H: Handler>(
 ) -> Result<Body, Fault> {
     let size = incoming.size_hint();
     if size.lower() > BODY_BYTES_MAX as u64 {
-        // A client that asks first is told at once and sends nothing.
+        // A client that asks first is refused at once and sends nothing.
         if !headers.contains_key(header::EXPECT) {
             discard(incoming).await?;
         }

@@ -64,12 +64,12 @@ pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, B
     Err(Broken::Malformed)
 }
 
-/// The length as a member tells it: of very long ones the last 32 bits.
+/// The length as a member has it: of very long ones the last 32 bits.
 fn length(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len() & 0xffff_ffff).unwrap_or_default()
 }
 
-/// Adds the bytes of one member to the output, and tells how many of the input they were.
+/// Adds the bytes of one member to the output, and returns how many of the input they were.
 fn inflate(
     state: &mut DecompressorOxide,
     input: &[u8],

@@ -27,18 +27,17 @@ use hyper::{Method, Request, Response};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::connection::{Entry, Phase, Registry};
+use crate::answer::Answer;
 use crate::guard::Guard;
 use crate::limits::{BESIDE_BYTES_MIN, COMPRESSED_BYTES_MIN};
 use crate::memory::NoRoom;
 use crate::options::Options;
-use crate::service::{Answer, Service};
+use crate::registry::{Entry, Phase, Registry};
+use crate::service::Service;
 use crate::sigv4::{self, Keys};
-use body::{Body, Fault, Undecoded};
+use body::{Body, Fault};
 use encoding::Encoding;
 use response::{AnswerBody, ContentType, Reply};
-
-pub(crate) use response::coral_error;
 
 const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 
@@ -57,7 +56,7 @@ pub trait Handler: Send + Sync + 'static {
         false
     }
 
-    /// What is told to who asks for figures, in the text format of Prometheus; `None` if there are none.
+    /// The figures that are served, in the text format of Prometheus; `None` if there are none.
     fn metrics(&self, _connections: usize) -> Option<String> {
         None
     }
@@ -144,9 +143,9 @@ impl<H: Handler> Responder<H> {
         }
         let body = match body.decoded(head.headers(), exchange).await {
             Ok(body) => body,
-            Err(Undecoded::NoRoom) => return Reply::unavailable(),
-            Err(Undecoded::TooLarge) => return Reply::too_large(),
-            Err(Undecoded::Broken) => return Reply::undecoded(content_type),
+            Err(Fault::Undecoded) => return Reply::undecoded(content_type),
+            // The whole body is there, so the client matters no more.
+            Err(fault) => return faulty(fault).unwrap_or_else(|_| Reply::malformed()),
         };
         match self.call(target, &body, &exchange.registry).await {
             Ok(answer) => self.encoded(head, answer, content_type).await,
@@ -304,7 +303,7 @@ impl<H: Handler> Exchange<H> {
 fn faulty(fault: Fault) -> Result<Reply, io::Error> {
     match fault {
         Fault::Gone(error) => Err(error),
-        Fault::Malformed => Ok(Reply::malformed()),
+        Fault::Malformed | Fault::Undecoded => Ok(Reply::malformed()),
         Fault::TooLarge => Ok(Reply::too_large()),
         Fault::NoRoom => Ok(Reply::unavailable()),
     }

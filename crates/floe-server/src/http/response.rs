@@ -12,10 +12,10 @@ use hyper::{Response, StatusCode};
 
 use super::encoding::Encoding;
 use super::{Exchange, text};
+use crate::answer::{Answer, coral_error};
 use crate::guard::{Origin, Refused};
 use crate::limits::{PREFLIGHT_SECONDS, UNCOUNTED_BYTES_MAX};
 use crate::memory::Taken;
-use crate::service::Answer;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
@@ -96,15 +96,26 @@ impl Reply {
         }
     }
 
+    fn of_type(status: StatusCode, body: impl Into<Bytes>, content_type: HeaderValue) -> Self {
+        Self {
+            content_type: Some(content_type),
+            ..Self::new(status, body.into())
+        }
+    }
+
     /// The answer to a call.
     pub(super) fn json(answer: Answer, content_type: ContentType) -> Self {
         let status = StatusCode::from_u16(answer.status);
-        let mut reply = Self::new(
-            status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            answer.body,
-        );
-        reply.content_type = Some(content_type.value());
-        reply
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::of_type(status, answer.body, content_type.value())
+    }
+
+    /// An error of the part of DynamoDB that stands before the service, with this status.
+    fn error(status: StatusCode, code: &str, message: &str, content_type: ContentType) -> Self {
+        Self {
+            status,
+            ..Self::json(coral_error(code, message), content_type)
+        }
     }
 
     /// The service is up.
@@ -114,24 +125,20 @@ impl Reply {
 
     /// Whether writes are accepted. The reason of a refusal is for the operator, and stays in the log.
     pub(super) fn health(health: &Health) -> Self {
-        let (status, words): (_, &[u8]) = match health {
-            Health::Ready => (StatusCode::OK, b"ready"),
-            Health::ReadOnly => (StatusCode::OK, b"read-only"),
+        let (status, words) = match health {
+            Health::Ready => (StatusCode::OK, "ready"),
+            Health::ReadOnly => (StatusCode::OK, "read-only"),
             _ => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                b"writes refused: the store cannot write; see the server's log",
+                "writes refused: the store cannot write; see the server's log",
             ),
         };
-        let mut reply = Self::new(status, Bytes::from_static(words));
-        reply.content_type = Some(PLAIN_TEXT);
-        reply
+        Self::of_type(status, words, PLAIN_TEXT)
     }
 
     /// Figures for Prometheus.
     pub(super) fn metrics(text: String) -> Self {
-        let mut reply = Self::new(StatusCode::OK, Bytes::from(text));
-        reply.content_type = Some(METRICS);
-        reply
+        Self::of_type(StatusCode::OK, text, METRICS)
     }
 
     /// There is no such page.
@@ -159,26 +166,21 @@ impl Reply {
     /// fault.
     pub(super) fn undecoded(content_type: ContentType) -> Self {
         let message = "The body of the request cannot be decompressed";
-        let answer = coral_error("InternalFailure", message);
-        let mut reply = Self::json(answer, content_type);
-        reply.status = StatusCode::INTERNAL_SERVER_ERROR;
-        reply
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Self::error(status, "InternalFailure", message, content_type)
     }
 
     /// Others have used up the memory.
     pub(super) fn unavailable() -> Self {
-        let words = br#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
-        let mut reply = Self::new(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(words));
-        reply.content_type = Some(ContentType::AmzJson.value());
-        reply
+        let words = r#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
+        let content_type = ContentType::AmzJson.value();
+        Self::of_type(StatusCode::SERVICE_UNAVAILABLE, words, content_type)
     }
 
     /// The guard does not let it in.
     pub(super) fn forbidden(refused: &Refused) -> Self {
-        let answer = coral_error("AccessDeniedException", &refused.to_string());
-        let mut reply = Self::json(answer, ContentType::AmzJson);
-        reply.status = StatusCode::FORBIDDEN;
-        reply
+        let (code, message) = ("AccessDeniedException", refused.to_string());
+        Self::error(StatusCode::FORBIDDEN, code, &message, ContentType::AmzJson)
     }
 
     /// A browser may send the request of a page.
@@ -296,34 +298,6 @@ fn request_id(env: &Env) -> HeaderValue {
     HeaderValue::from_bytes(&id).unwrap_or(SERVER)
 }
 
-/// An error of the part of DynamoDB that stands before the service.
-pub(crate) fn coral_error(code: &str, message: &str) -> Answer {
-    let mut body = String::with_capacity(96 + message.len());
-    body.push_str(r#"{"__type":"com.amazon.coral.service#"#);
-    body.push_str(code);
-    body.push_str(r#"","message":""#);
-    push_escaped(&mut body, message);
-    body.push_str(r#""}"#);
-    Answer {
-        status: 400,
-        body: body.into(),
-    }
-}
-
-/// Adds text as it stands in a string of JSON.
-fn push_escaped(json: &mut String, text: &str) {
-    for letter in text.chars() {
-        match letter {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            '\n' => json.push_str("\\n"),
-            '\t' => json.push_str("\\t"),
-            control if control < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => json.push(other),
-        }
-    }
-}
-
 /// The body of an answer, which goes out in one piece.
 #[derive(Debug)]
 pub(crate) struct AnswerBody {
@@ -371,15 +345,6 @@ mod tests {
             id.bytes()
                 .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()),
             "{id}"
-        );
-    }
-
-    #[test]
-    fn messages_are_escaped() {
-        let answer = coral_error("X", "a \"b\" \\ \n\u{1}");
-        assert_eq!(
-            answer.body,
-            r#"{"__type":"com.amazon.coral.service#X","message":"a \"b\" \\ \n\u0001"}"#
         );
     }
 }

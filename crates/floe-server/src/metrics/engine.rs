@@ -1,6 +1,6 @@
 //! An engine around the engine that notes what each operation has consumed.
 //!
-//! The engine is always asked for it; who did not ask is not told.
+//! The engine is always asked for it; a caller that did not ask does not see it.
 
 use std::sync::Arc;
 

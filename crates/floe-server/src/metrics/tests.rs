@@ -12,7 +12,7 @@ fn answer(status: u16, body: &'static str) -> Answer {
 }
 
 #[test]
-fn errors_are_told_by_their_names() {
+fn errors_are_counted_by_their_names() {
     let conflict = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"x"}"#;
     for (status, body, expected) in [
         (200, "{}", "ok"),

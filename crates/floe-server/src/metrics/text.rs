@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{BUCKETS_MICROS, Figures, Metrics, OPERATIONS};
+use super::{BUCKETS_MICROS, Figures, Metrics};
 
 impl Metrics {
     /// All figures of operations that were asked for, and how many connections there are.
@@ -14,7 +14,7 @@ impl Metrics {
     }
 
     fn write(&self, text: &mut String, connections: usize) -> fmt::Result {
-        let asked = OPERATIONS.iter().filter_map(|name| {
+        let asked = self.operations.iter().filter_map(|(name, _)| {
             let figures = self.figures(name)?;
             (figures.count > 0).then(|| (*name, figures.clone()))
         });

@@ -1,5 +1,6 @@
 //! The one form of a request that both sides sign.
 
+pub(super) use floe_store::hex::encode as hex;
 use hyper::Request;
 use hyper::header::HeaderMap;
 
@@ -108,15 +109,4 @@ fn decoded(text: &str) -> Vec<u8> {
 pub(super) fn hex_byte(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(high? << 4 | low?).ok()
-}
-
-/// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| {
-        let digit = DIGITS.get(usize::from(nibble & 15));
-        char::from(digit.copied().unwrap_or_default())
-    };
-    let digits = bytes.iter().flat_map(|b| [digit(b >> 4), digit(*b)]);
-    digits.collect()
 }

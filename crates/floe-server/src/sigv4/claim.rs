@@ -49,7 +49,7 @@ pub(crate) fn claim(head: &Request<()>) -> Result<Claim<'_>, Refusal> {
         )),
         Some(header) => claim_of_header(header, head.headers()).map(Claim::Header),
         None if is_in_query => check_query(query).map(|()| Claim::Query),
-        None => Err(Refusal::missing()),
+        None => Err(Refusal::MISSING),
     }
 }
 
@@ -57,9 +57,9 @@ fn claim_of_header<'a>(
     header: &'a HeaderValue,
     headers: &'a HeaderMap,
 ) -> Result<Signed<'a>, Refusal> {
-    let text = header.to_str().map_err(|_| Refusal::missing())?.trim();
+    let text = header.to_str().map_err(|_| Refusal::MISSING)?.trim();
     if !text.starts_with("AWS4-") {
-        return Err(Refusal::missing());
+        return Err(Refusal::MISSING);
     }
     // Commas and spaces both end a word. One at a time, because the search for a single byte is fast.
     let words = text.split(',').flat_map(|part| part.split(' '));

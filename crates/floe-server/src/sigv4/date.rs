@@ -24,17 +24,9 @@ impl Moment {
         if date.len() != 8 || time.len() != 6 {
             return None;
         }
-        let day = days_to(
-            number(date.get(..4)?)?,
-            number(date.get(4..6)?)?,
-            number(date.get(6..)?)?,
-        )?;
-        Self::at(
-            day,
-            number(time.get(..2)?)?,
-            number(time.get(2..4)?)?,
-            number(time.get(4..)?)?,
-        )
+        let part = |text: &str, from: usize, to: usize| number(text.get(from..to)?);
+        let day = days_to(part(date, 0, 4)?, part(date, 4, 6)?, part(date, 6, 8)?)?;
+        Self::at(day, part(time, 0, 2)?, part(time, 2, 4)?, part(time, 4, 6)?)
     }
 
     /// `Sun, 30 Aug 2015 12:36:00 GMT`.

@@ -84,11 +84,9 @@ impl Keys {
         check_signed_headers(signed, head)?;
         let scope = Scope::parse(signed)?;
         scope.check(&moment.to_string(), region)?;
-        let pair = self
-            .0
-            .iter()
-            .find(|pair| pair.access_key == scope.access_key);
-        let pair = pair.ok_or_else(Refusal::unknown_key)?;
+        let mut pairs = self.0.iter();
+        let pair = pairs.find(|pair| pair.access_key == scope.access_key);
+        let pair = pair.ok_or(Refusal::UNKNOWN_KEY)?;
         let payload_hash = hex(&Sha256::digest(body));
         let request = canonical_request(head, signed.signed_headers, &payload_hash);
         pair.check(signed, &scope, moment, &request)
@@ -115,10 +113,9 @@ impl Pair {
         mac.update(ALGORITHM.as_bytes());
         mac.update(format!("\n{moment}\n{}\n", scope.text()).as_bytes());
         mac.update(hex(&Sha256::digest(request)).as_bytes());
-        let signature = signature_bytes(signed.signature).ok_or_else(Refusal::mismatch)?;
+        let signature = signature_bytes(signed.signature).ok_or(Refusal::MISMATCH)?;
         // Takes the same time wherever the difference is.
-        mac.verify_slice(&signature)
-            .map_err(|_| Refusal::mismatch())
+        mac.verify_slice(&signature).map_err(|_| Refusal::MISMATCH)
     }
 
     /// What signs requests of this scope.
@@ -143,7 +140,7 @@ impl Pair {
 
 fn mac(key: &[u8]) -> Result<Hmac<Sha256>, Refusal> {
     // A key may have any length.
-    Hmac::new_from_slice(key).map_err(|_| Refusal::mismatch())
+    Hmac::new_from_slice(key).map_err(|_| Refusal::MISMATCH)
 }
 
 /// The 32 bytes of a signature.
@@ -288,8 +285,8 @@ impl Keys {
     /// Checks a signature for whatever service it is.
     pub(super) fn check_as(&self, signed: &Signed<'_>, request: &[u8]) -> Result<(), Refusal> {
         let scope = Scope::parse(signed)?;
-        let moment = Moment::parse(signed.date).ok_or_else(Refusal::missing)?;
-        let pair = self.0.first().ok_or_else(Refusal::unknown_key)?;
+        let moment = Moment::parse(signed.date).ok_or(Refusal::MISSING)?;
+        let pair = self.0.first().ok_or(Refusal::UNKNOWN_KEY)?;
         pair.check(signed, &scope, moment, request)
     }
 }

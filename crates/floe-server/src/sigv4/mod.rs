@@ -13,8 +13,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crate::http::coral_error;
-use crate::service::Answer;
+use crate::answer::{Answer, coral_error};
 
 pub(crate) use claim::claim;
 pub use keys::Keys;
@@ -29,10 +28,28 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     /// There is no signature at all.
-    const fn missing() -> Self {
+    const MISSING: Self = Self::new(
+        "MissingAuthenticationTokenException",
+        "Request is missing Authentication Token",
+    );
+
+    /// There is no such key.
+    const UNKNOWN_KEY: Self = Self::new(
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
+    );
+
+    /// The request is another one than was signed, or was signed with another secret.
+    const MISMATCH: Self = Self::new(
+        "InvalidSignatureException",
+        "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access \
+         Key and signing method. Consult the service documentation for details.",
+    );
+
+    const fn new(code: &'static str, message: &'static str) -> Self {
         Self {
-            code: "MissingAuthenticationTokenException",
-            message: Cow::Borrowed("Request is missing Authentication Token"),
+            code,
+            message: Cow::Borrowed(message),
         }
     }
 
@@ -52,26 +69,7 @@ impl Refusal {
         }
     }
 
-    /// Nobody has this key.
-    const fn unknown_key() -> Self {
-        Self {
-            code: "UnrecognizedClientException",
-            message: Cow::Borrowed("The security token included in the request is invalid."),
-        }
-    }
-
-    /// The request is another one than was signed, or was signed with another secret.
-    const fn mismatch() -> Self {
-        Self {
-            code: "InvalidSignatureException",
-            message: Cow::Borrowed(
-                "The request signature we calculated does not match the signature you provided. Check your AWS \
-                 Secret Access Key and signing method. Consult the service documentation for details.",
-            ),
-        }
-    }
-
-    /// The answer that tells it.
+    /// The answer to the call.
     pub(crate) fn answer(&self) -> Answer {
         coral_error(self.code, &self.message)
     }

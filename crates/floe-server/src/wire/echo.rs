@@ -74,16 +74,16 @@ fn write_list(
     f.write_str("]")
 }
 
-fn write_map<T>(
+fn write_map<'n>(
     f: &mut fmt::Formatter<'_>,
-    mut entries: Vec<(&str, T)>,
-    shown: impl Fn(&T) -> &dyn Display,
+    entries: impl Iterator<Item = (&'n str, impl Display)>,
 ) -> fmt::Result {
+    let mut entries: Vec<_> = entries.collect();
     sort_as_map(&mut entries, |(name, _)| name);
     f.write_str("{")?;
     for (n, (name, value)) in entries.iter().enumerate() {
         let comma = if n == 0 { "" } else { ", " };
-        write!(f, "{comma}{name}={}", shown(value))?;
+        write!(f, "{comma}{name}={value}")?;
     }
     f.write_str("}")
 }
@@ -93,8 +93,8 @@ pub(crate) struct AsItem<'a>(pub(crate) &'a Item);
 
 impl Display for AsItem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries = self.0.iter().map(|(name, value)| (&**name, AsValue(value)));
-        write_map(f, entries.collect(), |value| value)
+        let entries = self.0.iter();
+        write_map(f, entries.map(|(name, value)| (&**name, AsValue(value))))
     }
 }
 
@@ -103,8 +103,7 @@ pub(crate) struct AsNames<'a>(pub(crate) &'a Map<'a, Str<'a>>);
 
 impl Display for AsNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries = self.0.0.iter().map(|(key, name)| (&**key, name));
-        write_map(f, entries.collect(), |name| *name)
+        write_map(f, self.0.0.iter().map(|(key, name)| (&**key, name)))
     }
 }
 
@@ -114,8 +113,7 @@ pub(crate) struct AsValues<'a>(pub(crate) &'a Map<'a, TransactAttribute>);
 impl Display for AsValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = self.0.0.iter();
-        let entries = entries.map(|(key, attribute)| (&**key, AsValue(&attribute.0.value)));
-        write_map(f, entries.collect(), |value| value)
+        write_map(f, entries.map(|(key, it)| (&**key, AsValue(&it.0.value))))
     }
 }
 
@@ -124,29 +122,13 @@ struct AsValue<'a>(&'a Value);
 
 impl Display for AsValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const FIELDS: [&str; 16] = [
-            "s",
-            "n",
-            "b",
-            "iNT",
-            "dECIMAL",
-            "dOUBLE",
-            "sS",
-            "nS",
-            "bS",
-            "iNTSET",
-            "dECIMALSET",
-            "dOUBLESET",
-            "m",
-            "l",
-            "nULL",
-            "bOOL",
-        ];
+        const FIELDS: &str =
+            "s n b iNT dECIMAL dOUBLE sS nS bS iNTSET dECIMALSET dOUBLESET m l nULL bOOL";
         f.write_str("AttributeValue(")?;
-        for (n, field) in FIELDS.iter().enumerate() {
+        for (n, field) in FIELDS.split(' ').enumerate() {
             let comma = if n == 0 { "" } else { ", " };
             write!(f, "{comma}{field}=")?;
-            match *field == self.field() {
+            match field == self.field() {
                 true => self.write_filled(f)?,
                 false => f.write_str("null")?,
             }
@@ -187,7 +169,7 @@ impl AsValue<'_> {
     }
 }
 
-/// Shows bytes, of which Java tells the length only.
+/// Shows bytes, of which Java shows the length only.
 struct Buffer<'a>(&'a [u8]);
 
 impl Display for Buffer<'_> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use floe_store::expr::Parser;
 use floe_store::json::ValueFault;
+use floe_store::limits::EXPRESSION_BYTES_MAX;
 use floe_store::{Name, Value};
 
 use super::read::{Map, Str};
@@ -26,27 +27,24 @@ impl Placeholders {
         values: Option<Map<'_, Attribute>>,
         voice: impl Into<Voice>,
     ) -> Result<Self> {
-        let names = names.map(|names| {
-            let names = names.0.into_iter();
-            names
-                .map(|(key, name)| (key.into_owned(), Name::from(&*name)))
-                .collect()
+        let names = names.map(|Map(names)| {
+            let names = names.into_iter();
+            let names = names.map(|(key, name)| (key.into_owned(), Name::from(&*name)));
+            names.collect()
         });
-        let mut faults = Vec::new();
-        let values = values.map(|values| {
-            let values = values.0.into_iter();
-            values
-                .map(|(key, attribute)| match attribute.fault {
-                    None => (key.into_owned(), attribute.value),
-                    Some(fault) => {
-                        faults.push((key.to_string(), fault));
-                        (key.into_owned(), Value::Null)
-                    }
-                })
-                .collect()
+        let mut first = None;
+        let values = values.map(|Map(values)| {
+            let values = values.into_iter().map(|(key, attribute)| {
+                if let Some(fault) = attribute.fault {
+                    first.get_or_insert((key.to_string(), fault));
+                    return (key.into_owned(), Value::Null);
+                }
+                (key.into_owned(), attribute.value)
+            });
+            values.collect()
         });
         let placeholders = Self { names, values };
-        match faults.first() {
+        match &first {
             None => Ok(placeholders),
             Some((key, fault)) => Err(placeholders.refuse(voice.into(), key, fault)),
         }
@@ -113,6 +111,17 @@ pub(crate) fn check_unmixed(
     match mixed(replaced, expressions) {
         Some(message) => Err(Refusal::validation(message)),
         None => Ok(()),
+    }
+}
+
+/// Refuses a condition that is too long, of which alone DynamoDB reports the length.
+pub(crate) fn check_condition_size(text: &str, voice: Voice) -> Result<()> {
+    match text.len() {
+        size if size > EXPRESSION_BYTES_MAX => Err(voice.refuse(format!(
+            "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; expression size: \
+             {size}"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 //! between. The file of each [operation](op) checks them in DynamoDB's order and makes an operation of `floe-store`
 //! of them; the engine does it, and its output is written as the answer, or its error as a [refusal].
 
+pub(crate) mod body;
 mod echo;
 mod expressions;
 mod java;
@@ -11,21 +12,46 @@ mod legacy;
 mod op;
 mod page;
 mod parameter;
-pub(crate) mod read;
-pub(crate) mod refusal;
-mod refuse;
+mod projected;
+mod read;
+mod refusal;
 mod single_write;
 pub(crate) mod table;
-pub(crate) mod value;
+mod value;
 mod voice;
 pub(crate) mod write;
 
 use bytes::Bytes;
 use floe_store::Engine;
+use floe_store::json::Reader;
 
+use crate::answer::Answer;
 use crate::failure_log::FailureLog;
-use crate::service::Answer;
-use refusal::{Refusal, Result};
+
+pub(crate) use body::{object, write_item_hashed};
+pub(crate) use echo::{AsItem, AsList, AsNames, AsValues, OrNull, echo};
+pub(crate) use expressions::{Parameters, Placeholders, check_condition_size, check_unmixed};
+pub(crate) use legacy::{
+    AttributeValueUpdate, attribute_updates, attributes_to_get_faults, without_expressions,
+};
+pub(crate) use page::{Int, PageMembers, Segments, write_page};
+pub(crate) use parameter::{
+    GivenNames, TableName, item_table_name_faults, length_faults, limit, limit_faults,
+    older_table_name_faults, require, required_word_faults, return_capacity,
+    return_capacity_faults, return_collection, return_collection_faults, word_faults,
+};
+pub(crate) use projected::{Projected, projection};
+pub(crate) use read::{
+    Ignored, Map, Members, Place, Read, Str, begin_structure, empty_request, member, members,
+    request, request_and_layer, service_class, skip_null,
+};
+pub(crate) use refusal::{Refusal, Result};
+pub(crate) use single_write::{WriteMembers, completed, send};
+pub(crate) use value::{Attribute, Attributes, TransactAttribute, nameless};
+pub(crate) use voice::Voice;
+pub(crate) use write::{
+    Split, room, write_collections, write_consumed, write_consumed_list, write_items,
+};
 
 /// Answers a call. Details of failures that are not for clients go to the log.
 pub(crate) async fn answer(
@@ -41,7 +67,7 @@ pub(crate) async fn answer(
             body: Bytes::from(body),
         },
         Err(Refusal::UnknownOperation) => {
-            refused(&refuse::refuse(target, body).unwrap_or(Refusal::UnknownOperation))
+            refuse(target, body).unwrap_or_else(|| refused(&Refusal::UnknownOperation))
         }
         Err(refusal) => {
             if let Some(details) = refusal.hidden_details() {
@@ -53,9 +79,35 @@ pub(crate) async fn answer(
     }
 }
 
-/// What is wrong with a call before it matters who calls.
+/// What is wrong with a call before it matters who calls: DynamoDB parses the body first, then looks for the operation,
+/// and only then at the signature.
 pub(crate) fn refuse(target: &str, body: &[u8]) -> Option<Answer> {
-    refuse::refuse(target, body).as_ref().map(refused)
+    // Nothing at all is no broken JSON.
+    if !body.is_empty() && !is_json(body) {
+        return Some(refused(&Refusal::Serialization(None)));
+    }
+    (!is_known(target)).then(|| refused(&Refusal::UnknownOperation))
+}
+
+fn is_json(body: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(body) else {
+        return false;
+    };
+    let mut reader = Reader::new(text);
+    reader.skip().and_then(|()| reader.finish()).is_ok()
+}
+
+fn is_known(target: &str) -> bool {
+    match target.split_once('.') {
+        Some((TABLES, operation)) => TABLE_OPERATIONS.contains(&operation),
+        Some((STREAMS, operation)) => STREAM_OPERATIONS.contains(&operation),
+        _ => false,
+    }
+}
+
+/// The names of all operations.
+pub(crate) fn operations() -> impl Iterator<Item = &'static str> {
+    TABLE_OPERATIONS.iter().chain(STREAM_OPERATIONS).copied()
 }
 
 /// Whether a call may read a megabyte and more, and so take as long as hundreds of others.
@@ -83,14 +135,32 @@ async fn dispatch(
     let (service, operation) = target.split_once('.').ok_or(Refusal::UnknownOperation)?;
     let body = std::str::from_utf8(body).map_err(|_| Refusal::Serialization(None));
     match service {
-        "DynamoDB_20120810" => call(engine, endpoint, operation, body?).await,
-        "DynamoDBStreams_20120810" => call_streams(engine, operation, body?).await,
+        TABLES => call(operation, engine, endpoint, body?).await,
+        STREAMS => call_streams(operation, engine, body?).await,
         _ => Err(Refusal::UnknownOperation),
     }
 }
 
-async fn call(engine: &dyn Engine, endpoint: &str, operation: &str, body: &str) -> Result<Vec<u8>> {
-    match operation {
+/// The services, as a target names them before the operation.
+const TABLES: &str = "DynamoDB_20120810";
+const STREAMS: &str = "DynamoDBStreams_20120810";
+
+/// Declares the operations of a service: their names, and what answers a call of each.
+macro_rules! operations {
+    ($names:ident, $call:ident($($given:ident: $type:ty),*) { $($name:literal => $answer:expr,)* }) => {
+        const $names: &[&str] = &[$($name),*];
+
+        async fn $call(operation: &str, $($given: $type),*) -> Result<Vec<u8>> {
+            match operation {
+                $($name => $answer,)*
+                _ => Err(Refusal::UnknownOperation),
+            }
+        }
+    };
+}
+
+operations! {
+    TABLE_OPERATIONS, call(engine: &dyn Engine, endpoint: &str, body: &str) {
         "BatchGetItem" => op::batch_get_item::answer(engine, body).await,
         "BatchWriteItem" => op::batch_write_item::answer(engine, body).await,
         "CreateTable" => op::create_table::answer(engine, body).await,
@@ -98,7 +168,7 @@ async fn call(engine: &dyn Engine, endpoint: &str, operation: &str, body: &str) 
         "DeleteTable" => op::delete_table::answer(engine, body).await,
         "DescribeContinuousBackups" => op::describe_continuous_backups::answer(engine, body).await,
         "DescribeEndpoints" => op::describe_endpoints::answer(endpoint, body),
-        "DescribeLimits" => op::describe_limits::answer(engine, body).await,
+        "DescribeLimits" => op::describe_limits::answer(body),
         "DescribeTable" => op::describe_table::answer(engine, body).await,
         "DescribeTimeToLive" => op::describe_time_to_live::answer(engine, body).await,
         "GetItem" => op::get_item::answer(engine, body).await,
@@ -115,16 +185,44 @@ async fn call(engine: &dyn Engine, endpoint: &str, operation: &str, body: &str) 
         "UpdateItem" => op::update_item::answer(engine, body).await,
         "UpdateTable" => op::update_table::answer(engine, body).await,
         "UpdateTimeToLive" => op::update_time_to_live::answer(engine, body).await,
-        _ => Err(Refusal::UnknownOperation),
     }
 }
 
-async fn call_streams(engine: &dyn Engine, operation: &str, body: &str) -> Result<Vec<u8>> {
-    match operation {
+operations! {
+    STREAM_OPERATIONS, call_streams(engine: &dyn Engine, body: &str) {
         "DescribeStream" => op::describe_stream::answer(engine, body).await,
         "GetRecords" => op::get_records::answer(engine, body).await,
         "GetShardIterator" => op::get_shard_iterator::answer(engine, body).await,
         "ListStreams" => op::list_streams::answer(engine, body).await,
-        _ => Err(Refusal::UnknownOperation),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_comes_before_the_operation() {
+        let unknown = Some(refused(&Refusal::UnknownOperation));
+        let broken = Some(refused(&Refusal::Serialization(None)));
+        for (target, body, expected) in [
+            ("", "", &unknown),
+            ("", "{}", &unknown),
+            ("", "hi", &broken),
+            ("whatever", "{}", &unknown),
+            ("DynamoDB_20120810.ListTable", "{}", &unknown),
+            ("DynamoDB_20120810.ListTable", "{}}", &broken),
+            ("DynamoDB_20120810.ListTables", "{", &broken),
+            ("DynamoDB_20120810.ListTables", "", &None),
+            ("DynamoDB_20120810.ListTables", "{}", &None),
+            ("DynamoDB_20120810.ListStreams", "{}", &unknown),
+            ("DynamoDBStreams_20120810.ListStreams", "{}", &None),
+        ] {
+            assert_eq!(
+                refuse(target, body.as_bytes()),
+                *expected,
+                "{target} {body}"
+            );
+        }
     }
 }

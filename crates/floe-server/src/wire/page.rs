@@ -1,21 +1,23 @@
 //! What Query and Scan have in common: their numbers, `Select`, where a page starts, and the page as it is
-//! answered. The checks of their members that come before everything else are in [`members`].
+//! answered. Their members and the checks that come before everything else are in [`members`].
 
 mod members;
 
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser, Paths};
-use floe_store::json::{Layer, Named, Reader, Token, ValueFault, Writer, write_item};
+use floe_store::json::{Layer, Reader, Token, ValueFault, Writer, write_item};
 use floe_store::op::{Faults, Page, Select, enveloped};
 
+use super::body::object;
+use super::expressions::Placeholders;
 use super::legacy::attributes_to_get;
-use super::legacy::filter::{Filters, filter_values};
-use super::read::{Map, Place, Read, Str};
+use super::legacy::filter::{Filters, filter};
+use super::read::{Place, Read};
 use super::refusal::{Refusal, Result};
-use super::value::{Attribute, Attributes};
+use super::value::Attributes;
 use super::write::{room, write_consumed};
 
-pub(crate) use members::Members;
+pub(crate) use members::{PageMembers, Segments};
 
 /// A whole number of 32 bits, and whether it is what was sent: one that is out of range or has a fraction is taken
 /// for the nearest that is not.
@@ -35,26 +37,20 @@ impl<'a> Read<'a> for Int {
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         if reader.peek()? != Token::Number {
             // Refused with what was found.
-            return i32::read(reader, place).map(|value| Self {
-                value,
-                coerced: false,
-            });
+            return i32::read(reader, place).map(|value| Self::of(value, value.into()));
         }
         let text = reader.number()?;
+        let sent: f64 = text.parse().unwrap_or(0.0);
+        // The conversion saturates and cuts off what stands behind the point, as Java's does.
         Ok(match text.parse() {
-            Ok(value) => Self {
-                value,
-                coerced: false,
-            },
-            Err(_) => Self::coerced(text.parse().unwrap_or(0.0)),
+            Ok(value) => Self::of(value, value.into()),
+            Err(_) => Self::of(sent as i32, sent),
         })
     }
 }
 
 impl Int {
-    fn coerced(sent: f64) -> Self {
-        // The conversion saturates and cuts off what stands behind the point, as Java's does.
-        let value = sent as i32;
+    fn of(value: i32, sent: f64) -> Self {
         Self {
             value,
             coerced: f64::from(value) != sent,
@@ -75,6 +71,15 @@ const SELECTS: [&str; 4] = [
     "ALL_PROJECTED_ATTRIBUTES",
 ];
 
+/// What is known of a page before its expressions are parsed.
+pub(crate) struct Begun {
+    pub(crate) placeholders: Placeholders,
+    pub(crate) start_key: Option<Item>,
+    /// What the parameters ask for that expressions have replaced.
+    pub(crate) filter: Option<Condition>,
+    pub(crate) listed: Option<Paths>,
+}
+
 /// Which items and which parts of them a page is to hold.
 pub(crate) struct Wanted {
     pub(crate) filter: Option<Condition>,
@@ -82,25 +87,19 @@ pub(crate) struct Wanted {
     pub(crate) select: Option<Select>,
 }
 
-/// Which items and which parts of them a request asks for, in its words.
-#[derive(Clone, Copy)]
-pub(crate) struct Parts<'r> {
-    /// `Select`
-    pub(crate) select: Option<&'r str>,
-    /// `AttributesToGet`
-    pub(crate) attributes_to_get: Option<&'r [Str<'r>]>,
-    /// `ProjectionExpression`
-    pub(crate) projection: Option<&'r str>,
-    /// `FilterExpression`
-    pub(crate) filter: Option<&'r str>,
-    /// Whether an index is read.
-    pub(crate) of_index: bool,
-}
-
-impl Parts<'_> {
-    /// What `AttributesToGet` lists.
-    pub(crate) fn listed(&self) -> Result<Option<Paths>> {
-        self.attributes_to_get.map(attributes_to_get).transpose()
+impl PageMembers<'_> {
+    /// Takes what comes before the expressions, in DynamoDB's order.
+    pub(crate) fn begin(&mut self, filters: Option<Filters<'_>>, layer: Layer) -> Result<Begun> {
+        let placeholders = Placeholders::new(self.names.take(), self.values.take(), layer)?;
+        let filter = filter(filters, self.conditional_operator.as_deref(), layer)?;
+        let listed = self.attributes_to_get.as_deref();
+        let listed = listed.map(attributes_to_get).transpose()?;
+        Ok(Begun {
+            placeholders,
+            start_key: start_key(self.exclusive_start_key.take(), layer)?,
+            filter,
+            listed,
+        })
     }
 
     /// What the expressions ask for, or else what the parameters did that they have replaced.
@@ -110,11 +109,11 @@ impl Parts<'_> {
         filter: Option<Condition>,
         listed: Option<Paths>,
     ) -> Result<Wanted> {
-        let filter = match self.filter {
+        let filter = match &self.filter {
             Some(text) => Some(parser.filter(text)?),
             None => filter,
         };
-        let projection = match self.projection {
+        let projection = match &self.projection {
             Some(text) => Some(parser.projection(text)?),
             None => listed,
         };
@@ -127,7 +126,7 @@ impl Parts<'_> {
 
     /// What `Select` says, which must suit the rest.
     fn select(&self) -> Result<Option<Select>> {
-        let Some(word) = self.select else {
+        let Some(word) = self.select.as_deref() else {
             return Ok(None);
         };
         let mut faults = Faults::new();
@@ -146,7 +145,7 @@ impl Parts<'_> {
     }
 
     fn refusal(&self, select: Select, named: &str) -> Option<String> {
-        let given = match (self.attributes_to_get, self.projection) {
+        let given = match (&self.attributes_to_get, &self.projection) {
             (Some(_), _) => Some("AttributesToGet"),
             (None, Some(_)) => Some("ProjectionExpression"),
             (None, None) => None,
@@ -159,7 +158,7 @@ impl Parts<'_> {
             (_, Some(member)) => Some(format!(
                 "Cannot specify the {member} when choosing to get {named}"
             )),
-            (Select::AllProjectedAttributes, None) if !self.of_index => Some(format!(
+            (Select::AllProjectedAttributes, None) if self.index_name.is_none() => Some(format!(
                 "{named} can be used only when Querying using an IndexName"
             )),
             (_, None) => None,
@@ -167,43 +166,8 @@ impl Parts<'_> {
     }
 }
 
-/// Refuses attributes without a name in the members of a request, before everything that expressions say.
-pub(crate) fn check_names(
-    attributes_to_get: Option<&[Str<'_>]>,
-    start_key: Option<&Attributes>,
-    values: Option<&Map<'_, Attribute>>,
-    filters: &[Option<&Filters<'_>>],
-) -> Result<()> {
-    let filters = filters.iter().copied().flatten().flat_map(filter_values);
-    let values = values.into_iter().flat_map(|values| &values.0);
-    let mut faults = values
-        .map(|(_, value)| value)
-        .chain(filters)
-        .map(|value| &value.fault)
-        .chain(start_key.map(|key| &key.fault));
-    let mut names = attributes_to_get.into_iter().flatten();
-    if names.any(|name| name.is_empty())
-        || faults.any(|fault| fault.as_ref().is_some_and(ValueFault::is_nameless))
-    {
-        return Err(Refusal::validation(
-            ValueFault::EmptyName(Named::Attribute).message(Layer::Current),
-        ));
-    }
-    Ok(())
-}
-
-/// Refuses values that no expression could hold: a projection holds none.
-pub(crate) fn check_values_wanted(values: bool, conditions: bool) -> Result<()> {
-    match values && !conditions {
-        true => Err(Refusal::validation(
-            "ExpressionAttributeValues can only be specified when using expressions",
-        )),
-        false => Ok(()),
-    }
-}
-
 /// Where a page starts.
-pub(crate) fn start_key(key: Option<Attributes>, layer: Layer) -> Result<Option<Item>> {
+fn start_key(key: Option<Attributes>, layer: Layer) -> Result<Option<Item>> {
     match key {
         None => Ok(None),
         Some(Attributes { item, fault: None }) => Ok(Some(item)),
@@ -227,8 +191,7 @@ pub(crate) fn write_page(
     select: Option<Select>,
     write: impl Fn(&mut Writer, &Item),
 ) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(256 + room(&page.items));
-    writer.object(|w| {
+    object(256 + room(&page.items), |w| {
         w.name("Count").number(page.count);
         if select != Some(Select::Count) {
             let items = page.items.iter();
@@ -240,6 +203,5 @@ pub(crate) fn write_page(
         }
         w.name("ScannedCount").number(page.scanned_count);
         write_consumed(w, page.consumed.as_ref());
-    });
-    writer.into_bytes()
+    })
 }

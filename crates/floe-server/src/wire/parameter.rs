@@ -1,6 +1,7 @@
 //! Parameters that many operations have.
 
-use std::ops::Deref;
+use std::fmt::Display;
+use std::ops::{Deref, RangeInclusive};
 
 use floe_store::ConsumedCapacity;
 use floe_store::capacity::ReturnConsumedCapacity;
@@ -30,7 +31,7 @@ impl<'a> TableName<'a> {
         (self.start > 0).then_some(&*self.given)
     }
 
-    /// Tells the cost in terms of the table as the request has named it.
+    /// States the cost in terms of the table as the request has named it.
     pub(crate) fn name_cost(&self, consumed: &mut Option<ConsumedCapacity>) {
         if let Some(consumed) = consumed
             && self.start > 0
@@ -61,7 +62,7 @@ impl GivenNames {
             .map_or(plain, |(_, given)| given)
     }
 
-    /// Tells costs in terms of the tables as the request has named them.
+    /// States costs in terms of the tables as the request has named them.
     pub(crate) fn name_costs(&self, consumed: &mut [ConsumedCapacity]) {
         if self.0.is_empty() {
             return;
@@ -120,7 +121,7 @@ pub(crate) fn item_table_name_faults(faults: &mut Faults, name: Option<&str>) ->
     Ok(())
 }
 
-/// As [`item_table_name_faults`], in the words of the older layer of validation, which tells a name that is empty
+/// As [`item_table_name_faults`], in the words of the older layer of validation, which reports a name that is empty
 /// together with the rest.
 pub(crate) fn older_table_name_faults(faults: &mut Faults, name: Option<&str>) {
     match name {
@@ -133,20 +134,61 @@ pub(crate) fn older_table_name_faults(faults: &mut Faults, name: Option<&str>) {
     }
 }
 
-/// The fault of a `ReturnConsumedCapacity` that is none of the words for it.
-pub(crate) fn return_capacity_faults(faults: &mut Faults, word: Option<&str>) {
-    if let Some(word) = word {
-        faults.one_of(
-            word,
-            "returnConsumedCapacity",
-            &["INDEXES", "TOTAL", "NONE"],
-        );
+/// A word that a request may have, or another text.
+pub(crate) type Word<'a> = Option<Str<'a>>;
+
+/// The fault of a member that must be there and is not.
+pub(crate) fn require<T>(faults: &mut Faults, member: &Option<T>, path: impl Display) {
+    if member.is_none() {
+        faults.add_null(path);
     }
 }
 
-/// How much to tell about the cost, of a word that has been checked.
-pub(crate) fn return_capacity(word: Option<&str>) -> ReturnConsumedCapacity {
-    match word {
+/// The fault of a text that is missing, or shorter or longer than it may be.
+pub(crate) fn length_faults(
+    faults: &mut Faults,
+    text: &Option<Str<'_>>,
+    path: &str,
+    range: RangeInclusive<usize>,
+) {
+    match text {
+        None => faults.add_null(path),
+        Some(text) => faults.length(text, path, range),
+    }
+}
+
+/// The fault of a word that is none of these.
+pub(crate) fn word_faults(
+    faults: &mut Faults,
+    word: &Word<'_>,
+    path: impl Display,
+    words: &[&str],
+) {
+    if let Some(word) = word {
+        faults.one_of(word, path, words);
+    }
+}
+
+/// The fault of a word that is missing or none of these.
+pub(crate) fn required_word_faults(
+    faults: &mut Faults,
+    word: &Word<'_>,
+    path: impl Display,
+    words: &[&str],
+) {
+    require(faults, word, &path);
+    word_faults(faults, word, path, words);
+}
+
+/// The fault of a `ReturnConsumedCapacity` that is none of the words for it.
+pub(crate) fn return_capacity_faults(faults: &mut Faults, word: &Word<'_>) {
+    let words = &["INDEXES", "TOTAL", "NONE"];
+    word_faults(faults, word, "returnConsumedCapacity", words);
+}
+
+/// How much of the cost an answer has, of a word that has been checked.
+pub(crate) fn return_capacity(word: &Word<'_>) -> ReturnConsumedCapacity {
+    match word.as_deref() {
         Some("TOTAL") => ReturnConsumedCapacity::Total,
         Some("INDEXES") => ReturnConsumedCapacity::Indexes,
         _ => ReturnConsumedCapacity::None,
@@ -154,15 +196,14 @@ pub(crate) fn return_capacity(word: Option<&str>) -> ReturnConsumedCapacity {
 }
 
 /// The fault of a `ReturnItemCollectionMetrics` that is none of the words for it.
-pub(crate) fn return_collection_faults(faults: &mut Faults, word: Option<&str>) {
-    if let Some(word) = word {
-        faults.one_of(word, "returnItemCollectionMetrics", &["SIZE", "NONE"]);
-    }
+pub(crate) fn return_collection_faults(faults: &mut Faults, word: &Word<'_>) {
+    let words = &["SIZE", "NONE"];
+    word_faults(faults, word, "returnItemCollectionMetrics", words);
 }
 
-/// Whether to tell the sizes of item collections, of a word that has been checked.
-pub(crate) fn return_collection(word: Option<&str>) -> bool {
-    word == Some("SIZE")
+/// Whether an answer has the sizes of item collections, of a word that has been checked.
+pub(crate) fn return_collection(word: &Word<'_>) -> bool {
+    word.as_deref() == Some("SIZE")
 }
 
 /// The fault of a `Limit` that is not from one to this.

@@ -2,7 +2,7 @@
 //!
 //! A request is declared with [`members!`]: the names of its members and their types. What is `null` is absent,
 //! what is not declared is passed over, and what is of another type refuses the request in the words of
-//! DynamoDB's framework, which tell what was found and, for arrays, the Java class that was expected.
+//! DynamoDB's framework, which say what was found and, for arrays, the Java class that was expected.
 
 use std::borrow::Cow;
 
@@ -51,11 +51,41 @@ pub(crate) fn member<'a, T: Read<'a>>(reader: &mut Reader<'a>) -> Result<Option<
 }
 
 fn read_or_null<'a, T: Read<'a>>(reader: &mut Reader<'a>, place: Place) -> Result<Option<T>> {
-    if reader.peek()? == Token::Null {
-        reader.null()?;
-        return Ok(None);
+    match skip_null(reader)? {
+        true => Ok(None),
+        false => T::read(reader, place).map(Some),
     }
-    T::read(reader, place).map(Some)
+}
+
+/// Reads `null`, if that comes next.
+pub(crate) fn skip_null(reader: &mut Reader<'_>) -> Result<bool> {
+    let is_null = reader.peek()? == Token::Null;
+    if is_null {
+        reader.null()?;
+    }
+    Ok(is_null)
+}
+
+/// A structure of the protocol, which [`members!`] declares.
+pub(crate) trait Members<'a> {
+    /// Reads the value of a member. Returns whether there is a member of this name.
+    fn read_member(&mut self, name: &str, reader: &mut Reader<'a>) -> Result<bool>;
+
+    /// Reads all members of an object, and passes over what is none.
+    fn read_members(
+        &mut self,
+        reader: &mut Reader<'a>,
+        place: Place,
+        class: impl Fn() -> String,
+    ) -> Result<()> {
+        begin_structure(reader, place, class)?;
+        while let Some(name) = reader.next_name()? {
+            if !self.read_member(&name, reader)? {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Goes into an object, or refuses what stands in its place.
@@ -226,28 +256,49 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
     entries
 }
 
-/// Declares a structure of the protocol: a Rust struct with an `Option` for each member, and how it is read.
+/// Declares a structure of the protocol: a Rust struct with an `Option` for each member, and how it is read. Members that
+/// several structures have are declared once and flattened into each. A structure that stands inside of a request has a
+/// class, by which an array in its place is refused.
 ///
 /// ```text
 /// members! {
 ///     /// What to read.
 ///     KeysAndAttributes<'a> as "KeysAndAttributes" {
 ///         "Keys" => keys: Vec<Attributes>,
-///         "ConsistentRead" => consistent_read: bool,
+///         ..projected: Projected<'a>,
 ///     }
 /// }
 /// ```
 macro_rules! members {
-    ($(#[$doc:meta])* $name:ident<'a> as $class:literal { $($member:literal => $field:ident: $type:ty,)* }) => {
+    ($(#[$doc:meta])* $name:ident<'a> $(as $class:literal)? {
+        $($member:literal => $field:ident: $type:ty,)*
+        $(..$shared:ident: $shared_type:ty,)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
             $(pub(crate) $field: Option<$type>,)*
+            $(pub(crate) $shared: $shared_type,)*
             /// Text may be borrowed from the request.
             pub(crate) request: std::marker::PhantomData<&'a str>,
         }
 
-        impl<'a> $crate::wire::read::Read<'a> for $name<'a> {
+        impl<'a> $crate::wire::read::Members<'a> for $name<'a> {
+            fn read_member(
+                &mut self,
+                name: &str,
+                reader: &mut floe_store::json::Reader<'a>,
+            ) -> $crate::wire::refusal::Result<bool> {
+                match name {
+                    $($member => self.$field = $crate::wire::read::member(reader)?,)*
+                    $(_ if $crate::wire::read::Members::read_member(&mut self.$shared, name, reader)? => {})*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+
+        $(impl<'a> $crate::wire::read::Read<'a> for $name<'a> {
             fn class() -> String {
                 format!("class {}", $crate::wire::read::service_class($class))
             }
@@ -256,17 +307,11 @@ macro_rules! members {
                 reader: &mut floe_store::json::Reader<'a>,
                 place: $crate::wire::read::Place,
             ) -> $crate::wire::refusal::Result<Self> {
-                $crate::wire::read::begin_structure(reader, place, Self::class)?;
                 let mut members = Self::default();
-                while let Some(name) = reader.next_name()? {
-                    match &*name {
-                        $($member => members.$field = $crate::wire::read::member(reader)?,)*
-                        _ => reader.skip()?,
-                    }
-                }
+                $crate::wire::read::Members::read_members(&mut members, reader, place, Self::class)?;
                 Ok(members)
             }
-        }
+        })?
     };
 }
 
@@ -298,18 +343,19 @@ pub(crate) fn empty_request(body: &str) -> Result<()> {
 }
 
 /// Reads a request as a whole.
-pub(crate) fn request<'a, T: Read<'a>>(body: &'a str) -> Result<T> {
+pub(crate) fn request<'a, T: Members<'a> + Default>(body: &'a str) -> Result<T> {
     request_and_layer(body).map(|(request, _)| request)
 }
 
 /// Reads a request as a whole, of an operation that the newer layer validates unless the request holds what only the
 /// older one reads.
-pub(crate) fn request_and_layer<'a, T: Read<'a>>(body: &'a str) -> Result<(T, Layer)> {
+pub(crate) fn request_and_layer<'a, T: Members<'a> + Default>(body: &'a str) -> Result<(T, Layer)> {
     let mut reader = Reader::new(body);
-    let request = match reader.peek()? {
-        Token::Object => T::read(&mut reader, Place::Member)?,
+    let mut request = T::default();
+    match reader.peek()? {
+        Token::Object => request.read_members(&mut reader, Place::Member, String::new)?,
         _ => return Err(Refusal::Serialization(None)),
-    };
+    }
     let layer = match reader.needs_older_layer {
         true => Layer::Older,
         false => Layer::Current,

@@ -1,12 +1,15 @@
-//! Why a call is refused, and how that is told.
+//! Why a call is refused, and the answer that says so.
 //!
 //! The names of the errors carry the part of DynamoDB that refuses: the framework before the service
 //! (`com.amazon.coral.service`), its validation (`com.amazon.coral.validate`), the service itself.
 
-use super::write::write_item_hashed;
+use std::fmt::Display;
+
 use floe_store::error::CancellationCode;
 use floe_store::json::{Malformed, Writer, write_item};
 use floe_store::{CancellationReason, Error};
+
+use super::body::{object, write_item_hashed};
 
 /// The service itself, which refuses.
 const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
@@ -21,7 +24,7 @@ pub(crate) enum Refusal {
     UnknownOperation,
     /// The body is not JSON, or a member of it is of another type than it must be. The words say what was found.
     Serialization(Option<String>),
-    /// There is no table of that name, as the operations on backups tell it.
+    /// There is no table of that name, as the operations on backups report it.
     TableNotFound(String),
     /// The operation was refused or failed.
     Store(Error),
@@ -38,6 +41,11 @@ impl Refusal {
     /// A parameter is wrong.
     pub(crate) fn validation(message: impl Into<String>) -> Self {
         Self::Store(Error::validation(message))
+    }
+
+    /// A parameter is wrong: `One or more parameter values were invalid: ` and the message.
+    pub(crate) fn invalid(message: impl Display) -> Self {
+        Self::Store(floe_store::op::invalid(message))
     }
 
     /// The status of HTTP.
@@ -57,10 +65,9 @@ impl Refusal {
         }
     }
 
-    /// The answer that tells it.
+    /// The answer to the call.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(256);
-        writer.object(|w| match self {
+        object(256, |w| match self {
             Self::UnknownOperation => {
                 write_type(w, "com.amazon.coral.service", "UnknownOperationException");
             }
@@ -76,8 +83,7 @@ impl Refusal {
                     .string(&format!("Table not found: {name}"));
             }
             Self::Store(error) => write_error(w, error),
-        });
-        writer.into_bytes()
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values and items as members of requests.
 
 use floe_store::json::{
-    Expected, Found, Reader, Sent, Unreadable, ValueFault, read_item, read_value,
+    Expected, Found, Layer, Named, Reader, Sent, Unreadable, ValueFault, read_item, read_value,
 };
 use floe_store::limits::{LITERAL_LEVELS_MAX, NESTING_LEVELS_MAX};
 use floe_store::{Item, Value};
@@ -30,6 +30,11 @@ pub(crate) type Attribute = Sent<Value>;
 pub(crate) struct TransactAttribute(pub(crate) Attribute);
 
 impl Attributes {
+    /// Whether one of them has an empty name, which is refused before everything else.
+    pub(crate) fn is_nameless(&self) -> bool {
+        self.fault.as_ref().is_some_and(ValueFault::is_nameless)
+    }
+
     /// The attributes, or what is wrong with them.
     pub(crate) fn sound(self, voice: impl Into<Voice>) -> Result<Item> {
         match self.fault {
@@ -37,6 +42,11 @@ impl Attributes {
             Some(fault) => Err(voice.into().refuse_value(&fault)),
         }
     }
+}
+
+/// Refuses an attribute with an empty name.
+pub(crate) fn nameless(layer: Layer) -> Refusal {
+    Refusal::validation(ValueFault::EmptyName(Named::Attribute).message(layer))
 }
 
 impl<'a> Read<'a> for Attributes {

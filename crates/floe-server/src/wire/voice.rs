@@ -5,17 +5,17 @@ use floe_store::op::enveloped;
 
 use super::refusal::Refusal;
 
-/// How an operation tells what is wrong with its values and expressions.
+/// How an operation reports what is wrong with its values and expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Voice {
     /// The layer that validates the request.
     pub(crate) layer: Layer,
-    /// Whether most faults are told in the form of a constraint: `1 validation error detected: …`.
+    /// Whether most faults are reported in the form of a constraint: `1 validation error detected: …`.
     as_constraint: bool,
 }
 
 impl From<Layer> for Voice {
-    /// The voice of an operation that tells faults as they are.
+    /// The voice of an operation that reports faults as they are.
     fn from(layer: Layer) -> Self {
         Self {
             layer,
@@ -33,7 +33,7 @@ impl Voice {
         }
     }
 
-    /// Refuses a request for a fault that this voice may tell in the form of a constraint.
+    /// Refuses a request for a fault that this voice may report in the form of a constraint.
     pub(crate) fn refuse(self, message: impl Into<String>) -> Refusal {
         self.refuse_error(floe_store::Error::validation(message))
     }
@@ -63,15 +63,15 @@ impl Voice {
     }
 
     fn refuse_value_as(self, fault: &ValueFault, message: String) -> Refusal {
-        match is_told_as_it_is(fault) {
+        match is_reported_as_it_is(fault) {
             true => Refusal::validation(message),
             false => self.refuse(message),
         }
     }
 }
 
-/// Whether no voice tells it in the form of a constraint.
-const fn is_told_as_it_is(fault: &ValueFault) -> bool {
+/// Whether no voice reports it in the form of a constraint.
+const fn is_reported_as_it_is(fault: &ValueFault) -> bool {
     matches!(
         fault,
         ValueFault::Empty
@@ -85,5 +85,5 @@ const fn is_told_as_it_is(fault: &ValueFault) -> bool {
 const fn names_placeholder(fault: &ValueFault, layer: Layer) -> bool {
     matches!(layer, Layer::Older)
         || matches!(fault, ValueFault::EmptySet(_))
-        || is_told_as_it_is(fault)
+        || is_reported_as_it_is(fault)
 }

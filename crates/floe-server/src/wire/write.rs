@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::item::{Container, ItemVisitor, Scalar};
-pub(crate) use floe_store::json::write_item;
-use floe_store::json::{ItemWriter, Writer};
+use floe_store::json::{Writer, write_item};
 use floe_store::op::ItemCollectionMetrics;
-use floe_store::{ConsumedCapacity, Item, Number, Units};
+use floe_store::{ConsumedCapacity, Item, Units};
 
-use super::java::sort_as_set;
 use super::parameter::GivenNames;
 
 /// Items, as an array.
@@ -24,53 +21,6 @@ pub(crate) fn room<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
         None => item.len() * 64,
     };
     items.into_iter().map(room).sum()
-}
-
-/// An item with its sets of numbers in the order of Java's hash sets, as Scan, TransactGetItems, the reasons of a
-/// cancelled transaction and change records have them.
-pub fn write_item_hashed(w: &mut Writer, item: &Item) {
-    let mut visitor = Hashed {
-        attributes: ItemWriter(w),
-        numbers: Vec::new(),
-    };
-    visitor.attributes.0.begin_object();
-    item.visit(&mut visitor);
-    w.end_object();
-}
-
-/// As [`ItemWriter`], but keeps the elements of a set of numbers back until all are there.
-struct Hashed<'w> {
-    attributes: ItemWriter<'w>,
-    numbers: Vec<Number>,
-}
-
-impl ItemVisitor for Hashed<'_> {
-    fn name(&mut self, name: &str) {
-        self.attributes.name(name);
-    }
-
-    fn scalar(&mut self, scalar: Scalar<'_>) {
-        self.attributes.scalar(scalar);
-    }
-
-    fn begin(&mut self, container: Container) {
-        self.attributes.begin(container);
-    }
-
-    fn element(&mut self, element: Scalar<'_>) {
-        match element {
-            Scalar::N(number) => self.numbers.push(number),
-            element => self.attributes.element(element),
-        }
-    }
-
-    fn end(&mut self, container: Container) {
-        sort_as_set(&mut self.numbers);
-        for number in self.numbers.drain(..) {
-            self.attributes.element(Scalar::N(number));
-        }
-        self.attributes.end(container);
-    }
 }
 
 /// The member `ConsumedCapacity` of an answer about one table, if it was asked for.
@@ -91,7 +41,7 @@ pub(crate) fn write_consumed_list(w: &mut Writer, consumed: &[ConsumedCapacity],
     }
 }
 
-/// How the units of an operation are told.
+/// How the units of an operation are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
     /// All together.
@@ -148,7 +98,7 @@ pub(crate) fn write_collection(w: &mut Writer, metrics: &ItemCollectionMetrics) 
     });
 }
 
-/// The member `ItemCollectionMetrics` of an answer about several tables, if there is something to tell.
+/// The member `ItemCollectionMetrics` of an answer about several tables, if there is any.
 pub(crate) fn write_collections(
     w: &mut Writer,
     collections: &BTreeMap<String, Vec<ItemCollectionMetrics>>,
@@ -166,25 +116,4 @@ pub(crate) fn write_collections(
             });
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use floe_store::{Set, Value};
-
-    use super::*;
-
-    #[test]
-    fn sets_of_numbers_can_come_in_the_order_of_java() {
-        let set = |numbers: [i64; 4]| Value::Ns(Set::new(numbers.map(Number::from)).unwrap());
-        let item = Item::new()
-            .with("a", set([100, -1, 9, 25]))
-            .with("b", vec![set([1, 2, 3, 20])]);
-        let mut writer = Writer::default();
-        write_item_hashed(&mut writer, &item);
-        assert_eq!(
-            String::from_utf8(writer.into_bytes()).unwrap(),
-            r#"{"a":{"NS":["9","25","100","-1"]},"b":{"L":[{"NS":["3","20","2","1"]}]}}"#
-        );
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::path::Path;
 use super::pending::Pending;
+use crate::declare::named;
 use crate::value::{Value, ValueType};
 
 /// One side of a comparison.
@@ -42,34 +43,21 @@ impl Operand {
     }
 }
 
-/// How two operands are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparator {
-    /// `=`
-    Eq,
-    /// `<>`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-}
-
-impl Comparator {
-    /// How it is written.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Eq => "=",
-            Self::Ne => "<>",
-            Self::Lt => "<",
-            Self::Le => "<=",
-            Self::Gt => ">",
-            Self::Ge => ">=",
-        }
+named! {
+    /// How two operands are compared.
+    pub enum Comparator {
+        /// `=`
+        Eq = "=",
+        /// `<>`
+        Ne = "<>",
+        /// `<`
+        Lt = "<",
+        /// `<=`
+        Le = "<=",
+        /// `>`
+        Gt = ">",
+        /// `>=`
+        Ge = ">=",
     }
 }
 

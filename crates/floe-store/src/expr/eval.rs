@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::condition::{Comparator, Condition, Operand};
+use super::key::KeyOp;
 use crate::item::Item;
 use crate::number::Number;
 use crate::value::Value;
@@ -73,6 +74,20 @@ impl Operand {
             Self::Value(value) => Some(Cow::Borrowed(value)),
             // A number lies inline in its value: this does not allocate.
             Self::Size(path) => size(path.resolve(item)?).map(|size| Cow::Owned(Value::N(size))),
+        }
+    }
+}
+
+impl KeyOp {
+    /// Whether a value of a key satisfies it.
+    pub(crate) fn holds(&self, value: &Value) -> bool {
+        let is = |comparator: Comparator, other| comparator.holds(Some(value), Some(other));
+        match self {
+            Self::Between(low, high) => is(Comparator::Ge, low) && is(Comparator::Le, high),
+            Self::BeginsWith(prefix) => begins_with(value, prefix),
+            _ => self
+                .comparator()
+                .is_some_and(|comparator| self.values().all(|other| is(comparator, other))),
         }
     }
 }

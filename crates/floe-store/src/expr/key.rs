@@ -1,9 +1,10 @@
 //! Key conditions: which items under one partition key a query reads.
 
 use super::check::{check_bound_values, check_names, check_nesting};
+use super::condition::Comparator;
 use super::fault::{ExpressionKind, Fault};
 use crate::error::{Error, Result};
-use crate::key_length::{key_bytes, partition_too_long, sort_too_long};
+use crate::key_length::{empty_value, key_bytes, partition_too_long, sort_too_long};
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{KeyAttribute, KeySchema};
 use crate::text::Name;
@@ -32,27 +33,35 @@ impl KeyOp {
     /// The values that the attribute is compared with.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         let (first, second) = match self {
+            Self::Between(low, high) => (low, Some(high)),
+            Self::BeginsWith(prefix) => (prefix, None),
             Self::Eq(value)
             | Self::Lt(value)
             | Self::Le(value)
             | Self::Gt(value)
-            | Self::Ge(value)
-            | Self::BeginsWith(value) => (value, None),
-            Self::Between(low, high) => (low, Some(high)),
+            | Self::Ge(value) => (value, None),
         };
         std::iter::once(first).chain(second)
+    }
+
+    /// The operator, as an expression has it, unless it is one with two bounds or a prefix.
+    pub(crate) const fn comparator(&self) -> Option<Comparator> {
+        Some(match self {
+            Self::Eq(_) => Comparator::Eq,
+            Self::Lt(_) => Comparator::Lt,
+            Self::Le(_) => Comparator::Le,
+            Self::Gt(_) => Comparator::Gt,
+            Self::Ge(_) => Comparator::Ge,
+            Self::Between(..) | Self::BeginsWith(_) => return None,
+        })
     }
 
     /// Refuses values that do not suit the operator whatever the attribute.
     fn check(&self) -> Result<(), Fault> {
         let operator = match self {
             Self::Eq(_) => return Ok(()),
-            Self::Lt(_) => "<",
-            Self::Le(_) => "<=",
-            Self::Gt(_) => ">",
-            Self::Ge(_) => ">=",
             Self::Between(..) => "BETWEEN",
-            Self::BeginsWith(_) => "begins_with",
+            _ => self.comparator().map_or("begins_with", Comparator::as_str),
         };
         let suits = |value: &&Value| match value {
             Value::S(_) | Value::B(_) => true,
@@ -272,11 +281,7 @@ impl KeyCondition {
                 Value::B(bytes) if bytes.is_empty() => "binary",
                 _ => continue,
             };
-            return Err(Error::validation(format!(
-                "One or more parameter values are not valid. The AttributeValue for a key attribute \
-                 cannot contain an empty {empty} value. Key: {}",
-                attribute.name
-            )));
+            return Err(empty_value(empty, &attribute.name));
         }
         Ok(())
     }

@@ -34,8 +34,6 @@ pub mod check;
 pub mod condition;
 pub mod eval;
 mod fault;
-#[cfg(test)]
-mod fixture;
 pub mod key;
 mod lex;
 pub mod parse;
@@ -44,6 +42,8 @@ mod pending;
 pub mod projection;
 pub mod render;
 pub mod reserved;
+#[cfg(test)]
+mod tests;
 pub mod update;
 
 pub use condition::{Comparator, Condition, Operand};

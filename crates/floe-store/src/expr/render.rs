@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::condition::{Condition, Operand};
+use super::condition::{Comparator, Condition, Operand};
 use super::key::{KeyCondition, KeyOp};
 use super::path::{Path, Segment};
 use super::projection::Paths;
@@ -73,20 +73,18 @@ impl Renderer {
     /// A `ProjectionExpression`.
     pub fn projection(&mut self, paths: &Paths) -> String {
         let mut parts = Parts::default();
-        for (n, path) in paths.0.iter().enumerate() {
-            parts.extend((n > 0).then_some(Part::Text(", ")));
+        parts.list(&paths.0, ", ", |parts, path| {
             parts.extend([Part::Path(path)]);
-        }
+        });
         self.text(parts.0)
     }
 
     /// A `KeyConditionExpression`.
     pub fn key_condition(&mut self, condition: &KeyCondition) -> String {
         let mut parts = Parts::default();
-        for (n, (name, op)) in condition.terms.iter().enumerate() {
-            parts.extend((n > 0).then_some(Part::Text(" AND ")));
+        parts.list(&condition.terms, " AND ", |parts, (name, op)| {
             parts.key_term(name, op);
-        }
+        });
         self.text(parts.0)
     }
 
@@ -190,26 +188,17 @@ impl<'e> Parts<'e> {
         use Part::{Operand, Path, Text, TypeName};
 
         match condition {
-            Condition::Compare(left, comparator, right) => self.extend([
-                Operand(left),
-                Text(" "),
-                Text(comparator.as_str()),
-                Text(" "),
-                Operand(right),
-            ]),
-            Condition::Between(operand, low, high) => self.extend([
-                Operand(operand),
-                Text(" BETWEEN "),
-                Operand(low),
-                Text(" AND "),
-                Operand(high),
-            ]),
+            Condition::Compare(left, comparator, right) => {
+                self.infix(Operand(left), comparator.as_str(), Operand(right));
+            }
+            Condition::Between(operand, low, high) => {
+                self.between(Operand(operand), Operand(low), Operand(high));
+            }
             Condition::In(operand, choices) => {
                 self.extend([Operand(operand), Text(" IN (")]);
-                for (n, choice) in choices.iter().enumerate() {
-                    self.extend((n > 0).then_some(Text(", ")));
-                    self.extend([Operand(choice)]);
-                }
+                self.list(choices, ", ", |parts, choice| {
+                    parts.extend([Operand(choice)]);
+                });
                 self.extend([Text(")")]);
             }
             // The operators associate to the left: an equal one on the right needs parentheses.
@@ -259,14 +248,32 @@ impl<'e> Parts<'e> {
         self.extend(needed.then_some(Part::Text(")")));
     }
 
+    fn infix(&mut self, left: Part<'e>, operator: &'static str, right: Part<'e>) {
+        let space = || Part::Text(" ");
+        self.extend([left, space(), Part::Text(operator), space(), right]);
+    }
+
+    fn between(&mut self, operand: Part<'e>, low: Part<'e>, high: Part<'e>) {
+        self.infix(operand, "BETWEEN", low);
+        self.extend([Part::Text(" AND "), high]);
+    }
+
+    /// Elements with the text between each two.
+    fn list<A>(
+        &mut self,
+        elements: &'e [A],
+        between: &'static str,
+        element: impl Fn(&mut Self, &'e A),
+    ) {
+        for (n, one) in elements.iter().enumerate() {
+            self.extend((n > 0).then_some(Part::Text(between)));
+            element(self, one);
+        }
+    }
+
     fn call(&mut self, opening: &'static str, first: Part<'e>, second: Part<'e>) {
-        self.extend([
-            Part::Text(opening),
-            first,
-            Part::Text(", "),
-            second,
-            Part::Text(")"),
-        ]);
+        self.extend([Part::Text(opening), first, Part::Text(", "), second]);
+        self.extend([Part::Text(")")]);
     }
 
     fn operand(&mut self, operand: &'e Operand) {
@@ -286,15 +293,11 @@ impl<'e> Parts<'e> {
         actions: &'e [A],
         action: impl Fn(&mut Self, &'e A),
     ) {
-        for (n, one) in actions.iter().enumerate() {
-            if n > 0 {
-                self.extend([Part::Text(", ")]);
-            } else {
-                self.extend((!self.0.is_empty()).then_some(Part::Text(" ")));
-                self.extend([Part::Text(keyword), Part::Text(" ")]);
-            }
-            action(self, one);
+        if !actions.is_empty() {
+            self.extend((!self.0.is_empty()).then_some(Part::Text(" ")));
+            self.extend([Part::Text(keyword), Part::Text(" ")]);
         }
+        self.list(actions, ", ", action);
     }
 
     fn set_value(&mut self, value: &'e SetValue) {
@@ -314,44 +317,30 @@ impl<'e> Parts<'e> {
             SetOperand::Path(path) => self.extend([Part::Path(path)]),
             SetOperand::Value(value) => self.extend([Part::Value(value)]),
             SetOperand::IfNotExists(path, otherwise) => {
-                self.call(
-                    "if_not_exists(",
-                    Part::Path(path),
-                    Part::SetOperand(otherwise),
-                );
+                let (path, otherwise) = (Part::Path(path), Part::SetOperand(otherwise));
+                self.call("if_not_exists(", path, otherwise);
             }
             SetOperand::ListAppend(first, second) => {
-                self.call(
-                    "list_append(",
-                    Part::SetOperand(first),
-                    Part::SetOperand(second),
-                );
+                let (first, second) = (Part::SetOperand(first), Part::SetOperand(second));
+                self.call("list_append(", first, second);
             }
         }
     }
 
     fn key_term(&mut self, name: &'e Name, op: &'e KeyOp) {
-        use Part::{Name, Text, Value};
+        use Part::{Name, Value};
 
-        let (comparator, value) = match op {
-            KeyOp::Eq(value) => (" = ", value),
-            KeyOp::Lt(value) => (" < ", value),
-            KeyOp::Le(value) => (" <= ", value),
-            KeyOp::Gt(value) => (" > ", value),
-            KeyOp::Ge(value) => (" >= ", value),
-            KeyOp::Between(low, high) => {
-                return self.extend([
-                    Name(name),
-                    Text(" BETWEEN "),
-                    Value(low),
-                    Text(" AND "),
-                    Value(high),
-                ]);
+        match op {
+            KeyOp::Between(low, high) => self.between(Name(name), Value(low), Value(high)),
+            KeyOp::BeginsWith(prefix) => self.call("begins_with(", Name(name), Value(prefix)),
+            KeyOp::Eq(value)
+            | KeyOp::Lt(value)
+            | KeyOp::Le(value)
+            | KeyOp::Gt(value)
+            | KeyOp::Ge(value) => {
+                let comparator = op.comparator().map_or("", Comparator::as_str);
+                self.infix(Name(name), comparator, Value(value));
             }
-            KeyOp::BeginsWith(prefix) => {
-                return self.call("begins_with(", Name(name), Value(prefix));
-            }
-        };
-        self.extend([Name(name), Text(comparator), Value(value)]);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::constraint::{Faults, is_name, length_at_least, length_at_most};
+use super::get_item::projected;
 use super::values::check_values;
 use super::{keys, missing_table, references};
 use crate::capacity::{Consistency, ConsumedCapacity, ReturnConsumedCapacity};
@@ -74,18 +75,15 @@ impl BatchGetItem {
         if self.requests.is_empty() {
             faults.add_unseen("RequestItems", length_at_least(1));
         }
-        let keyless = self.requests.iter().find(|(_, r)| r.keys.is_empty());
-        if let Some((table, _)) = keyless {
-            let path = format_args!("RequestItems.{table}.member.Keys");
+        let keys = |fits: fn(usize) -> bool| {
+            let unfit = self.requests.iter().find(|(_, r)| !fits(r.keys.len()));
+            unfit.map(|(table, _)| format!("RequestItems.{table}.member.Keys"))
+        };
+        if let Some(path) = keys(|count| count > 0) {
             faults.add_unseen(path, length_at_least(1));
         } else if !self.requests.keys().all(|name| is_name(name)) {
             faults.add_unseen("requestItems", TABLE_NAMES_CONSTRAINT);
-        } else if let Some((table, _)) = self
-            .requests
-            .iter()
-            .find(|(_, r)| r.keys.len() > BATCH_GET_ITEMS_MAX)
-        {
-            let path = format_args!("RequestItems.{table}.member.Keys");
+        } else if let Some(path) = keys(|count| count <= BATCH_GET_ITEMS_MAX) {
             faults.add_unseen(path, length_at_most(BATCH_GET_ITEMS_MAX));
         }
         faults.into_result()
@@ -122,10 +120,7 @@ impl KeysAndAttributes {
 
     /// The part of an item that the answer holds.
     pub fn answer(&self, item: Item) -> Item {
-        match &self.projection {
-            Some(paths) => paths.project(&item),
-            None => item,
-        }
+        projected(self.projection.as_ref(), item)
     }
 
     fn validate(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::batch_get_item::{TABLE_NAMES_CONSTRAINT, duplicate_keys};
 use super::constraint::{Faults, is_name};
 use super::values::Survey;
-use super::write_item::key_of;
+use super::write::key_of;
 use super::{ItemCollectionMetrics, keys, missing_table};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::error::{Error, Result};

@@ -25,6 +25,17 @@ impl Faults {
         Self::default()
     }
 
+    /// The faults that the function adds, as one error, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`into_result`](Faults::into_result).
+    pub fn check(add: impl FnOnce(&mut Self)) -> Result<()> {
+        let mut faults = Self::new();
+        add(&mut faults);
+        faults.into_result()
+    }
+
     /// The value at the path breaks the constraint.
     pub fn add(&mut self, value: impl Display, path: impl Display, constraint: impl Display) {
         self.0.push(format!(
@@ -70,45 +81,42 @@ impl Faults {
 
     /// Adds a fault if the text is shorter or longer than it may be.
     pub fn length(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
-        let length = length(text);
-        if length < *range.start() {
-            self.add(text, path, length_at_least(*range.start()));
-        } else if length > *range.end() {
-            self.add(text, path, length_at_most(*range.end()));
+        if let Some(constraint) = broken_length(text, &range) {
+            self.add(text, path, constraint);
         }
     }
 
     /// As [`length`](Faults::length), without showing the text.
     pub fn length_unseen(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
-        let length = length(text);
-        if length < *range.start() {
-            self.add_unseen(path, length_at_least(*range.start()));
-        } else if length > *range.end() {
-            self.add_unseen(path, length_at_most(*range.end()));
+        if let Some(constraint) = broken_length(text, &range) {
+            self.add_unseen(path, constraint);
         }
     }
 
     /// Adds a fault if the number is smaller or greater than it may be.
-    pub fn value<N: PartialOrd + Display + Copy>(
-        &mut self,
-        number: N,
-        path: impl Display,
-        range: RangeInclusive<N>,
-    ) {
+    pub fn value<N>(&mut self, number: N, path: impl Display, range: RangeInclusive<N>)
+    where
+        N: PartialOrd + Display + Copy,
+    {
         if let Some(constraint) = broken(number, &range) {
             self.add(number, path, constraint);
         }
     }
 
     /// As [`value`](Faults::value), without showing the number.
-    pub fn value_unseen<N: PartialOrd + Display + Copy>(
-        &mut self,
-        number: N,
-        path: impl Display,
-        range: RangeInclusive<N>,
-    ) {
+    pub fn value_unseen<N>(&mut self, number: N, path: impl Display, range: RangeInclusive<N>)
+    where
+        N: PartialOrd + Display + Copy,
+    {
         if let Some(constraint) = broken(number, &range) {
             self.add_unseen(path, constraint);
+        }
+    }
+
+    /// Adds a fault if so many cannot be asked for on a page.
+    pub(super) fn limit(&mut self, limit: Option<usize>, most: usize) {
+        if let Some(limit) = limit {
+            self.value(limit, "limit", 1..=most);
         }
     }
 
@@ -130,9 +138,17 @@ impl Faults {
         }
     }
 
-    /// Adds every fault of the name of a table, its characters before its length, as UpdateItem does.
+    /// Adds every fault of the name of a table, its characters before its length, as UpdateItem and the operations on tables do.
     pub fn table_name_by_pattern(&mut self, name: &str) {
-        table_name_faults_by_pattern(self, name, "tableName");
+        self.table_name_by_pattern_at(name, "tableName");
+    }
+
+    /// As [`table_name_by_pattern`](Faults::table_name_by_pattern), of a name that stands elsewhere.
+    pub(super) fn table_name_by_pattern_at(&mut self, name: &str, path: &str) {
+        if !is_name(name) {
+            self.pattern(name, path);
+            self.length(name, path, TABLE_NAME_CHARS);
+        }
     }
 
     /// Adds every fault of the name of a table inside a list of a request.
@@ -199,6 +215,15 @@ fn broken<N: PartialOrd + Display + Copy>(number: N, range: &RangeInclusive<N>) 
     }
 }
 
+/// The constraint that a text breaks which is shorter or longer than it may be.
+fn broken_length(text: &str, range: &RangeInclusive<usize>) -> Option<String> {
+    match length(text) {
+        short if short < *range.start() => Some(length_at_least(*range.start())),
+        long if long > *range.end() => Some(length_at_most(*range.end())),
+        _ => None,
+    }
+}
+
 /// The constraint that a length breaks which is below this.
 pub fn length_at_least(least: usize) -> String {
     format!("Member must have length greater than or equal to {least}")
@@ -246,22 +271,10 @@ pub fn validate_table_name(name: &str) -> Result<()> {
     if is_name(name) {
         return Ok(());
     }
-    let mut faults = Faults::new();
-    if name.is_empty() {
-        faults.add_unseen("TableName", length_at_least(1));
-    } else {
-        faults.table_name(name);
-    }
-    faults.into_result()
-}
-
-/// Checks the name of a table as UpdateItem and the operations on tables do: every fault, its
-/// characters before its length.
-pub(super) fn table_name_faults_by_pattern(faults: &mut Faults, name: &str, path: impl Display) {
-    if !is_name(name) {
-        faults.pattern(name, &path);
-        faults.length(name, &path, TABLE_NAME_CHARS);
-    }
+    Faults::check(|faults| match name {
+        "" => faults.add_unseen("TableName", length_at_least(1)),
+        name => faults.table_name(name),
+    })
 }
 
 /// Whether a table or an index can have the name.

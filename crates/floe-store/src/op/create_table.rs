@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::constraint::Faults;
+use super::schema::CreateIndex;
 use super::settings::Scaled;
 use super::{schema, settings, tags};
 use crate::error::Result;
 use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
 use crate::table::{
-    Billing, Encryption, IndexDef, IndexKind, KeyKind, Projection, Scaling, StreamView, TableClass,
-    TableDef, Throughput,
+    Billing, Encryption, IndexKind, KeyKind, KeySchemaElement, Scaling, StreamView, TableBuilder,
+    TableClass, TableDef,
 };
 use crate::text::Name;
 
@@ -69,9 +70,7 @@ impl CreateTable {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate_key(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        self.add_faults(&mut faults);
-        faults.into_result()?;
+        Faults::check(|faults| self.add_faults(faults))?;
         if let Billing::Provisioned(throughput) = self.billing {
             schema::check_throughput(throughput, None)?;
         }
@@ -96,7 +95,7 @@ impl CreateTable {
 
     /// Adds the faults of lengths and ranges, which are told together.
     pub fn add_faults(&self, faults: &mut Faults) {
-        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
+        faults.table_name_by_pattern(&self.table_name);
         if let Billing::Provisioned(throughput) = self.billing {
             schema::throughput_faults(faults, throughput, "provisionedThroughput");
         }
@@ -152,57 +151,6 @@ impl CreateTable {
     }
 }
 
-/// Asks for an index.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateIndex {
-    /// Its name, unique in the table.
-    pub name: String,
-    /// Global or local.
-    pub kind: IndexKind,
-    /// Its key.
-    pub key_schema: Vec<KeySchemaElement>,
-    /// What it copies.
-    pub projection: Projection,
-    /// Its own throughput, for a global index of a provisioned table.
-    pub throughput: Option<Throughput>,
-    /// How far it shall scale, for a global index.
-    pub scaling: Scaling,
-}
-
-/// One attribute of a key and its role there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct KeySchemaElement {
-    /// The attribute.
-    pub name: Name,
-    /// Its role.
-    pub role: KeyRole,
-}
-
-/// The role of an attribute in a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KeyRole {
-    /// Partition key.
-    Hash,
-    /// Sort key.
-    Range,
-}
-
-impl KeyRole {
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hash => "HASH",
-            Self::Range => "RANGE",
-        }
-    }
-
-    /// The one of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::Hash, Self::Range];
-        all.into_iter().find(|one| one.as_str() == name)
-    }
-}
-
 impl From<TableDef> for CreateTable {
     fn from(table: TableDef) -> Self {
         let mut attribute_definitions = Vec::new();
@@ -231,15 +179,20 @@ impl From<TableDef> for CreateTable {
     }
 }
 
-impl From<IndexDef> for CreateIndex {
-    fn from(index: IndexDef) -> Self {
-        Self {
-            key_schema: index.key.elements(),
-            name: index.name,
-            kind: index.kind,
-            projection: index.projection,
-            throughput: index.throughput,
-            scaling: index.scaling,
+impl TableBuilder {
+    /// The definition, checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Validation`](crate::Error::Validation), as DynamoDB would answer to a request for this table.
+    pub fn build(mut self) -> Result<TableDef> {
+        if let Billing::Provisioned(throughput) = self.definition.billing {
+            for index in &mut self.definition.indexes {
+                if index.kind == IndexKind::Global {
+                    index.throughput.get_or_insert(throughput);
+                }
+            }
         }
+        CreateTable::from(self.definition).definition()
     }
 }

@@ -6,7 +6,9 @@
 
 use std::fmt::{self, Write};
 
-use super::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
+use super::{
+    ConditionCheck, DeleteItem, PutItem, TransactWrite, TransactWriteItems, UpdateItem, WriteItem,
+};
 use crate::expr::{Condition, Operand, Path, Segment, SetOperand, SetValue, Update};
 use crate::item::Item;
 use crate::number::Number;
@@ -17,15 +19,43 @@ const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 /// A hash that is the same in every process, build and release.
 #[derive(Debug)]
-pub(super) struct Fingerprint(u128);
+struct Fingerprint(u128);
+
+impl WriteItem {
+    /// A number that two requests share only if they write the same: stable over restarts and builds.
+    /// What a request returns does not count.
+    ///
+    /// ```
+    /// use floe_store::{Item, op::{PutItem, WriteItem}};
+    ///
+    /// let put = |n| WriteItem::from(PutItem::new("Orders", Item::new().with("id", n)));
+    /// assert_eq!(put(1).fingerprint(), put(1).fingerprint());
+    /// assert_ne!(put(1).fingerprint(), put(2).fingerprint());
+    /// ```
+    pub fn fingerprint(&self) -> u128 {
+        let mut fingerprint = Fingerprint::new();
+        match self {
+            Self::Put(put) => fingerprint.put(put),
+            Self::Update(update) => fingerprint.update_item(update),
+            Self::Delete(delete) => fingerprint.delete(delete),
+        }
+        fingerprint.0
+    }
+}
+
+impl TransactWriteItems {
+    /// A number that two transactions share only if they do the same: stable over restarts and builds.
+    /// What a transaction tells about its cost does not count, and neither does its token.
+    pub fn fingerprint(&self) -> u128 {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.each(&self.actions, Fingerprint::action);
+        fingerprint.0
+    }
+}
 
 impl Fingerprint {
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Self(FNV_OFFSET)
-    }
-
-    pub(super) const fn finish(self) -> u128 {
-        self.0
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -34,11 +64,17 @@ impl Fingerprint {
         }
     }
 
-    fn tag(&mut self, tag: u8) {
+    /// What follows is told apart from what another tag stands before.
+    fn tag(&mut self, tag: u8) -> &mut Self {
         self.bytes(&[tag]);
+        self
     }
 
-    pub(super) fn length(&mut self, length: usize) {
+    fn flag(&mut self, flag: bool) {
+        self.tag(u8::from(flag));
+    }
+
+    fn length(&mut self, length: usize) {
         self.bytes(&(length as u64).to_le_bytes());
     }
 
@@ -67,40 +103,16 @@ impl Fingerprint {
 
     fn value(&mut self, value: &Value) {
         match value {
-            Value::S(text) => {
-                self.tag(0);
-                self.text(text);
-            }
-            Value::N(number) => {
-                self.tag(1);
-                self.number(number);
-            }
-            Value::B(bytes) => {
-                self.tag(2);
-                self.blob(bytes);
-            }
-            Value::Bool(flag) => self.bytes(&[3, u8::from(*flag)]),
-            Value::Null => self.tag(4),
-            Value::M(map) => {
-                self.tag(5);
-                self.item(map);
-            }
-            Value::L(list) => {
-                self.tag(6);
-                self.each(list, Self::value);
-            }
-            Value::Ss(set) => {
-                self.tag(7);
-                self.each(set.as_slice(), |f, text| f.text(text));
-            }
-            Value::Ns(set) => {
-                self.tag(8);
-                self.each(set.as_slice(), Self::number);
-            }
-            Value::Bs(set) => {
-                self.tag(9);
-                self.each(set.as_slice(), |f, bytes| f.blob(bytes));
-            }
+            Value::S(text) => self.tag(0).text(text),
+            Value::N(number) => self.tag(1).number(number),
+            Value::B(bytes) => self.tag(2).blob(bytes),
+            Value::Bool(flag) => self.tag(3).flag(*flag),
+            Value::Null => self.bytes(&[4]),
+            Value::M(map) => self.tag(5).item(map),
+            Value::L(list) => self.tag(6).each(list, Self::value),
+            Value::Ss(set) => self.tag(7).each(set.as_slice(), |f, text| f.text(text)),
+            Value::Ns(set) => self.tag(8).each(set.as_slice(), Self::number),
+            Value::Bs(set) => self.tag(9).each(set.as_slice(), |f, bytes| f.blob(bytes)),
         }
     }
 
@@ -114,96 +126,54 @@ impl Fingerprint {
     fn path(&mut self, path: &Path) {
         self.text(path.root());
         self.each(path.rest(), |f, segment| match segment {
-            Segment::Name(name) => {
-                f.tag(0);
-                f.text(name);
-            }
-            Segment::Index(at) => {
-                f.tag(1);
-                f.length(*at);
-            }
+            Segment::Name(name) => f.tag(0).text(name),
+            Segment::Index(at) => f.tag(1).length(*at),
         });
     }
 
     fn operand(&mut self, operand: &Operand) {
         match operand {
-            Operand::Path(path) => {
-                self.tag(0);
-                self.path(path);
-            }
-            Operand::Value(value) => {
-                self.tag(1);
-                self.value(value);
-            }
-            Operand::Size(path) => {
-                self.tag(2);
-                self.path(path);
-            }
+            Operand::Path(path) => self.tag(0).path(path),
+            Operand::Value(value) => self.tag(1).value(value),
+            Operand::Size(path) => self.tag(2).path(path),
         }
+    }
+
+    fn operands(&mut self, operands: [&Operand; 2]) {
+        operands.iter().for_each(|operand| self.operand(operand));
     }
 
     fn condition(&mut self, condition: &Condition) {
         match condition {
             Condition::Compare(left, comparator, right) => {
-                self.tag(0);
-                self.text(comparator.as_str());
-                self.operand(left);
-                self.operand(right);
+                self.tag(0).text(comparator.as_str());
+                self.operands([left, right]);
             }
             Condition::Between(probe, low, high) => {
-                self.tag(1);
-                self.operand(probe);
-                self.operand(low);
-                self.operand(high);
+                self.tag(1).operand(probe);
+                self.operands([low, high]);
             }
             Condition::In(probe, choices) => {
-                self.tag(2);
-                self.operand(probe);
+                self.tag(2).operand(probe);
                 self.each(choices, Self::operand);
             }
-            Condition::And(left, right) => self.pair(3, left, right),
-            Condition::Or(left, right) => self.pair(4, left, right),
-            Condition::Not(inner) => {
-                self.tag(5);
-                self.condition(inner);
-            }
-            Condition::AttributeExists(path) => {
-                self.tag(6);
-                self.path(path);
-            }
-            Condition::AttributeNotExists(path) => {
-                self.tag(7);
-                self.path(path);
-            }
+            Condition::And(left, right) => self.tag(3).conditions(left, right),
+            Condition::Or(left, right) => self.tag(4).conditions(left, right),
+            Condition::Not(inner) => self.tag(5).condition(inner),
+            Condition::AttributeExists(path) => self.tag(6).path(path),
+            Condition::AttributeNotExists(path) => self.tag(7).path(path),
             Condition::AttributeType(operand, value_type) => {
-                self.tag(8);
-                self.operand(operand);
+                self.tag(8).operand(operand);
                 self.text(value_type.as_str());
             }
-            Condition::BeginsWith(operand, prefix) => {
-                self.tag(9);
-                self.operand(operand);
-                self.operand(prefix);
-            }
-            Condition::Contains(operand, element) => {
-                self.tag(10);
-                self.operand(operand);
-                self.operand(element);
-            }
+            Condition::BeginsWith(operand, prefix) => self.tag(9).operands([operand, prefix]),
+            Condition::Contains(operand, element) => self.tag(10).operands([operand, element]),
         }
     }
 
-    fn pair(&mut self, tag: u8, left: &Condition, right: &Condition) {
-        self.tag(tag);
+    fn conditions(&mut self, left: &Condition, right: &Condition) {
         self.condition(left);
         self.condition(right);
-    }
-
-    fn optional_condition(&mut self, condition: Option<&Condition>) {
-        self.tag(u8::from(condition.is_some()));
-        if let Some(condition) = condition {
-            self.condition(condition);
-        }
     }
 
     fn update(&mut self, update: &Update) {
@@ -222,82 +192,74 @@ impl Fingerprint {
 
     fn set_value(&mut self, value: &SetValue) {
         match value {
-            SetValue::Operand(operand) => {
-                self.tag(0);
-                self.set_operand(operand);
-            }
-            SetValue::Sum(left, right) => {
-                self.tag(1);
-                self.set_operand(left);
-                self.set_operand(right);
-            }
-            SetValue::Difference(left, right) => {
-                self.tag(2);
-                self.set_operand(left);
-                self.set_operand(right);
-            }
+            SetValue::Operand(operand) => self.tag(0).set_operand(operand),
+            SetValue::Sum(left, right) => self.tag(1).set_operands(left, right),
+            SetValue::Difference(left, right) => self.tag(2).set_operands(left, right),
         }
     }
 
     fn set_operand(&mut self, operand: &SetOperand) {
         match operand {
-            SetOperand::Path(path) => {
-                self.tag(0);
-                self.path(path);
-            }
-            SetOperand::Value(value) => {
-                self.tag(1);
-                self.value(value);
-            }
+            SetOperand::Path(path) => self.tag(0).path(path),
+            SetOperand::Value(value) => self.tag(1).value(value),
             SetOperand::IfNotExists(path, otherwise) => {
-                self.tag(2);
-                self.path(path);
+                self.tag(2).path(path);
                 self.set_operand(otherwise);
             }
-            SetOperand::ListAppend(first, second) => {
-                self.tag(3);
-                self.set_operand(first);
-                self.set_operand(second);
-            }
+            SetOperand::ListAppend(first, second) => self.tag(3).set_operands(first, second),
         }
+    }
+
+    fn set_operands(&mut self, left: &SetOperand, right: &SetOperand) {
+        self.set_operand(left);
+        self.set_operand(right);
     }
 
     /// What a write does. What it returns and what it tells about its cost do not count: DynamoDB
     /// compares the parameters of the write alone.
-    pub(super) fn put(&mut self, put: &PutItem) {
-        self.tag(0);
-        self.text(&put.table_name);
-        self.item(&put.item);
-        self.optional_condition(put.condition.as_ref());
-        self.tag(u8::from(put.return_old_on_failure));
+    fn write(
+        &mut self,
+        tag: u8,
+        (table_name, item): (&str, &Item),
+        update: Option<&Update>,
+        (condition, return_old_on_failure): (Option<&Condition>, bool),
+    ) {
+        self.tag(tag).text(table_name);
+        self.item(item);
+        if let Some(update) = update {
+            self.update(update);
+        }
+        self.flag(condition.is_some());
+        if let Some(condition) = condition {
+            self.condition(condition);
+        }
+        self.flag(return_old_on_failure);
     }
 
-    pub(super) fn update_item(&mut self, update: &UpdateItem) {
-        self.tag(1);
-        self.text(&update.table_name);
-        self.item(&update.key);
-        self.update(&update.update);
-        self.optional_condition(update.condition.as_ref());
-        self.tag(u8::from(update.return_old_on_failure));
+    fn put(&mut self, put: &PutItem) {
+        let failure = (put.condition.as_ref(), put.return_old_on_failure);
+        self.write(0, (&put.table_name, &put.item), None, failure);
     }
 
-    pub(super) fn delete(&mut self, delete: &DeleteItem) {
-        self.tag(2);
-        self.text(&delete.table_name);
-        self.item(&delete.key);
-        self.optional_condition(delete.condition.as_ref());
-        self.tag(u8::from(delete.return_old_on_failure));
+    fn update_item(&mut self, update: &UpdateItem) {
+        let failure = (update.condition.as_ref(), update.return_old_on_failure);
+        let target = (update.table_name.as_str(), &update.key);
+        self.write(1, target, Some(&update.update), failure);
+    }
+
+    fn delete(&mut self, delete: &DeleteItem) {
+        let failure = (delete.condition.as_ref(), delete.return_old_on_failure);
+        self.write(2, (&delete.table_name, &delete.key), None, failure);
     }
 
     fn check(&mut self, check: &ConditionCheck) {
-        self.tag(3);
-        self.text(&check.table_name);
+        self.tag(3).text(&check.table_name);
         self.item(&check.key);
         self.condition(&check.condition);
-        self.tag(u8::from(check.return_old_on_failure));
+        self.flag(check.return_old_on_failure);
     }
 
-    pub(super) fn action(&mut self, action: &TransactWrite) {
+    fn action(&mut self, action: &TransactWrite) {
         match action {
             TransactWrite::Put(put) => self.put(put),
             TransactWrite::Update(update) => self.update_item(update),
@@ -328,7 +290,7 @@ mod tests {
         ] {
             let mut fingerprint = Fingerprint::new();
             fingerprint.bytes(input.as_bytes());
-            assert_eq!(fingerprint.finish(), hash, "{input}");
+            assert_eq!(fingerprint.0, hash, "{input}");
         }
     }
 }

@@ -4,50 +4,36 @@ use super::constraint::validate_table_name;
 use super::values::check_values;
 use super::{keys, references};
 use crate::capacity::{Consistency, ConsumedCapacity, ReturnConsumedCapacity};
+use crate::declare::{operation, setters};
 use crate::error::Result;
 use crate::expr::Paths;
 use crate::item::Item;
 use crate::table::TableDef;
 
-/// Reads one item by its key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GetItem {
-    /// The table.
-    pub table_name: String,
-    /// The key: exactly the key attributes of the table.
-    pub key: Item,
-    /// Which parts of the item to return; all if absent.
-    pub projection: Option<Paths>,
-    /// Whether the read sees every write answered before.
-    pub consistent: bool,
-    /// How much to tell about the cost.
-    pub return_capacity: ReturnConsumedCapacity,
+operation! {
+    /// Reads one item by its key.
+    pub struct GetItem {
+        /// The key: exactly the key attributes of the table.
+        pub key: Item,
+        ;
+        /// Which parts of the item to return; all if absent.
+        pub projection: Option<Paths> = None,
+        /// Whether the read sees every write answered before.
+        pub consistent: bool = true,
+        /// How much to tell about the cost.
+        pub return_capacity: ReturnConsumedCapacity = ReturnConsumedCapacity::None,
+    }
+
+    /// A consistent read of the whole item.
+    pub fn new;
 }
 
 impl GetItem {
-    /// A consistent read of the whole item.
-    pub fn new(table_name: impl Into<String>, key: Item) -> Self {
-        Self {
-            table_name: table_name.into(),
-            key,
-            projection: None,
-            consistent: true,
-            return_capacity: ReturnConsumedCapacity::None,
-        }
-    }
-
-    /// Accepts data that is a little behind, at half the price.
-    #[must_use]
-    pub fn eventual(mut self) -> Self {
-        self.consistent = false;
-        self
-    }
-
-    /// Returns only these parts.
-    #[must_use]
-    pub fn projection(mut self, paths: Paths) -> Self {
-        self.projection = Some(paths);
-        self
+    setters! {
+        /// Accepts data that is a little behind, at half the price.
+        eventual() => consistent = false;
+        /// Returns only these parts.
+        projection(paths: Paths) => projection = Some(paths);
     }
 
     /// The consistency, for which the read is charged.
@@ -78,10 +64,15 @@ impl GetItem {
 
     /// The part of an item that the answer holds.
     pub fn answer(&self, item: Item) -> Item {
-        match &self.projection {
-            Some(paths) => paths.project(&item),
-            None => item,
-        }
+        projected(self.projection.as_ref(), item)
+    }
+}
+
+/// The parts of an item that a projection names, or all of it.
+pub(super) fn projected(projection: Option<&Paths>, item: Item) -> Item {
+    match projection {
+        Some(paths) => paths.project(&item),
+        None => item,
     }
 }
 

@@ -5,13 +5,13 @@ use std::hash::{Hash, Hasher};
 use super::constraint::invalid;
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::key_length::{key_bytes, partition_too_long, sort_too_long};
+use crate::key_length::{empty_value, key_bytes, partition_too_long, sort_too_long};
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{IndexDef, KeyAttribute, KeyKind, KeySchema, TableDef};
 use crate::text::Name;
 use crate::value::{Value, ValueType};
 
-/// What is wrong with the key in an item.
+/// What is wrong with a key in an item: that of the table, or of an index.
 #[derive(Debug)]
 enum KeyFault<'a> {
     /// Attributes are missing, or there are others.
@@ -19,7 +19,7 @@ enum KeyFault<'a> {
     /// An attribute is of another type.
     Type(&'a KeyAttribute, ValueType),
     /// An attribute is empty.
-    Empty(&'a Name, KeyKind),
+    Empty(&'a KeyAttribute),
     /// The partition key is too long.
     PartitionTooLong,
     /// The sort key is too long.
@@ -28,31 +28,58 @@ enum KeyFault<'a> {
 
 /// In whose words a fault of a key is told.
 #[derive(Clone, Copy)]
-enum Wording {
+enum Wording<'a> {
     /// PutItem's, which names the attribute.
     Item,
     /// That of the operations that take a key.
     Key,
+    /// Those of a put and of an update that bring a value into the key of an index.
+    IndexPut(&'a IndexDef),
+    IndexUpdate(&'a IndexDef),
 }
 
 const MISMATCH: &str = "The provided key element does not match the schema";
 
 impl KeyFault<'_> {
-    fn into_error(self, wording: Wording) -> Error {
+    const fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty(_))
+    }
+
+    fn into_error(self, wording: Wording<'_>) -> Error {
+        use Wording::{IndexPut, IndexUpdate, Item, Key};
         match (self, wording) {
-            (Self::Shape(Some(name)), Wording::Item) => {
+            (Self::Shape(Some(name)), Item) => {
                 invalid(format_args!("Missing the key {name} in the item"))
             }
-            (Self::Type(attribute, actual), Wording::Item) => invalid(format_args!(
-                "Type mismatch for key {} expected: {} actual: {actual}",
-                attribute.name,
-                attribute.kind.as_str()
+            (Self::Type(KeyAttribute { name, kind }, actual), Item) => invalid(format_args!(
+                "Type mismatch for key {name} expected: {} actual: {actual}",
+                kind.as_str()
             )),
+            (Self::Type(KeyAttribute { name, kind }, actual), IndexPut(i) | IndexUpdate(i)) => {
+                invalid(format_args!(
+                    "Type mismatch for Index Key {name} Expected: {} Actual: {actual} IndexName: {}",
+                    kind.as_str(),
+                    i.name
+                ))
+            }
             (Self::Shape(_) | Self::Type(..), _) => Error::validation(MISMATCH),
-            (Self::Empty(name, kind), _) => Error::Validation(format!(
-                "One or more parameter values are not valid. The AttributeValue for a key \
-                 attribute cannot contain an empty {} value. Key: {name}",
-                kind_word(kind)
+            (Self::Empty(KeyAttribute { name, kind }), Item | Key) => {
+                empty_value(kind_word(*kind), name)
+            }
+            (Self::Empty(KeyAttribute { name, kind }), IndexPut(index)) => {
+                Error::Validation(format!(
+                    "One or more parameter values are not valid. A value specified for a secondary \
+                     index key is not supported. The AttributeValue for a key attribute cannot \
+                     contain an empty {} value. IndexName: {}, IndexKey: {name}",
+                    kind_word(*kind),
+                    index.name
+                ))
+            }
+            (Self::Empty(attribute), IndexUpdate(_)) => Error::Validation(format!(
+                "One or more parameter values are not valid. The update expression attempted to \
+                 update a secondary index key to a value that is not supported. The AttributeValue \
+                 for a key attribute cannot contain an empty {} value.",
+                kind_word(attribute.kind)
             )),
             (Self::PartitionTooLong, _) => partition_too_long(),
             (Self::SortTooLong, _) => sort_too_long(),
@@ -95,7 +122,7 @@ pub(super) fn check_key_filled(schema: &KeySchema, item: &Item) -> Result<()> {
             .is_some_and(|value| attribute.kind.matches(value) && is_empty(value))
     });
     empty.map_or(Ok(()), |attribute| {
-        Err(KeyFault::Empty(&attribute.name, attribute.kind).into_error(Wording::Key))
+        Err(KeyFault::Empty(attribute).into_error(Wording::Key))
     })
 }
 
@@ -120,12 +147,7 @@ fn check_part<'a>(
         let value = item
             .get(&attribute.name)
             .ok_or(KeyFault::Shape(Some(&attribute.name)))?;
-        if !attribute.kind.matches(value) {
-            return Err(KeyFault::Type(attribute, value.value_type()));
-        }
-        if is_empty(value) {
-            return Err(KeyFault::Empty(&attribute.name, attribute.kind));
-        }
+        value_fault(attribute, value).map_or(Ok(()), Err)?;
         bytes += key_bytes(value);
     }
     if bytes > bytes_max {
@@ -145,30 +167,29 @@ fn is_empty(value: &Value) -> bool {
 /// Checks the keys of the indexes inside an item that is put: an attribute may be missing, but if it is
 /// there, it must be fit for the index.
 pub(super) fn check_index_keys(table: &TableDef, item: &Item) -> Result<()> {
-    let fault = first_index_fault(table, |index| index_fault(table, index, item, |_| true));
-    fault.map_or(Ok(()), |(index, fault)| {
-        Err(fault.into_error(index, Writer::Put))
+    check_indexes(table, Wording::IndexPut, |index| {
+        index_fault(table, index, item, |_| true)
+    })
+}
+
+/// Checks only that no attribute of an index key is empty; see [`check_key_filled`].
+pub(super) fn check_index_keys_filled(table: &TableDef, item: &Item) -> Result<()> {
+    check_indexes(table, Wording::IndexPut, |index| {
+        index_fault(table, index, item, |_| true).filter(KeyFault::is_empty)
     })
 }
 
 /// Checks the keys of the indexes as far as an update has changed them.
 pub(super) fn check_changed_index_keys(table: &TableDef, old: &Item, new: &Item) -> Result<()> {
-    let fault = first_index_fault(table, |index| {
+    check_indexes(table, Wording::IndexUpdate, |index| {
         index_fault(table, index, new, |name| old.get(name) != new.get(name))
-    });
-    fault.map_or(Ok(()), |(index, fault)| {
-        Err(fault.into_error(index, Writer::Update))
     })
 }
 
 /// Checks a value that an update sets, whatever the item is.
 pub(super) fn check_index_key_value(table: &TableDef, name: &Name, value: &Value) -> Result<()> {
-    let fault = first_index_fault(table, |index| {
-        let attribute = index.key.attributes().find(|a| a.name == *name)?;
-        value_fault(attribute, value)
-    });
-    fault.map_or(Ok(()), |(index, fault)| {
-        Err(fault.into_error(index, Writer::Update))
+    check_indexes(table, Wording::IndexUpdate, |index| {
+        index_value_fault(index, name, value)
     })
 }
 
@@ -178,83 +199,23 @@ pub(super) fn check_index_key_value_filled(
     name: &Name,
     value: &Value,
 ) -> Result<()> {
-    let fault = first_index_fault(table, |index| {
-        let attribute = index.key.attributes().find(|a| a.name == *name)?;
-        value_fault(attribute, value).filter(|fault| matches!(fault, IndexFault::Empty(_)))
-    });
-    fault.map_or(Ok(()), |(index, fault)| {
-        Err(fault.into_error(index, Writer::Update))
+    check_indexes(table, Wording::IndexUpdate, |index| {
+        index_value_fault(index, name, value).filter(KeyFault::is_empty)
     })
 }
 
-/// The fault of the index that comes first by name, which is the one that DynamoDB names.
-fn first_index_fault<'t>(
+/// Refuses the fault of the index that comes first by name, which is the one that DynamoDB names.
+fn check_indexes<'t>(
     table: &'t TableDef,
-    fault: impl Fn(&'t IndexDef) -> Option<IndexFault<'t>>,
-) -> Option<(&'t IndexDef, IndexFault<'t>)> {
-    table
-        .indexes
-        .iter()
-        .filter_map(|index| Some((index, fault(index)?)))
-        .min_by_key(|(index, _)| index.name.as_str())
-}
-
-/// What makes a value unfit for the key of an index.
-#[derive(Debug)]
-enum IndexFault<'t> {
-    Type(&'t KeyAttribute, ValueType),
-    Empty(&'t KeyAttribute),
-    PartitionTooLong,
-    SortTooLong,
-}
-
-/// Which kind of write brought a value into the key of an index.
-#[derive(Clone, Copy)]
-enum Writer {
-    Put,
-    Update,
-}
-
-impl IndexFault<'_> {
-    fn into_error(self, index: &IndexDef, writer: Writer) -> Error {
-        match (self, writer) {
-            (Self::Type(attribute, actual), _) => invalid(format_args!(
-                "Type mismatch for Index Key {} Expected: {} Actual: {actual} IndexName: {}",
-                attribute.name,
-                attribute.kind.as_str(),
-                index.name
-            )),
-            (Self::Empty(attribute), Writer::Put) => Error::Validation(format!(
-                "One or more parameter values are not valid. A value specified for a secondary \
-                 index key is not supported. The AttributeValue for a key attribute cannot contain \
-                 an empty {} value. IndexName: {}, IndexKey: {}",
-                kind_word(attribute.kind),
-                index.name,
-                attribute.name
-            )),
-            (Self::Empty(attribute), Writer::Update) => Error::Validation(format!(
-                "One or more parameter values are not valid. The update expression attempted to \
-                 update a secondary index key to a value that is not supported. The AttributeValue \
-                 for a key attribute cannot contain an empty {} value.",
-                kind_word(attribute.kind)
-            )),
-            (Self::PartitionTooLong, _) => partition_too_long(),
-            (Self::SortTooLong, _) => sort_too_long(),
-        }
+    wording: fn(&'t IndexDef) -> Wording<'t>,
+    fault: impl Fn(&'t IndexDef) -> Option<KeyFault<'t>>,
+) -> Result<()> {
+    let indexes = table.indexes.iter();
+    let faults = indexes.filter_map(|index| Some((index, fault(index)?)));
+    match faults.min_by_key(|(index, _)| index.name.as_str()) {
+        Some((index, fault)) => Err(fault.into_error(wording(index))),
+        None => Ok(()),
     }
-}
-
-/// Checks only that no attribute of an index key is empty; see [`check_key_filled`].
-pub(super) fn check_index_keys_filled(table: &TableDef, item: &Item) -> Result<()> {
-    let fault = first_index_fault(table, |index| {
-        match index_fault(table, index, item, |_| true)? {
-            empty @ IndexFault::Empty(_) => Some(empty),
-            _ => None,
-        }
-    });
-    fault.map_or(Ok(()), |(index, fault)| {
-        Err(fault.into_error(index, Writer::Put))
-    })
 }
 
 fn index_fault<'t>(
@@ -262,7 +223,7 @@ fn index_fault<'t>(
     index: &'t IndexDef,
     item: &Item,
     changed: impl Fn(&Name) -> bool,
-) -> Option<IndexFault<'t>> {
+) -> Option<KeyFault<'t>> {
     // Attributes of the table's own key have been checked as such.
     let is_own = |a: &&KeyAttribute| !table.key.contains(&a.name) && changed(&a.name);
     for attribute in index.key.attributes().filter(is_own) {
@@ -273,24 +234,25 @@ fn index_fault<'t>(
             return Some(fault);
         }
     }
-    if key_length(&index.key.partition, item) > PARTITION_KEY_BYTES_MAX
-        && index.key.partition.iter().any(|a| changed(&a.name))
-    {
-        return Some(IndexFault::PartitionTooLong);
+    let too_long = |attributes: &[KeyAttribute], bytes_max| {
+        key_length(attributes, item) > bytes_max && attributes.iter().any(|a| changed(&a.name))
+    };
+    if too_long(&index.key.partition, PARTITION_KEY_BYTES_MAX) {
+        return Some(KeyFault::PartitionTooLong);
     }
-    if key_length(&index.key.sort, item) > SORT_KEY_BYTES_MAX
-        && index.key.sort.iter().any(|a| changed(&a.name))
-    {
-        return Some(IndexFault::SortTooLong);
-    }
-    None
+    too_long(&index.key.sort, SORT_KEY_BYTES_MAX).then_some(KeyFault::SortTooLong)
 }
 
-fn value_fault<'t>(attribute: &'t KeyAttribute, value: &Value) -> Option<IndexFault<'t>> {
+fn index_value_fault<'t>(index: &'t IndexDef, name: &Name, value: &Value) -> Option<KeyFault<'t>> {
+    let attribute = index.key.attributes().find(|a| a.name == *name)?;
+    value_fault(attribute, value)
+}
+
+fn value_fault<'t>(attribute: &'t KeyAttribute, value: &Value) -> Option<KeyFault<'t>> {
     if !attribute.kind.matches(value) {
-        Some(IndexFault::Type(attribute, value.value_type()))
+        Some(KeyFault::Type(attribute, value.value_type()))
     } else if is_empty(value) {
-        Some(IndexFault::Empty(attribute))
+        Some(KeyFault::Empty(attribute))
     } else {
         None
     }

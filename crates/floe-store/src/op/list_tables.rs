@@ -1,6 +1,6 @@
 //! ListTables: the names of tables, in their order.
 
-use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::constraint::Faults;
 use crate::error::Result;
 use crate::limits::LIST_TABLES_MAX;
 
@@ -20,18 +20,14 @@ impl ListTables {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        self.add_faults(&mut faults);
-        faults.into_result()
+        Faults::check(|faults| self.add_faults(faults))
     }
 
     /// Adds the faults of lengths and ranges, which are told together.
     pub fn add_faults(&self, faults: &mut Faults) {
-        if let Some(limit) = self.limit {
-            faults.value(limit, "limit", 1..=LIST_TABLES_MAX);
-        }
+        faults.limit(self.limit, LIST_TABLES_MAX);
         if let Some(name) = &self.start_after {
-            table_name_faults_by_pattern(faults, name, "exclusiveStartTableName");
+            faults.table_name_by_pattern_at(name, "exclusiveStartTableName");
         }
     }
 

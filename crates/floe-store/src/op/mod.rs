@@ -48,6 +48,7 @@ mod fingerprint;
 mod get_item;
 mod keys;
 mod list_tables;
+mod meter;
 mod plan;
 mod put_item;
 mod query;
@@ -63,6 +64,7 @@ mod update_item;
 mod update_table;
 mod update_time_to_live;
 mod values;
+mod write;
 mod write_item;
 
 pub use batch_get_item::{
@@ -72,14 +74,16 @@ pub use batch_write_item::{BatchWrite, BatchWriteItem, BatchWriteItemOutput, WRI
 pub use constraint::{
     Faults, enveloped, invalid, is_name, length_at_least, length_at_most, validate_table_name,
 };
-pub use create_table::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
+pub use create_table::CreateTable;
 pub use delete_item::DeleteItem;
 pub use get_item::{GetItem, GetItemOutput};
 pub use list_tables::{ListTables, ListTablesOutput};
-pub use plan::{ReadPlan, Returned};
+pub use meter::Meter;
+pub use plan::{ReadPlan, Returned, Segment, Select};
 pub use put_item::PutItem;
-pub use query::{Page, Query, Select};
-pub use scan::{Scan, Segment};
+pub use query::{Page, Query};
+pub use scan::Scan;
+pub use schema::CreateIndex;
 pub use settings::ScalingUpdate;
 pub use streams::{
     ChangeKind, ChangeRecord, DescribeStream, GetRecords, GetRecordsOutput, GetShardIterator,
@@ -94,7 +98,10 @@ pub use transact_write_items::{
 pub use update_item::UpdateItem;
 pub use update_table::{IndexUpdate, UpdateTable};
 pub use update_time_to_live::UpdateTimeToLive;
-pub use write_item::{Applied, ItemCollectionMetrics, ReturnValues, WriteItem, WriteItemOutput};
+pub use write::{Applied, ReturnValues};
+pub use write_item::{ItemCollectionMetrics, WriteItem, WriteItemOutput};
+
+pub use crate::table::{KeyRole, KeySchemaElement};
 
 use crate::error::Error;
 

@@ -7,17 +7,147 @@
 //! 1. [fetches](ReadPlan::fetches) the whole item if the plan says so,
 //! 2. drops it if the [filter](ReadPlan::filter) does not hold,
 //! 3. puts what [`answer`](ReadPlan::answer) makes of it on the page,
-//! 4. ends the page with it if the [`Meter`](crate::capacity::Meter) says that the page is full.
+//! 4. ends the page with it if the [`Meter`](super::Meter) says that the page is full.
 
-use super::constraint::{enveloped, invalid};
-use super::{Segment, Select, keys, references};
+use super::constraint::{Faults, enveloped, invalid, validate_table_name};
+use super::values::check_values;
+use super::{keys, references};
 use crate::capacity::Consistency;
+use crate::declare::named;
 use crate::error::{Error, Result};
-use crate::expr::{Condition, KeyOp, KeyRange, Path, Paths};
+use crate::expr::{Condition, ExpressionKind, KeyRange, Path, Paths};
 use crate::item::Item;
+use crate::limits::SCAN_SEGMENTS_MAX;
 use crate::table::{IndexDef, IndexKind, KeySchema, Projection, TableDef};
 use crate::text::Name;
 use crate::value::Value;
+
+/// Declares a query or a scan: what it has of its own, and what both have.
+macro_rules! page_read {
+    (
+        $(#[$doc:meta])*
+        pub struct $operation:ident {
+            $( $(#[$given_doc:meta])* pub $given:ident: $given_type:ty, )*
+            ;
+            $($own:tt)+
+        }
+        $(#[$new_doc:meta])*
+        pub fn new;
+    ) => {
+        $crate::declare::operation! {
+            $(#[$doc])*
+            pub struct $operation {
+                $( $(#[$given_doc])* pub $given: $given_type, )*
+                ;
+                /// The index, or the table itself if absent.
+                pub index_name: Option<String> = None,
+                /// What must hold of an item to be returned. Items that it leaves out are read and paid for.
+                pub filter: Option<$crate::expr::Condition> = None,
+                /// Which parts of the items to return.
+                pub projection: Option<$crate::expr::Paths> = None,
+                /// What to return where no projection says it.
+                pub select: Option<$crate::op::Select> = None,
+                /// The most items to read, before the filter.
+                pub limit: Option<usize> = None,
+                /// Where the page before ended.
+                pub start_key: Option<$crate::item::Item> = None,
+                $($own)+
+                /// Whether the read sees every write answered before; not on a global index.
+                pub consistent: bool = false,
+                /// How much to tell about the cost.
+                pub return_capacity: $crate::capacity::ReturnConsumedCapacity = Default::default(),
+            }
+
+            $(#[$new_doc])*
+            pub fn new;
+        }
+
+        impl $operation {
+            $crate::declare::setters! {
+                /// Reads this index.
+                index(index_name: impl Into<String>) => index_name = Some(index_name.into());
+                /// Reads at most so many items, before the filter.
+                limit(items: usize) => limit = Some(items);
+                /// Goes on where the page before ended.
+                start_key(key: Option<$crate::item::Item>) => start_key = key;
+                /// Returns only items for which this holds.
+                filter(filter: $crate::expr::Condition) => filter = Some(filter);
+                /// Sees every write answered before.
+                consistent() => consistent = true;
+                /// Returns only these parts.
+                projection(paths: $crate::expr::Paths) => projection = Some(paths);
+                /// Returns this of each item.
+                select(select: $crate::op::Select) => select = Some(select);
+            }
+
+            /// Checks a valid request against its table; see [`plan`](Self::plan), which does it too.
+            ///
+            /// # Errors
+            ///
+            /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+            pub fn check(&self, table: &$crate::table::TableDef) -> $crate::error::Result<()> {
+                self.plan(table).map(drop)
+            }
+
+            fn read(&self) -> $crate::op::plan::Read<'_> {
+                $crate::op::plan::Read {
+                    index_name: self.index_name.as_deref(),
+                    filter: self.filter.as_ref(),
+                    projection: self.projection.as_ref(),
+                    select: self.select,
+                    limit: self.limit,
+                    start_key: self.start_key.as_ref(),
+                    consistent: self.consistent,
+                }
+            }
+        }
+    };
+}
+pub(super) use page_read;
+
+named! {
+    /// What a query or scan returns of each item where no projection says it.
+    pub enum Select {
+        /// Everything, also what a local index has not copied.
+        AllAttributes = "ALL_ATTRIBUTES",
+        /// What the index has copied.
+        AllProjectedAttributes = "ALL_PROJECTED_ATTRIBUTES",
+        /// What the projection names.
+        SpecificAttributes = "SPECIFIC_ATTRIBUTES",
+        /// Nothing but the count.
+        Count = "COUNT",
+    }
+}
+
+/// One of several parts into which a scan divides a table. Every item is in exactly one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Segment {
+    /// The part, from 0.
+    pub index: usize,
+    /// How many parts there are.
+    pub total: usize,
+}
+
+impl Segment {
+    pub(super) fn validate_order(&self) -> Result<()> {
+        if self.index < self.total {
+            return Ok(());
+        }
+        Err(Error::validation(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments",
+        ))
+    }
+
+    /// The error for a starting key that lies in another segment, which only an engine can know: how
+    /// keys are spread over segments is its own.
+    pub fn foreign_start_key(&self) -> Error {
+        Error::Validation(format!(
+            "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use \
+             ExclusiveStartKey with correct Segment. TotalSegments: {} Segment: {}",
+            self.total, self.index
+        ))
+    }
+}
 
 /// What a query or scan asks of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +238,35 @@ pub(super) struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
+    /// Checks the parts alone, before the table is looked up.
+    pub(super) fn validate(&self, table_name: &str, segment: Option<Segment>) -> Result<()> {
+        self.validate_numbers(table_name, segment)?;
+        validate_table_name(table_name)?;
+        self.start_key.map_or(Ok(()), check_values)?;
+        if let Some(filter) = self.filter {
+            filter.check_as(ExpressionKind::Filter)?;
+        }
+        self.projection.map_or(Ok(()), Paths::check)?;
+        self.validate_select()
+    }
+
+    /// The limit of a page is at least 1; one beyond 32 bits is as good as none. It is told with the other numbers and
+    /// with a name that is empty, before a name that is wrong.
+    fn validate_numbers(&self, table_name: &str, segment: Option<Segment>) -> Result<()> {
+        Faults::check(|faults| {
+            if let Some(limit) = self.limit {
+                faults.value_unseen(limit, "Limit", 1..=usize::MAX);
+            }
+            if let Some(segment) = segment {
+                faults.value_unseen(segment.index, "Segment", 0..=SCAN_SEGMENTS_MAX - 1);
+                faults.value_unseen(segment.total, "TotalSegments", 1..=SCAN_SEGMENTS_MAX);
+            }
+            faults.length_unseen(table_name, "TableName", 1..=usize::MAX);
+        })
+    }
+
     /// The combinations of `Select` with a projection and an index that make no sense.
-    pub(super) fn validate_select(&self) -> Result<()> {
+    fn validate_select(&self) -> Result<()> {
         let message = match (self.select, self.projection, self.index_name) {
             (Some(Select::SpecificAttributes), None, _) => {
                 "Must specify the AttributesToGet or ProjectionExpression when choosing to get \
@@ -177,35 +334,28 @@ impl<'a> Read<'a> {
 
     /// A global index cannot answer what it has not copied; a local one fetches it.
     pub(super) fn check_projected(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
-        let Some(index) = index.filter(|i| i.kind == IndexKind::Global) else {
-            return Ok(());
-        };
-        let missing = unprojected(table, index, projection_roots(self.projection));
-        if missing.is_empty() {
-            return Ok(());
+        let global = index.filter(|index| index.kind == IndexKind::Global);
+        match unprojected(table, global, projection_roots(self.projection)) {
+            Some((index, missing)) => Err(invalid(format_args!(
+                "Global secondary index {index} does not project [{}]",
+                missing.join(", ")
+            ))),
+            None => Ok(()),
         }
-        Err(invalid(format_args!(
-            "Global secondary index {} does not project [{}]",
-            index.name,
-            missing.join(", ")
-        )))
     }
 
     /// A query of an index cannot compare what the index has not copied. A scan takes it for absent.
     pub(super) fn check_filtered(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
-        let Some(index) = index else {
-            return Ok(());
-        };
-        let mut missing = unprojected(table, index, filter_roots(self.filter));
-        if missing.is_empty() {
-            return Ok(());
+        match unprojected(table, index, filter_roots(self.filter)) {
+            Some((index, mut missing)) => {
+                missing.sort_unstable();
+                Err(invalid(format_args!(
+                    "Secondary index {index} does not project one or more filter attributes: [{}]",
+                    missing.join(", ")
+                )))
+            }
+            None => Ok(()),
         }
-        missing.sort_unstable();
-        Err(invalid(format_args!(
-            "Secondary index {} does not project one or more filter attributes: [{}]",
-            index.name,
-            missing.join(", ")
-        )))
     }
 
     /// The plan to read everything, once everything has been checked.
@@ -254,18 +404,20 @@ fn filter_roots(filter: Option<&Condition>) -> impl Iterator<Item = &Name> {
         .map(Path::root)
 }
 
+/// The name of the index, and those of these attributes that it does not copy; `None` if it copies all.
 fn unprojected<'n>(
     table: &TableDef,
-    index: &IndexDef,
+    index: Option<&'n IndexDef>,
     names: impl Iterator<Item = &'n Name>,
-) -> Vec<&'n str> {
+) -> Option<(&'n str, Vec<&'n str>)> {
+    let index = index?;
     let mut missing = Vec::new();
     for name in names {
         if !index.projects(&table.key, name) && !missing.contains(&name.as_str()) {
             missing.push(name.as_str());
         }
     }
-    missing
+    (!missing.is_empty()).then_some((index.name.as_str(), missing))
 }
 
 const START_KEY_INVALID: &str = "The provided starting key is invalid";
@@ -317,7 +469,7 @@ pub(super) fn check_start_in_range(
         && ranged.is_none_or(|(attribute, op)| {
             start_key
                 .get(&attribute.name)
-                .is_some_and(|value| satisfies(value, op))
+                .is_some_and(|value| op.holds(value))
         });
     if !in_range {
         return Err(Error::validation(
@@ -335,24 +487,4 @@ pub(super) fn check_start_in_range(
     } else {
         "The provided starting key is outside query boundaries based on provided conditions"
     }))
-}
-
-/// Whether a value of a key satisfies a condition on it.
-fn satisfies(value: &Value, op: &KeyOp) -> bool {
-    let order = |other: &Value| value.compare(other);
-    match op {
-        KeyOp::Eq(other) => value == other,
-        KeyOp::Lt(other) => order(other).is_some_and(|o| o.is_lt()),
-        KeyOp::Le(other) => order(other).is_some_and(|o| o.is_le()),
-        KeyOp::Gt(other) => order(other).is_some_and(|o| o.is_gt()),
-        KeyOp::Ge(other) => order(other).is_some_and(|o| o.is_ge()),
-        KeyOp::Between(low, high) => {
-            order(low).is_some_and(|o| o.is_ge()) && order(high).is_some_and(|o| o.is_le())
-        }
-        KeyOp::BeginsWith(prefix) => match (value, prefix) {
-            (Value::S(text), Value::S(prefix)) => text.starts_with(prefix.as_str()),
-            (Value::B(bytes), Value::B(prefix)) => bytes.starts_with(prefix),
-            _ => false,
-        },
-    }
 }

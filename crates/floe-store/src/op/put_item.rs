@@ -2,79 +2,27 @@
 
 use super::constraint::{enveloped, validate_table_name};
 use super::values::Survey;
-use super::write_item::{check_old, check_old_only, check_token};
-use super::{Applied, ReturnValues, keys, references};
-use crate::capacity::ReturnConsumedCapacity;
+use super::write::{
+    Applied, check_old, check_old_only, check_token, old_returned, write_operation,
+};
+use super::{keys, references};
 use crate::error::Result;
 use crate::expr::Condition;
 use crate::item::Item;
 use crate::table::TableDef;
 
-/// Sets the whole item, replacing the one with the same key.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PutItem {
-    /// The table.
-    pub table_name: String,
-    /// The item, with its key.
-    pub item: Item,
-    /// What must hold of the item as it stands; an item that is not there counts as empty.
-    pub condition: Option<Condition>,
-    /// Which attributes to return.
-    pub return_values: ReturnValues,
-    /// Whether a failed condition returns the item as it stands.
-    pub return_old_on_failure: bool,
-    /// How much to tell about the cost.
-    pub return_capacity: ReturnConsumedCapacity,
-    /// Whether to tell the size of the item collection.
-    pub return_collection: bool,
-    /// Makes the write apply once however often it is sent, where the engine
-    /// [can](crate::Capabilities::write_tokens).
-    pub token: Option<String>,
+write_operation! {
+    /// Sets the whole item, replacing the one with the same key.
+    pub struct PutItem {
+        /// The item, with its key.
+        pub item: Item,
+    }
+
+    /// Sets this item.
+    pub fn new;
 }
 
 impl PutItem {
-    /// Sets this item.
-    pub fn new(table_name: impl Into<String>, item: Item) -> Self {
-        Self {
-            table_name: table_name.into(),
-            item,
-            condition: None,
-            return_values: ReturnValues::None,
-            return_old_on_failure: false,
-            return_capacity: ReturnConsumedCapacity::None,
-            return_collection: false,
-            token: None,
-        }
-    }
-
-    /// Writes only if this holds.
-    #[must_use]
-    pub fn condition(mut self, condition: Condition) -> Self {
-        self.condition = Some(condition);
-        self
-    }
-
-    /// Returns these attributes.
-    #[must_use]
-    pub fn return_values(mut self, which: ReturnValues) -> Self {
-        self.return_values = which;
-        self
-    }
-
-    /// Returns the item as it stands when the condition fails.
-    #[must_use]
-    pub fn return_old_on_failure(mut self) -> Self {
-        self.return_old_on_failure = true;
-        self
-    }
-
-    /// Applies once however often it is sent with this token.
-    #[must_use]
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
-        self
-    }
-
     /// Checks the request alone, before the table is looked up.
     ///
     /// # Errors
@@ -125,10 +73,7 @@ impl PutItem {
         check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
         Ok(Applied {
             new: Some(std::mem::take(&mut self.item)),
-            returned: match self.return_values {
-                ReturnValues::AllOld => old.cloned(),
-                _ => None,
-            },
+            returned: old_returned(self.return_values, old),
         })
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::constraint::{Faults, invalid, length_at_least, length_at_most};
-use super::{CreateIndex, KeyRole, KeySchemaElement};
 use crate::error::{Error, Result};
 use crate::limits::{
     GLOBAL_INDEXES_MAX, INCLUDED_ATTRIBUTES_MAX, INCLUDED_ATTRIBUTES_TOTAL_MAX, INDEX_NAME_CHARS,
@@ -12,8 +11,8 @@ use crate::limits::{
     KEY_ATTRIBUTES_MAX, LOCAL_INDEXES_MAX, PROJECTED_NAME_BYTES_MAX, THROUGHPUT_UNITS,
 };
 use crate::table::{
-    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeySchema, Projection, TableDef,
-    Throughput,
+    Billing, IndexDef, IndexKind, KeyAttribute, KeyKind, KeyRole, KeySchema, KeySchemaElement,
+    Projection, Scaling, TableDef, Throughput,
 };
 use crate::text::Name;
 
@@ -22,6 +21,36 @@ pub(super) const NO_DEFINITION: &str =
 
 /// The types of attributes, as a request gives them.
 pub(super) type Definitions = [(Name, KeyKind)];
+
+/// Asks for an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Global or local.
+    pub kind: IndexKind,
+    /// Its key.
+    pub key_schema: Vec<KeySchemaElement>,
+    /// What it copies.
+    pub projection: Projection,
+    /// Its own throughput, for a global index of a provisioned table.
+    pub throughput: Option<Throughput>,
+    /// How far it shall scale, for a global index.
+    pub scaling: Scaling,
+}
+
+impl From<IndexDef> for CreateIndex {
+    fn from(index: IndexDef) -> Self {
+        Self {
+            key_schema: index.key.elements(),
+            name: index.name,
+            kind: index.kind,
+            projection: index.projection,
+            throughput: index.throughput,
+            scaling: index.scaling,
+        }
+    }
+}
 
 // The shape of the request: lengths and ranges, told together.
 
@@ -55,11 +84,11 @@ pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
 /// A key with too many attributes. DynamoDB finds it after other faults of the request, although it tells it in the
 /// form of a constraint, and always says that it stands at `keySchema`.
 pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Result<()> {
-    let mut faults = Faults::new();
-    if elements.len() > most {
-        faults.add(Elements(elements), "keySchema", length_at_most(most));
-    }
-    faults.into_result()
+    Faults::check(|faults| {
+        if elements.len() > most {
+            faults.add(Elements(elements), "keySchema", length_at_most(most));
+        }
+    })
 }
 
 /// The elements of a key as DynamoDB prints them.
@@ -82,20 +111,15 @@ impl fmt::Display for Elements<'_> {
 
 /// An index that is asked for, at this path of the request.
 pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str) {
-    let name_faults = |faults: &mut Faults| {
-        let path = format_args!("{path}.indexName");
-        faults.pattern(&index.name, path);
-        faults.length(&index.name, path, INDEX_NAME_CHARS);
-    };
     let key_path = format!("{path}.keySchema");
     match index.kind {
         IndexKind::Global => {
             key_faults(faults, &index.key_schema, &key_path);
             projection_faults(faults, &index.projection, path);
-            name_faults(faults);
+            name_faults(faults, &index.name, path);
         }
         IndexKind::Local => {
-            name_faults(faults);
+            name_faults(faults, &index.name, path);
             key_faults(faults, &index.key_schema, &key_path);
             projection_faults(faults, &index.projection, path);
         }
@@ -103,6 +127,13 @@ pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str)
     if let Some(throughput) = index.throughput {
         throughput_faults(faults, throughput, &format!("{path}.provisionedThroughput"));
     }
+}
+
+/// The name of an index, inside of what stands at this path of the request.
+pub(super) fn name_faults(faults: &mut Faults, name: &str, path: &str) {
+    let path = format_args!("{path}.indexName");
+    faults.pattern(name, path);
+    faults.length(name, path, INDEX_NAME_CHARS);
 }
 
 fn projection_faults(faults: &mut Faults, projection: &Projection, path: &str) {
@@ -160,18 +191,22 @@ pub(super) fn check_table_key(
         return Err(Error::validation(NO_DEFINITION));
     }
     if !elements.iter().all(|e| is_defined(&e.name, definitions)) {
-        let keys: Vec<&str> = elements.iter().map(|e| e.name.as_str()).collect();
-        return Err(undefined_keys(&keys, definitions));
+        return Err(undefined_keys(elements, definitions));
     }
     check_two_elements(elements)
 }
 
-fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
-    if elements.first().is_none_or(|e| e.role != KeyRole::Hash) {
-        return Err(Error::validation(
+fn check_first_element(elements: &[KeySchemaElement]) -> Result<()> {
+    match elements.first() {
+        Some(first) if first.role == KeyRole::Hash => Ok(()),
+        _ => Err(Error::validation(
             "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
-        ));
+        )),
     }
+}
+
+fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
+    check_first_element(elements)?;
     let [hash, range] = elements else {
         return Ok(());
     };
@@ -190,11 +225,7 @@ const SAME_NAME: &str =
     "Both the Hash Key and the Range Key element in the KeySchema have the same name";
 
 fn check_global_key(elements: &[KeySchemaElement]) -> Result<()> {
-    if elements.first().is_none_or(|e| e.role != KeyRole::Hash) {
-        return Err(Error::validation(
-            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
-        ));
-    }
+    check_first_element(elements)?;
     if let [hash, range] = elements
         && range.role == KeyRole::Range
         && hash.name == range.name
@@ -254,22 +285,22 @@ pub(super) fn check_index_defined(index: &CreateIndex, definitions: &Definitions
     if elements.iter().all(|e| is_defined(&e.name, definitions)) {
         return Ok(());
     }
-    let keys: Vec<&str> = elements.iter().map(|e| e.name.as_str()).collect();
-    let distinct = keys.iter().collect::<HashSet<_>>().len();
-    Err(if definitions.len() < distinct {
+    let distinct = elements.iter().map(|e| &e.name).collect::<HashSet<_>>();
+    Err(if definitions.len() < distinct.len() {
         Error::validation(NO_DEFINITION)
     } else {
-        undefined_keys(&keys, definitions)
+        undefined_keys(elements, definitions)
     })
 }
 
-fn undefined_keys(keys: &[&str], definitions: &Definitions) -> Error {
-    let defined: Vec<&str> = definitions.iter().map(|(name, _)| name.as_str()).collect();
+fn undefined_keys(elements: &[KeySchemaElement], definitions: &Definitions) -> Error {
+    let keys = elements.iter().map(|element| &element.name);
+    let defined = definitions.iter().map(|(name, _)| name);
     invalid(format_args!(
         "Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], \
          AttributeDefinitions: [{}]",
-        hash_order(keys, Buckets::AsMany).join(", "),
-        hash_order(&defined, Buckets::AsMany).join(", ")
+        in_hash_order(keys, Buckets::AsMany),
+        in_hash_order(defined, Buckets::AsMany)
     ))
 }
 
@@ -282,15 +313,10 @@ pub(super) fn check_definitions_used(
     let local = indexes.iter().filter(|i| i.kind == IndexKind::Local);
     let global = indexes.iter().filter(|i| i.kind == IndexKind::Global);
     let index_elements = local.chain(global).flat_map(|index| &index.key_schema);
-    let used: Vec<&str> = table
-        .iter()
-        .chain(index_elements)
-        .map(|element| element.name.as_str())
-        .collect();
-    if definitions
-        .iter()
-        .all(|(name, _)| used.contains(&name.as_str()))
-    {
+    let used = table.iter().chain(index_elements);
+    let used: Vec<&Name> = used.map(|element| &element.name).collect();
+    let defined = definitions.iter().map(|(name, _)| name);
+    if defined.clone().all(|name| used.contains(&name)) {
         return Ok(());
     }
     if indexes.is_empty() {
@@ -299,11 +325,10 @@ pub(super) fn check_definitions_used(
              in AttributeDefinitions",
         ));
     }
-    let defined: Vec<&str> = definitions.iter().map(|(name, _)| name.as_str()).collect();
     Err(invalid(format_args!(
         "Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
-        hash_order(&defined, Buckets::AsMany).join(", "),
-        hash_order(&used, Buckets::Sixteen).join(", ")
+        in_hash_order(defined, Buckets::AsMany),
+        in_hash_order(used.into_iter(), Buckets::Sixteen)
     )))
 }
 
@@ -547,10 +572,10 @@ enum Buckets {
 }
 
 /// Names, each once, in the order in which DynamoDB lists them: as Java's hash tables do.
-fn hash_order<'a>(names: &[&'a str], buckets: Buckets) -> Vec<&'a str> {
-    let mut distinct: Vec<&str> = Vec::with_capacity(names.len());
-    for name in names {
-        if !distinct.contains(name) {
+fn in_hash_order<'a>(names: impl Iterator<Item = &'a Name>, buckets: Buckets) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for name in names.map(Name::as_str) {
+        if !distinct.contains(&name) {
             distinct.push(name);
         }
     }
@@ -567,5 +592,5 @@ fn hash_order<'a>(names: &[&'a str], buckets: Buckets) -> Vec<&'a str> {
         let hash = units.fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit));
         (hash ^ (hash >> 16)) as usize & (capacity - 1)
     });
-    distinct
+    distinct.join(", ")
 }

@@ -119,29 +119,24 @@ fn check_on_demand(
     if billing != Billing::OnDemand
         && let Some((name, _)) = limits.iter().find(|(_, limit)| limit.is_some())
     {
-        return Err(invalid(match of {
-            Scaled::Table => {
-                format!("{name} for OnDemandThroughput cannot be specified when {when_provisioned}")
-            }
-            Scaled::Index(index) => format!(
-                "{name} for OnDemandThroughput cannot be specified for index : {index} when \
-                 {when_provisioned}"
-            ),
-        }));
+        let of = match of {
+            Scaled::Table => String::new(),
+            Scaled::Index(index) => format!(" for index : {index}"),
+        };
+        return Err(invalid(format_args!(
+            "{name} for OnDemandThroughput cannot be specified{of} when {when_provisioned}"
+        )));
     }
-    match limits.iter().find(|(_, limit)| *limit == Some(0)) {
-        Some((name, _)) => Err(invalid(match of {
-            Scaled::Table => {
-                format!(
-                    "Requested {name} for OnDemandThroughput for table is outside of valid range"
-                )
-            }
-            Scaled::Index(index) => format!(
-                "Requested {name} for OnDemandThroughput for index : {index} is outside of valid range"
-            ),
-        })),
-        None => Ok(()),
+    if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
+        let of = match of {
+            Scaled::Table => "table".to_owned(),
+            Scaled::Index(index) => format!("index : {index}"),
+        };
+        return Err(invalid(format_args!(
+            "Requested {name} for OnDemandThroughput for {of} is outside of valid range"
+        )));
     }
+    Ok(())
 }
 
 fn check_not_below(

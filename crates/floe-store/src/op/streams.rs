@@ -3,8 +3,8 @@
 //! ListStreams, DescribeStream, GetShardIterator and GetRecords as DynamoDB Streams has them, and
 //! [`HoldChanges`], with which a consumer keeps its unread records from being trimmed.
 
-use super::KeySchemaElement;
-use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::constraint::Faults;
+use crate::declare::named;
 use crate::env::Timestamp;
 use crate::error::{Error, Result};
 use crate::item::Item;
@@ -13,7 +13,7 @@ use crate::limits::{
     SEQUENCE_NUMBER_CHARS, SHARD_ID_CHARS, SHARD_ITERATOR_CHARS, STREAM_ARN_CHARS,
 };
 use crate::size::item_size;
-use crate::table::StreamView;
+use crate::table::{KeySchemaElement, StreamView};
 
 /// Lists change streams by pages.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -33,14 +33,12 @@ impl ListStreams {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        if let Some(name) = &self.table_name {
-            table_name_faults_by_pattern(&mut faults, name, "tableName");
-        }
-        if let Some(limit) = self.limit {
-            faults.value(limit, "limit", 1..=LIST_STREAMS_MAX);
-        }
-        faults.into_result()?;
+        Faults::check(|faults| {
+            if let Some(name) = &self.table_name {
+                faults.table_name_by_pattern(name);
+            }
+            faults.limit(self.limit, LIST_STREAMS_MAX);
+        })?;
         self.start_after.as_deref().map_or(Ok(()), check_arn)
     }
 }
@@ -83,14 +81,12 @@ impl DescribeStream {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        if let Some(limit) = self.limit {
-            faults.value(limit, "limit", 1..=DESCRIBE_STREAM_SHARDS_MAX);
-        }
-        if let Some(shard) = &self.start_after {
-            faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
-        }
-        faults.into_result()?;
+        Faults::check(|faults| {
+            faults.limit(self.limit, DESCRIBE_STREAM_SHARDS_MAX);
+            if let Some(shard) = &self.start_after {
+                faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
+            }
+        })?;
         check_arn(&self.stream_arn)
     }
 }
@@ -98,10 +94,10 @@ impl DescribeStream {
 /// Checks that a text can be the resource name of a stream. DynamoDB says no more of one that cannot, not even that
 /// it is too short.
 fn check_arn(arn: &str) -> Result<()> {
-    match arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end() {
-        true => Ok(()),
-        false => Err(Error::validation("Invalid StreamArn")),
+    if arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end() {
+        return Ok(());
     }
+    Err(Error::validation("Invalid StreamArn"))
 }
 
 /// The error of an operation on a stream that is not there.
@@ -222,12 +218,10 @@ impl GetRecords {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        faults.length(&self.iterator, "shardIterator", SHARD_ITERATOR_CHARS);
-        if let Some(limit) = self.limit {
-            faults.value(limit, "limit", 1..=GET_RECORDS_MAX);
-        }
-        faults.into_result()
+        Faults::check(|faults| {
+            faults.length(&self.iterator, "shardIterator", SHARD_ITERATOR_CHARS);
+            faults.limit(self.limit, GET_RECORDS_MAX);
+        })
     }
 }
 
@@ -273,15 +267,16 @@ impl ChangeRecord {
     }
 }
 
-/// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
-    /// It was made.
-    Insert,
-    /// It was changed.
-    Modify,
-    /// It was removed.
-    Remove,
+named! {
+    /// What happened to an item.
+    pub enum ChangeKind {
+        /// It was made.
+        Insert = "INSERT",
+        /// It was changed.
+        Modify = "MODIFY",
+        /// It was removed.
+        Remove = "REMOVE",
+    }
 }
 
 impl ChangeKind {
@@ -294,21 +289,6 @@ impl ChangeKind {
             (Some(_), None) => Some(Self::Remove),
             (Some(old), Some(new)) => (old != new).then_some(Self::Modify),
         }
-    }
-
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Insert => "INSERT",
-            Self::Modify => "MODIFY",
-            Self::Remove => "REMOVE",
-        }
-    }
-
-    /// The one of that name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::Insert, Self::Modify, Self::Remove];
-        all.into_iter().find(|one| one.as_str() == name)
     }
 }
 

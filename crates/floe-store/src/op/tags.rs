@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::constraint::Faults;
 use crate::error::{Error, Result};
 use crate::limits::{TAG_KEY_CHARS, TAG_VALUE_CHARS_MAX, TAGS_MAX};
 use crate::table::TableDef;
@@ -25,9 +25,7 @@ impl UpdateTags {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
-        faults.into_result()?;
+        Faults::check(|faults| faults.table_name_by_pattern(&self.table_name))?;
         if self.add.is_empty() && self.remove.is_empty() {
             return Err(Error::validation(
                 "Atleast one Tag needs to be provided as Input.",

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use super::constraint::Faults;
-use super::transact_write_items::{canceled, check_bytes, count_faults, repeated_item};
+use super::get_item::projected;
+use super::transact_write_items::{canceled, check_bytes, check_count, repeated_item};
 use super::values::check_values;
 use super::{keys, missing_table, references};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
+use crate::declare::operation;
 use crate::error::{CancellationCode, CancellationReason, Result};
 use crate::expr::Paths;
 use crate::item::Item;
@@ -36,7 +38,7 @@ impl TransactGetItems {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        count_faults(self.gets.len()).into_result()?;
+        check_count(self.gets.len())?;
         let mut faults = Faults::new();
         for (at, get) in self.gets.iter().enumerate() {
             let path = format_args!("transactItems.{}.member.get.tableName", at + 1);
@@ -92,34 +94,25 @@ impl TransactGetItems {
     }
 }
 
-/// One item that [`TransactGetItems`] reads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransactGet {
-    /// The table.
-    pub table_name: String,
-    /// The key: exactly the key attributes of the table.
-    pub key: Item,
-    /// Which parts of the item to return; all if absent.
-    pub projection: Option<Paths>,
+operation! {
+    /// One item that [`TransactGetItems`] reads.
+    pub struct TransactGet {
+        /// The key: exactly the key attributes of the table.
+        pub key: Item,
+        ;
+        /// Which parts of the item to return; all if absent.
+        pub projection: Option<Paths> = None,
+    }
+
+    /// Reads the whole item.
+    pub fn new;
 }
 
 impl TransactGet {
-    /// Reads the whole item.
-    pub fn new(table_name: impl Into<String>, key: Item) -> Self {
-        Self {
-            table_name: table_name.into(),
-            key,
-            projection: None,
-        }
-    }
-
     /// The part of an item that the answer holds. Unlike elsewhere, an item of which the projection leaves nothing
     /// is as good as none.
     pub fn answer(&self, item: Item) -> Option<Item> {
-        let part = match &self.projection {
-            Some(paths) => paths.project(&item),
-            None => item,
-        };
+        let part = projected(self.projection.as_ref(), item);
         (!part.is_empty()).then_some(part)
     }
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::constraint::{Faults, length_at_least, length_at_most};
-use super::fingerprint::Fingerprint;
 use super::values::check_values;
-use super::write_item::{check_old, key_of};
+use super::write::{check_old, check_token, from_variants, key_of, of_each};
 use super::{
     DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, WriteItem, keys, missing_table,
     references,
 };
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
+use crate::declare::{operation, setters};
 use crate::error::{CancellationCode, CancellationReason, Error, Result};
 use crate::expr::Condition;
 use crate::item::Item;
@@ -40,11 +40,9 @@ impl TransactWriteItems {
         }
     }
 
-    /// Applies once however often it is sent with this token.
-    #[must_use]
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
-        self
+    setters! {
+        /// Applies once however often it is sent with this token.
+        token(token: impl Into<String>) => token = Some(token.into());
     }
 
     /// Checks the request alone, before the tables are looked up.
@@ -53,10 +51,8 @@ impl TransactWriteItems {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        count_faults(self.actions.len()).into_result()?;
-        let mut faults = Faults::new();
-        faults.token(self.token.as_deref());
-        faults.into_result()?;
+        check_count(self.actions.len())?;
+        check_token(self.token.as_deref())?;
         let mut faults = Faults::new();
         for (at, action) in self.actions.iter().enumerate() {
             let path = format_args!(
@@ -107,28 +103,17 @@ impl TransactWriteItems {
         }
         Ok(())
     }
-
-    /// A number that two transactions share only if they do the same: stable over restarts and builds.
-    /// What a transaction tells about its cost does not count, and neither does its token.
-    pub fn fingerprint(&self) -> u128 {
-        let mut fingerprint = Fingerprint::new();
-        fingerprint.length(self.actions.len());
-        for action in &self.actions {
-            fingerprint.action(action);
-        }
-        fingerprint.finish()
-    }
 }
 
 /// Checks how many actions a transaction has.
-pub(super) fn count_faults(count: usize) -> Faults {
-    let mut faults = Faults::new();
-    if count == 0 {
-        faults.add("[]", "transactItems", length_at_least(1));
-    } else if count > TRANSACT_ITEMS_MAX {
-        faults.add_unseen("transactItems", length_at_most(TRANSACT_ITEMS_MAX));
-    }
-    faults
+pub(super) fn check_count(count: usize) -> Result<()> {
+    Faults::check(|faults| {
+        if count == 0 {
+            faults.add("[]", "transactItems", length_at_least(1));
+        } else if count > TRANSACT_ITEMS_MAX {
+            faults.add_unseen("transactItems", length_at_most(TRANSACT_ITEMS_MAX));
+        }
+    })
 }
 
 pub(super) fn repeated_item() -> Error {
@@ -174,9 +159,9 @@ pub enum TransactWrite {
 impl From<WriteItem> for TransactWrite {
     fn from(write: WriteItem) -> Self {
         match write {
-            WriteItem::Put(put) => Self::Put(put),
-            WriteItem::Update(update) => Self::Update(update),
-            WriteItem::Delete(delete) => Self::Delete(delete),
+            WriteItem::Put(put) => put.into(),
+            WriteItem::Update(update) => update.into(),
+            WriteItem::Delete(delete) => delete.into(),
         }
     }
 }
@@ -184,12 +169,7 @@ impl From<WriteItem> for TransactWrite {
 impl TransactWrite {
     /// The table that it is about.
     pub fn table_name(&self) -> &str {
-        match self {
-            Self::Put(put) => &put.table_name,
-            Self::Update(update) => &update.table_name,
-            Self::Delete(delete) => &delete.table_name,
-            Self::Check(check) => &check.table_name,
-        }
+        of_each!(self, [Put Update Delete Check], action => &action.table_name)
     }
 
     /// The item that carries the key: the whole item of a put, the key of the others.
@@ -312,53 +292,24 @@ fn reason(error: Error) -> CancellationReason {
     }
 }
 
-impl From<PutItem> for TransactWrite {
-    fn from(put: PutItem) -> Self {
-        Self::Put(put)
+from_variants!(
+    TransactWrite: Put(PutItem), Update(UpdateItem), Delete(DeleteItem), Check(ConditionCheck)
+);
+
+operation! {
+    /// A condition on an item that the transaction does not write.
+    pub struct ConditionCheck {
+        /// The key: exactly the key attributes of the table.
+        pub key: Item,
+        /// What must hold of the item as it stands; an item that is not there counts as empty.
+        pub condition: Condition,
+        ;
+        /// Whether a failed condition returns the item as it stands.
+        pub return_old_on_failure: bool = false,
     }
-}
 
-impl From<UpdateItem> for TransactWrite {
-    fn from(update: UpdateItem) -> Self {
-        Self::Update(update)
-    }
-}
-
-impl From<DeleteItem> for TransactWrite {
-    fn from(delete: DeleteItem) -> Self {
-        Self::Delete(delete)
-    }
-}
-
-impl From<ConditionCheck> for TransactWrite {
-    fn from(check: ConditionCheck) -> Self {
-        Self::Check(check)
-    }
-}
-
-/// A condition on an item that the transaction does not write.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConditionCheck {
-    /// The table.
-    pub table_name: String,
-    /// The key: exactly the key attributes of the table.
-    pub key: Item,
-    /// What must hold of the item as it stands; an item that is not there counts as empty.
-    pub condition: Condition,
-    /// Whether a failed condition returns the item as it stands.
-    pub return_old_on_failure: bool,
-}
-
-impl ConditionCheck {
     /// This must hold of the item with this key.
-    pub fn new(table_name: impl Into<String>, key: Item, condition: Condition) -> Self {
-        Self {
-            table_name: table_name.into(),
-            key,
-            condition,
-            return_old_on_failure: false,
-        }
-    }
+    pub fn new;
 }
 
 /// What [`TransactWriteItems`] cost.

@@ -1,10 +1,9 @@
 //! UpdateItem: changes parts of an item.
 
-use super::constraint::{Faults, enveloped, table_name_faults_by_pattern, validate_table_name};
+use super::constraint::{Faults, enveloped, validate_table_name};
 use super::values::{Survey, check_values, item_too_large_to_update};
-use super::write_item::{check_old, check_token};
-use super::{Applied, ReturnValues, keys, references};
-use crate::capacity::ReturnConsumedCapacity;
+use super::write::{Applied, ReturnValues, check_old, check_token, write_operation};
+use super::{keys, references};
 use crate::error::Result;
 use crate::expr::{Condition, Path, Segment, SetOperand, SetValue, Update};
 use crate::item::Item;
@@ -14,78 +13,24 @@ use crate::table::TableDef;
 use crate::text::Name;
 use crate::value::Value;
 
-/// Changes parts of an item, and makes it if it is not there.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UpdateItem {
-    /// The table.
-    pub table_name: String,
-    /// The key: exactly the key attributes of the table.
-    pub key: Item,
-    /// What to change. An empty update makes the item if it is not there.
-    pub update: Update,
-    /// What must hold of the item as it stands; an item that is not there counts as empty.
-    pub condition: Option<Condition>,
-    /// Which attributes to return.
-    pub return_values: ReturnValues,
-    /// Whether a failed condition returns the item as it stands.
-    pub return_old_on_failure: bool,
-    /// How much to tell about the cost.
-    pub return_capacity: ReturnConsumedCapacity,
-    /// Whether to tell the size of the item collection.
-    pub return_collection: bool,
-    /// Makes the write apply once however often it is sent, where the engine
-    /// [can](crate::Capabilities::write_tokens).
-    pub token: Option<String>,
-    /// Whether the request itself is held to the limit of an item. DynamoDB does so with an `UpdateExpression`, and
-    /// not with the older `AttributeUpdates`.
-    pub weigh_request: bool,
+write_operation! {
+    /// Changes parts of an item, and makes it if it is not there.
+    pub struct UpdateItem {
+        /// The key: exactly the key attributes of the table.
+        pub key: Item,
+        /// What to change. An empty update makes the item if it is not there.
+        pub update: Update,
+        ;
+        /// Whether the request itself is held to the limit of an item. DynamoDB does so with an `UpdateExpression`, and
+        /// not with the older `AttributeUpdates`.
+        pub weigh_request: bool = true,
+    }
+
+    /// Changes the item with this key.
+    pub fn new;
 }
 
 impl UpdateItem {
-    /// Changes the item with this key.
-    pub fn new(table_name: impl Into<String>, key: Item, update: Update) -> Self {
-        Self {
-            table_name: table_name.into(),
-            key,
-            update,
-            condition: None,
-            return_values: ReturnValues::None,
-            return_old_on_failure: false,
-            return_capacity: ReturnConsumedCapacity::None,
-            return_collection: false,
-            token: None,
-            weigh_request: true,
-        }
-    }
-
-    /// Writes only if this holds.
-    #[must_use]
-    pub fn condition(mut self, condition: Condition) -> Self {
-        self.condition = Some(condition);
-        self
-    }
-
-    /// Returns these attributes.
-    #[must_use]
-    pub fn return_values(mut self, which: ReturnValues) -> Self {
-        self.return_values = which;
-        self
-    }
-
-    /// Returns the item as it stands when the condition fails.
-    #[must_use]
-    pub fn return_old_on_failure(mut self) -> Self {
-        self.return_old_on_failure = true;
-        self
-    }
-
-    /// Applies once however often it is sent with this token.
-    #[must_use]
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into());
-        self
-    }
-
     /// Checks the request alone, before the table is looked up.
     ///
     /// # Errors
@@ -102,9 +47,7 @@ impl UpdateItem {
         if self.table_name.is_empty() {
             return validate_table_name(&self.table_name);
         }
-        let mut faults = Faults::new();
-        table_name_faults_by_pattern(&mut faults, &self.table_name, "tableName");
-        faults.into_result()
+        Faults::check(|faults| faults.table_name_by_pattern(&self.table_name))
     }
 
     /// Checks the action of a transaction alone; the transaction has checked the name of the table.
@@ -234,21 +177,22 @@ fn request_bytes(update: &Update) -> usize {
 
 fn target_bytes(path: &Path) -> usize {
     const STEP: usize = 4;
-    let rest = path
-        .rest()
-        .iter()
-        .map(|segment| STEP + segment_bytes(segment));
-    path.root().len() + rest.sum::<usize>()
+    path_bytes(path, STEP)
 }
 
 fn path_operand_bytes(path: &Path) -> usize {
     const OPERAND: usize = 1;
     const STEP: usize = 14;
-    let rest = path
-        .rest()
-        .iter()
-        .map(|segment| STEP + segment_bytes(segment));
-    OPERAND + STEP + path.root().len() + rest.sum::<usize>()
+    OPERAND + STEP + path_bytes(path, STEP)
+}
+
+/// The names and positions of a path, each behind the first with what a step adds.
+fn path_bytes(path: &Path, step: usize) -> usize {
+    let rest = path.rest().iter();
+    path.root().len()
+        + rest
+            .map(|segment| step + segment_bytes(segment))
+            .sum::<usize>()
 }
 
 fn segment_bytes(segment: &Segment) -> usize {

@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::constraint::{Faults, invalid, table_name_faults_by_pattern};
+use super::constraint::{Faults, invalid};
 use super::settings::{Scaled, ScalingUpdate};
 use super::{CreateIndex, missing_table, schema, settings};
 use crate::error::{Error, Result};
-use crate::limits::{
-    GLOBAL_INDEXES_MAX, INDEX_CHANGES_MAX, INDEX_NAME_CHARS, KEY_ATTRIBUTE_NAME_BYTES_MAX,
-};
+use crate::limits::{GLOBAL_INDEXES_MAX, INDEX_CHANGES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX};
 use crate::table::{
     Billing, Encryption, IndexDef, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput,
 };
@@ -52,9 +50,7 @@ impl UpdateTable {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        self.add_faults(&mut faults);
-        faults.into_result()?;
+        Faults::check(|faults| self.add_faults(faults))?;
         if let Some(Billing::Provisioned(throughput)) = self.billing {
             schema::check_throughput(throughput, None)?;
         }
@@ -79,7 +75,7 @@ impl UpdateTable {
 
     /// Adds the faults of lengths and ranges, which are told together.
     pub fn add_faults(&self, faults: &mut Faults) {
-        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
+        faults.table_name_by_pattern(&self.table_name);
         if let Some(Billing::Provisioned(throughput)) = self.billing {
             schema::throughput_faults(faults, throughput, "provisionedThroughput");
         }
@@ -385,18 +381,12 @@ impl IndexUpdate {
             }
             Self::Update(name, throughput) => {
                 let path = format!("{path}.update");
-                name_faults(faults, name, &path);
+                schema::name_faults(faults, name, &path);
                 let path = format!("{path}.provisionedThroughput");
                 schema::throughput_faults(faults, *throughput, &path);
             }
-            Self::Scale(name, _) => name_faults(faults, name, &format!("{path}.update")),
-            Self::Delete(name) => name_faults(faults, name, &format!("{path}.delete")),
+            Self::Scale(name, _) => schema::name_faults(faults, name, &format!("{path}.update")),
+            Self::Delete(name) => schema::name_faults(faults, name, &format!("{path}.delete")),
         }
     }
-}
-
-fn name_faults(faults: &mut Faults, name: &str, path: &str) {
-    let path = format_args!("{path}.indexName");
-    faults.pattern(name, path);
-    faults.length(name, path, INDEX_NAME_CHARS);
 }

@@ -1,6 +1,6 @@
 //! UpdateTimeToLive: switches the expiry of items on or off.
 
-use super::constraint::{Faults, table_name_faults_by_pattern};
+use super::constraint::Faults;
 use crate::error::{Error, Result};
 use crate::limits::TTL_ATTRIBUTE_NAME_BYTES;
 use crate::table::TableDef;
@@ -41,14 +41,12 @@ impl UpdateTimeToLive {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        self.add_faults(&mut faults);
-        faults.into_result()
+        Faults::check(|faults| self.add_faults(faults))
     }
 
     /// Adds the faults of lengths, which are told together.
     pub fn add_faults(&self, faults: &mut Faults) {
-        table_name_faults_by_pattern(faults, &self.table_name, "tableName");
+        faults.table_name_by_pattern(&self.table_name);
         faults.length(
             &self.attribute,
             "timeToLiveSpecification.attributeName",

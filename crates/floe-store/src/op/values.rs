@@ -72,19 +72,19 @@ impl Survey {
 
     /// Names that are empty come before everything else.
     pub(super) fn check(&self) -> Result<()> {
+        self.check_shape(
+            "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
+             beyond supported limit",
+        )
+    }
+
+    fn check_shape(&self, too_deep: &str) -> Result<()> {
         if self.empty_name {
             return Err(Error::validation("Empty attribute name"));
         }
         if self.too_deep {
-            return Err(Error::validation(
-                "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
-                 levels beyond supported limit",
-            ));
+            return Err(Error::validation(too_deep));
         }
-        self.check_long_names()
-    }
-
-    fn check_long_names(&self) -> Result<()> {
         if self.long_name {
             return Err(invalid(
                 "Attribute name is too large, must be less than 65536 bytes",
@@ -105,15 +105,7 @@ impl Survey {
 
     /// What an update may leave behind.
     pub(super) fn check_updated(&self) -> Result<()> {
-        if self.empty_name {
-            return Err(Error::validation("Empty attribute name"));
-        }
-        if self.too_deep {
-            return Err(Error::validation(
-                "Nesting Levels have exceeded supported limits",
-            ));
-        }
-        self.check_long_names()?;
+        self.check_shape("Nesting Levels have exceeded supported limits")?;
         if self.bytes > ITEM_BYTES_MAX {
             return Err(item_too_large_to_update());
         }

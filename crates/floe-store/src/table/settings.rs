@@ -1,8 +1,9 @@
 //! Settings by which DynamoDB charges, scales and encrypts. The embedded engine keeps them for the record: they
 //! change nothing in what it does.
 
+use crate::declare::named;
 use crate::env::Timestamp;
-use crate::limits::WARM_THROUGHPUT;
+use crate::limits::{WARM_READ_UNITS, WARM_WRITE_UNITS};
 use crate::table::TableDef;
 
 /// Provisioned capacity, in units per second. The embedded engine keeps it for the record and limits
@@ -37,29 +38,24 @@ impl Billing {
     /// What a new table or index that is paid for so takes at once.
     const fn warm_throughput(self) -> Throughput {
         match self {
-            Self::OnDemand => WARM_THROUGHPUT,
+            Self::OnDemand => Throughput {
+                read: WARM_READ_UNITS,
+                write: WARM_WRITE_UNITS,
+            },
             Self::Provisioned(throughput) => throughput,
         }
     }
 }
 
-/// The storage class of a table, kept for the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum TableClass {
-    /// For data that is used.
-    #[default]
-    Standard,
-    /// For data that is seldom used.
-    StandardInfrequentAccess,
-}
-
-impl TableClass {
-    /// The name that DynamoDB gives it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "STANDARD",
-            Self::StandardInfrequentAccess => "STANDARD_INFREQUENT_ACCESS",
-        }
+named! {
+    /// The storage class of a table, kept for the record.
+    #[derive(Default)]
+    pub enum TableClass {
+        /// For data that is used.
+        #[default]
+        Standard = "STANDARD",
+        /// For data that is seldom used.
+        StandardInfrequentAccess = "STANDARD_INFREQUENT_ACCESS",
     }
 }
 

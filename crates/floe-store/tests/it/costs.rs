@@ -1,11 +1,11 @@
 //! Capacity units, as DynamoDB charges them.
 
 use floe_store::capacity::{
-    Consistency, ConsumedCapacity, Meter, ReturnConsumedCapacity, Units, WriteKind, check_cost,
-    read_cost, read_units, replay_cost, write_cost, write_units,
+    Consistency, ConsumedCapacity, ReturnConsumedCapacity, Units, WriteKind, check_cost, read_cost,
+    read_units, replay_cost, write_cost, write_units,
 };
 use floe_store::expr::{KeyCondition, Path, Paths};
-use floe_store::op::{ItemCollectionMetrics, Query, Scan};
+use floe_store::op::{ItemCollectionMetrics, Meter, Query, Scan};
 use floe_store::size::item_size;
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{Item, TableDef};

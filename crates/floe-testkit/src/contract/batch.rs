@@ -1,19 +1,11 @@
 //! BatchGetItem and BatchWriteItem: many items, each on its own.
 
+use floe_store::Item;
 use floe_store::limits::{BATCH_GET_BYTES_MAX, ITEM_BYTES_MAX};
 use floe_store::op::{BatchGetItem, BatchWrite, BatchWriteItem, Scan};
 use floe_store::size::item_size;
-use floe_store::{Item, Result};
 
 use super::fixture::*;
-
-async fn get(t: &Fixture, batch: BatchGetItem) -> Result<floe_store::op::BatchGetItemOutput> {
-    t.engine().batch_get_item(batch).await
-}
-
-async fn write(t: &Fixture, batch: BatchWriteItem) -> Result<floe_store::op::BatchWriteItemOutput> {
-    t.engine().batch_write_item(batch).await
-}
 
 pub(super) async fn get_reads_from_several_tables(t: &mut Fixture) {
     t.create(plain()).await;
@@ -24,7 +16,7 @@ pub(super) async fn get_reads_from_several_tables(t: &mut Fixture) {
     let batch = BatchGetItem::new()
         .keys("Plain", [item("b"), item("nobody"), item("a")])
         .keys("Sorted", [row("a", 2), row("a", 3)]);
-    let output = get(t, batch).await.unwrap();
+    let output = t.batch_get_item(batch).await.unwrap();
     assert_eq!(texts(&output.items["Plain"], "pk"), ["a", "b"]);
     assert_eq!(output.items["Sorted"], [row("a", 2)]);
     assert!(output.unprocessed.is_empty());
@@ -33,7 +25,8 @@ pub(super) async fn get_reads_from_several_tables(t: &mut Fixture) {
 
 pub(super) async fn get_names_tables_without_hits(t: &mut Fixture) {
     t.create(plain()).await;
-    let output = get(t, BatchGetItem::new().keys("Plain", [item("nobody")]))
+    let output = t
+        .batch_get_item(BatchGetItem::new().keys("Plain", [item("nobody")]))
         .await
         .unwrap();
     assert_eq!(output.items.get("Plain"), Some(&Vec::new()));
@@ -44,36 +37,33 @@ pub(super) async fn get_projects_by_table(t: &mut Fixture) {
     t.fill("Plain", [item("a").with("v", 1).with("w", 2)]).await;
     let mut batch = BatchGetItem::new().keys("Plain", [item("a")]);
     batch.requests.get_mut("Plain").unwrap().projection = Some(projection("w, absent"));
-    let output = get(t, batch).await.unwrap();
+    let output = t.batch_get_item(batch).await.unwrap();
     assert_eq!(output.items["Plain"], [Item::new().with("w", 2)]);
 }
 
 pub(super) async fn get_refuses_duplicates(t: &mut Fixture) {
     t.create(sorted()).await;
-    let detail = "Provided list of item keys contains duplicates";
     let twice = BatchGetItem::new().keys(
         "Sorted",
         [row("a", 1), row("b", 1), row("a", number("1.0"))],
     );
-    refused(get(t, twice).await, detail);
+    refused(t.batch_get_item(twice).await, TWICE_IN_LIST);
 }
 
 pub(super) async fn get_takes_up_to_a_hundred_keys(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", 0..3)).await;
     let keys = |count| BatchGetItem::new().keys("Sorted", rows("a", 0..count));
-    assert_eq!(get(t, keys(100)).await.unwrap().items["Sorted"].len(), 3);
-    assert!(matches!(
-        get(t, keys(101)).await,
-        Err(floe_store::Error::Validation(_))
-    ));
-    assert!(matches!(
-        get(t, BatchGetItem::new()).await,
-        Err(floe_store::Error::Validation(_))
-    ));
+    assert_eq!(
+        t.batch_get_item(keys(100)).await.unwrap().items["Sorted"].len(),
+        3
+    );
+    invalid(t.batch_get_item(keys(101)).await);
+    invalid(t.batch_get_item(BatchGetItem::new()).await);
     refused(
-        get(t, BatchGetItem::new().keys("Sorted", [])).await,
-        "Member must have length greater than or equal to 1",
+        t.batch_get_item(BatchGetItem::new().keys("Sorted", []))
+            .await,
+        EMPTY_LIST,
     );
 }
 
@@ -81,14 +71,15 @@ pub(super) async fn get_checks_every_key(t: &mut Fixture) {
     t.create(sorted()).await;
     for key in [item("a"), row("a", "text"), row("a", 1).with("x", 1)] {
         refused(
-            get(t, BatchGetItem::new().keys("Sorted", [row("a", 1), key])).await,
-            "The provided key element does not match the schema",
+            t.batch_get_item(BatchGetItem::new().keys("Sorted", [row("a", 1), key]))
+                .await,
+            WRONG_KEY,
         );
     }
     let elsewhere = BatchGetItem::new()
         .keys("Sorted", [row("a", 1)])
         .keys("Nowhere", [item("a")]);
-    not_found(get(t, elsewhere).await, "Requested resource not found");
+    no_table(t.batch_get_item(elsewhere).await);
 }
 
 pub(super) async fn get_leaves_over_what_exceeds_sixteen_megabytes(t: &mut Fixture) {
@@ -96,17 +87,17 @@ pub(super) async fn get_leaves_over_what_exceeds_sixteen_megabytes(t: &mut Fixtu
     let count = BATCH_GET_BYTES_MAX / ITEM_BYTES_MAX + 5;
     let count = i32::try_from(count).unwrap();
     for sk in 0..count {
-        t.put(
+        t.fill(
             "Sorted",
-            row("a", sk).with("v", "x".repeat(ITEM_BYTES_MAX - 100)),
+            [row("a", sk).with("v", "x".repeat(ITEM_BYTES_MAX - 100))],
         )
-        .await
-        .unwrap();
+        .await;
     }
     let mut missing = rows("a", 0..count);
     let mut rounds = 0;
     while !missing.is_empty() {
-        let output = get(t, BatchGetItem::new().keys("Sorted", missing.clone()))
+        let output = t
+            .batch_get_item(BatchGetItem::new().keys("Sorted", missing.clone()))
             .await
             .unwrap();
         let bytes: usize = output.items["Sorted"].iter().map(item_size).sum();
@@ -133,7 +124,7 @@ pub(super) async fn write_puts_and_deletes(t: &mut Fixture) {
         .delete("Plain", item("b"))
         .delete("Plain", item("nobody"))
         .put("Sorted", row("a", 1));
-    let output = write(t, batch).await.unwrap();
+    let output = t.batch_write_item(batch).await.unwrap();
     assert!(output.unprocessed.is_empty());
     assert!(output.consumed.is_empty());
     assert_eq!(
@@ -145,7 +136,6 @@ pub(super) async fn write_puts_and_deletes(t: &mut Fixture) {
 
 pub(super) async fn write_refuses_duplicates(t: &mut Fixture) {
     t.create(plain()).await;
-    let detail = "Provided list of item keys contains duplicates";
     let batches = [
         BatchWriteItem::new()
             .put("Plain", item("a"))
@@ -158,7 +148,7 @@ pub(super) async fn write_refuses_duplicates(t: &mut Fixture) {
             .delete("Plain", item("a")),
     ];
     for batch in batches {
-        refused(write(t, batch).await, detail);
+        refused(t.batch_write_item(batch).await, TWICE_IN_LIST);
     }
     assert_eq!(t.scan_all(Scan::new("Plain")).await, Vec::<Item>::new());
 }
@@ -170,45 +160,35 @@ pub(super) async fn write_takes_up_to_25_items(t: &mut Fixture) {
             .into_iter()
             .fold(BatchWriteItem::new(), |batch, row| batch.put("Sorted", row))
     };
-    write(t, puts(25)).await.unwrap();
+    t.batch_write_item(puts(25)).await.unwrap();
     assert_eq!(t.scan_all(Scan::new("Sorted")).await.len(), 25);
-    assert!(matches!(
-        write(t, puts(26)).await,
-        Err(floe_store::Error::Validation(_))
-    ));
-    assert!(matches!(
-        write(t, BatchWriteItem::new()).await,
-        Err(floe_store::Error::Validation(_))
-    ));
+    invalid(t.batch_write_item(puts(26)).await);
+    invalid(t.batch_write_item(BatchWriteItem::new()).await);
 }
 
 pub(super) async fn write_checks_everything_before_it_writes(t: &mut Fixture) {
     t.create(sorted()).await;
-    let schema = "The provided key element does not match the schema";
     for bad in [item("a"), row("a", "text")] {
         let put = BatchWriteItem::new()
             .put("Sorted", row("a", 1))
             .put("Sorted", bad.clone());
-        refused(write(t, put).await, schema);
+        refused(t.batch_write_item(put).await, WRONG_KEY);
         let delete = BatchWriteItem::new()
             .put("Sorted", row("a", 1))
             .delete("Sorted", bad);
-        refused(write(t, delete).await, schema);
+        refused(t.batch_write_item(delete).await, WRONG_KEY);
     }
     let extra = BatchWriteItem::new().delete("Sorted", row("a", 1).with("x", 1));
-    refused(write(t, extra).await, schema);
+    refused(t.batch_write_item(extra).await, WRONG_KEY);
     let large = row("a", 2).with("v", "x".repeat(ITEM_BYTES_MAX));
     let large = BatchWriteItem::new()
         .put("Sorted", row("a", 1))
         .put("Sorted", large);
-    refused(
-        write(t, large).await,
-        "Item size has exceeded the maximum allowed size",
-    );
+    refused(t.batch_write_item(large).await, ITEM_TOO_LARGE);
     let elsewhere = BatchWriteItem::new()
         .put("Sorted", row("a", 1))
         .put("Nowhere", item("a"));
-    not_found(write(t, elsewhere).await, "Requested resource not found");
+    no_table(t.batch_write_item(elsewhere).await);
     assert_eq!(t.scan_all(Scan::new("Sorted")).await, Vec::<Item>::new());
 }
 
@@ -218,6 +198,6 @@ pub(super) async fn write_takes_whole_items(t: &mut Fixture) {
         requests: [("Plain".to_owned(), vec![BatchWrite::Put(every_type("a"))])].into(),
         ..BatchWriteItem::new()
     };
-    write(t, batch).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(every_type("a")));
+    t.batch_write_item(batch).await.unwrap();
+    t.assert_item("Plain", every_type("a")).await;
 }

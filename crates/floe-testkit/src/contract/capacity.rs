@@ -6,21 +6,12 @@ use floe_store::capacity::ReturnConsumedCapacity::{self, Indexes, Total};
 use floe_store::expr::KeyCondition;
 use floe_store::op::{
     BatchGetItem, BatchWriteItem, ConditionCheck, DeleteItem, GetItem, PutItem, Query, Scan,
-    Select, TransactGet, TransactGetItems, TransactWriteItems, UpdateItem,
+    Select, TransactGet, TransactGetItems, TransactWriteItems,
 };
-use floe_store::size::item_size;
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{ConsumedCapacity, Item, Units};
 
 use super::fixture::*;
-
-/// An item that weighs exactly so many bytes.
-fn weighing(start: Item, bytes: usize) -> Item {
-    let bare = item_size(&start.clone().with("pad", ""));
-    let item = start.with("pad", "x".repeat(bytes - bare));
-    assert_eq!(item_size(&item), bytes);
-    item
-}
 
 fn units(halves: u64) -> Units {
     Units::halves(halves)
@@ -40,7 +31,7 @@ async fn get(t: &Fixture, pk: &str, consistent: bool) -> ConsumedCapacity {
     let mut get = GetItem::new("Plain", item(pk));
     get.consistent = consistent;
     get.return_capacity = Total;
-    t.engine().get_item(get).await.unwrap().consumed.unwrap()
+    t.get_item(get).await.unwrap().consumed.unwrap()
 }
 
 async fn put(
@@ -78,10 +69,7 @@ pub(super) async fn a_projection_does_not_lower_the_price(t: &mut Fixture) {
     t.put("Plain", weighing(item("a"), 10_000)).await.unwrap();
     let mut get = GetItem::new("Plain", item("a")).projection(projection("pk"));
     get.return_capacity = Total;
-    assert_eq!(
-        total(&t.engine().get_item(get).await.unwrap().consumed),
-        3.0
-    );
+    assert_eq!(total(&t.get_item(get).await.unwrap().consumed), 3.0);
 }
 
 pub(super) async fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
@@ -110,18 +98,10 @@ pub(super) async fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
 pub(super) async fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", weighing(item("a"), 3000)).await.unwrap();
-    let mut set = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET x = :v", &values! {"v" => 1}),
-    );
+    let mut set = update_item("Plain", item("a"), "SET x = :v", &values! {"v" => 1});
     set.return_capacity = Total;
     assert_eq!(total(&t.write(set).await.unwrap().consumed), 3.0);
-    let mut new = UpdateItem::new(
-        "Plain",
-        item("b"),
-        update("SET x = :v", &values! {"v" => 1}),
-    );
+    let mut new = update_item("Plain", item("b"), "SET x = :v", &values! {"v" => 1});
     new.return_capacity = Total;
     assert_eq!(total(&t.write(new).await.unwrap().consumed), 1.0);
 }
@@ -143,24 +123,25 @@ pub(super) async fn deletes_are_charged_for_what_was_there(t: &mut Fixture) {
 }
 
 pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
     t.create(
         sorted()
-            .global_index("all", [("g", KeyKind::S)], none, Projection::All)
-            .global_index("keys", [("g", KeyKind::S)], none, Projection::KeysOnly)
+            .global_index("all", [("g", KeyKind::S)], NO_SORT, Projection::All)
+            .global_index("keys", [("g", KeyKind::S)], NO_SORT, Projection::KeysOnly)
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
     )
     .await;
     let cost = |name: &str, whole: u64| (name.to_owned(), Units::whole(whole));
-    let with = |g: &str| weighing(row("a", 1).with("g", g), 1500);
+    let put =
+        async |item: Item, bytes: usize| put(t, "Sorted", weighing(item, bytes), Indexes).await;
+    let with = |g: &str| row("a", 1).with("g", g);
     // Not in any index: nothing.
-    let outside = put(t, "Sorted", weighing(row("a", 1), 1500), Indexes).await;
+    let outside = put(row("a", 1), 1500).await;
     assert_eq!(outside.total(), Units::whole(2));
     assert_eq!(outside.table, Units::whole(2));
     assert_eq!(outside.global_indexes, BTreeMap::new());
     assert!(outside.by_index);
     // Into the indexes.
-    let entered = put(t, "Sorted", with("x"), Indexes).await;
+    let entered = put(with("x"), 1500).await;
     assert_eq!(entered.table, Units::whole(2));
     assert_eq!(
         entered.global_indexes,
@@ -169,38 +150,20 @@ pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
     assert_eq!(entered.local_indexes, BTreeMap::new());
     assert_eq!(entered.total(), Units::whole(5));
     // To another key: out and in.
-    let moved = put(t, "Sorted", with("y"), Indexes).await;
+    let moved = put(with("y"), 1500).await;
     assert_eq!(
         moved.global_indexes,
         [cost("all", 4), cost("keys", 2)].into()
     );
     // Another attribute: only where it is copied.
-    let changed = put(
-        t,
-        "Sorted",
-        weighing(row("a", 1).with("g", "y"), 2500),
-        Indexes,
-    )
-    .await;
+    let changed = put(with("y"), 2500).await;
     assert_eq!(changed.table, Units::whole(3));
     assert_eq!(changed.global_indexes, [cost("all", 3)].into());
     // Nothing changes: only the table is charged.
-    let same = put(
-        t,
-        "Sorted",
-        weighing(row("a", 1).with("g", "y"), 2500),
-        Indexes,
-    )
-    .await;
+    let same = put(with("y"), 2500).await;
     assert_eq!(same.global_indexes, BTreeMap::new());
     // Into the local index.
-    let local = put(
-        t,
-        "Sorted",
-        weighing(row("a", 1).with("l", 5), 500),
-        Indexes,
-    )
-    .await;
+    let local = put(row("a", 1).with("l", 5), 500).await;
     assert_eq!(local.local_indexes, [cost("local", 1)].into());
     assert_eq!(
         local.global_indexes,
@@ -210,9 +173,7 @@ pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
 }
 
 pub(super) async fn the_total_alone_hides_the_shares(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
+    t.create(indexed(Projection::All)).await;
     let cost = put(t, "Plain", item("a").with("g", "x"), Total).await;
     assert_eq!(cost.total(), Units::whole(2));
     assert!(!cost.by_index);
@@ -220,11 +181,10 @@ pub(super) async fn the_total_alone_hides_the_shares(t: &mut Fixture) {
 
 pub(super) async fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
     t.create(sorted()).await;
-    for sk in 0..6 {
-        t.put("Sorted", weighing(row("a", sk), 1500)).await.unwrap();
-    }
+    t.fill("Sorted", (0..6).map(|sk| weighing(row("a", sk), 1500)))
+        .await;
     let query = |consistent| {
-        let mut query = Query::new("Sorted", KeyCondition::partition("pk", "a"));
+        let mut query = partition("a");
         query.return_capacity = Total;
         query.consistent = consistent;
         query
@@ -237,7 +197,7 @@ pub(super) async fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
         1.0
     );
     // Filters, projections and counts do not lower it.
-    let mut narrow = query(true).filter(condition("attribute_exists(nothing)", &values! {}));
+    let mut narrow = query(true).filter(bare_condition("attribute_exists(nothing)"));
     narrow.projection = Some(projection("sk"));
     assert_eq!(total(&t.query(narrow).await.unwrap().consumed), 3.0);
     let mut count = query(true);
@@ -249,17 +209,14 @@ pub(super) async fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
 }
 
 pub(super) async fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
     t.create(
         sorted()
-            .global_index("keys", [("g", KeyKind::S)], none, Projection::KeysOnly)
+            .global_index("keys", [("g", KeyKind::S)], NO_SORT, Projection::KeysOnly)
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
     )
     .await;
-    for sk in 0..4 {
-        let item = weighing(row("a", sk).with("g", "x").with("l", sk), 5000);
-        t.put("Sorted", item).await.unwrap();
-    }
+    let item = |sk| weighing(row("a", sk).with("g", "x").with("l", sk), 5000);
+    t.fill("Sorted", (0..4).map(item)).await;
     let mut query = Query::new("Sorted", KeyCondition::partition("g", "x")).index("keys");
     query.return_capacity = Indexes;
     let cost = t.query(query).await.unwrap().consumed.unwrap();
@@ -268,9 +225,7 @@ pub(super) async fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
     assert_eq!(cost.global_indexes, [("keys".to_owned(), units(1))].into());
 
     // What a local index has not copied is read from the table, item by item.
-    let mut fetching = Query::new("Sorted", KeyCondition::partition("pk", "a"))
-        .index("local")
-        .consistent();
+    let mut fetching = partition("a").index("local").consistent();
     fetching.return_capacity = Indexes;
     fetching.select = Some(Select::AllAttributes);
     let cost = t.query(fetching).await.unwrap().consumed.unwrap();
@@ -290,7 +245,7 @@ pub(super) async fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
         .put("Plain", item("b"))
         .delete("Sorted", row("a", 1));
     write.return_capacity = Total;
-    let consumed = t.engine().batch_write_item(write).await.unwrap().consumed;
+    let consumed = t.batch_write_item(write).await.unwrap().consumed;
     let by_table: BTreeMap<_, _> = consumed
         .iter()
         .map(|c| (c.table_name.as_str(), c.total()))
@@ -302,42 +257,25 @@ pub(super) async fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
 
     let mut get = BatchGetItem::new().keys("Plain", [item("a"), item("b"), item("c")]);
     get.return_capacity = Total;
-    let consumed = t
-        .engine()
-        .batch_get_item(get.clone())
-        .await
-        .unwrap()
-        .consumed;
+    let consumed = t.batch_get_item(get.clone()).await.unwrap().consumed;
     assert_eq!(consumed.len(), 1);
     assert_eq!(consumed[0].total(), Units::whole(3), "each item on its own");
     get.requests.get_mut("Plain").unwrap().consistent = false;
-    let consumed = t.engine().batch_get_item(get).await.unwrap().consumed;
+    let consumed = t.batch_get_item(get).await.unwrap().consumed;
     assert_eq!(consumed[0].total(), units(3));
 }
 
 pub(super) async fn transactions_cost_twice(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.put("Plain", weighing(item("c"), 1500)).await.unwrap();
-    let check = ConditionCheck::new(
-        "Plain",
-        item("c"),
-        condition("attribute_exists(pk)", &values! {}),
-    );
+    let check = ConditionCheck::new("Plain", item("c"), bare_condition("attribute_exists(pk)"));
     let mut write = TransactWriteItems::new([
         PutItem::new("Plain", weighing(item("a"), 1500)).into(),
         DeleteItem::new("Plain", item("nobody")).into(),
         check.into(),
     ]);
     write.return_capacity = Total;
-    let consumed = t
-        .engine()
-        .transact_write_items(write)
-        .await
-        .unwrap()
-        .consumed;
+    let consumed = t.transact_write_items(write).await.unwrap().consumed;
     assert_eq!(consumed.len(), 1);
     assert_eq!(consumed[0].write, Units::whole(2 * (2 + 1 + 2)));
     assert_eq!(consumed[0].total(), consumed[0].write);
@@ -345,26 +283,16 @@ pub(super) async fn transactions_cost_twice(t: &mut Fixture) {
     let mut get =
         TransactGetItems::new(["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk))));
     get.return_capacity = Total;
-    let consumed = t.engine().transact_get_items(get).await.unwrap().consumed;
+    let consumed = t.transact_get_items(get).await.unwrap().consumed;
     assert_eq!(consumed[0].read, Units::whole(2 * (1 + 1)));
 }
 
 pub(super) async fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
+    t.create(indexed(Projection::All)).await;
     let mut write =
         TransactWriteItems::new([PutItem::new("Plain", item("a").with("g", "x")).into()]);
     write.return_capacity = Indexes;
-    let consumed = t
-        .engine()
-        .transact_write_items(write)
-        .await
-        .unwrap()
-        .consumed;
+    let consumed = t.transact_write_items(write).await.unwrap().consumed;
     assert_eq!(consumed[0].table, Units::whole(2));
     assert_eq!(
         consumed[0].global_indexes,
@@ -373,15 +301,11 @@ pub(super) async fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
 }
 
 pub(super) async fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let mut write =
         TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]).token("token-1");
     write.return_capacity = Total;
     let first = t
-        .engine()
         .transact_write_items(write.clone())
         .await
         .unwrap()
@@ -390,12 +314,7 @@ pub(super) async fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture)
         (first[0].write, first[0].read),
         (Units::whole(2), Units::ZERO)
     );
-    let again = t
-        .engine()
-        .transact_write_items(write)
-        .await
-        .unwrap()
-        .consumed;
+    let again = t.transact_write_items(write).await.unwrap().consumed;
     assert_eq!(
         (again[0].write, again[0].read),
         (Units::ZERO, Units::whole(2))

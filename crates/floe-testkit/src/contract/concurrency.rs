@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use floe_store::error::CancellationCode;
-use floe_store::expr::KeyCondition;
 use floe_store::op::{
-    GetItem, PutItem, Query, Scan, TransactGet, TransactGetItems, TransactWriteItems, UpdateItem,
+    GetItem, PutItem, Scan, TransactGet, TransactGetItems, TransactGetItemsOutput,
+    TransactWriteItems, UpdateItem,
 };
-use floe_store::table::{KeyKind, Projection, StreamView};
-use floe_store::{Engine, Error, Item, Value};
+use floe_store::table::{Projection, StreamView};
+use floe_store::{Engine, Error, Item, Result, Value};
 use tokio::task::JoinSet;
 
 use super::fixture::*;
@@ -30,9 +30,26 @@ where
     }
 }
 
-/// Whether sending the request again may help: a conflict, and nothing else, stood in its way.
-fn conflict(error: &Error) -> bool {
-    error.is_retryable()
+/// The answer, unless a conflict, and nothing else, stood in its way, so that sending the request again may help.
+fn unless_conflict<T>(answer: Result<T>) -> Option<T> {
+    match answer {
+        Err(error) if error.is_retryable() => None,
+        other => Some(other.unwrap()),
+    }
+}
+
+/// Whether a write was applied; if not, its condition did not hold.
+fn is_applied<T>(answer: Result<T>) -> bool {
+    match answer {
+        Ok(_) => true,
+        Err(Error::ConditionalCheckFailed { .. }) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Adds one to the number of an item.
+fn one_more(pk: &str) -> UpdateItem {
+    update_item("Plain", item(pk), "ADD n :one", &values! {"one" => 1})
 }
 
 fn number_at(item: &Item, name: &str) -> i64 {
@@ -46,12 +63,7 @@ pub(super) async fn no_increment_is_lost(t: &mut Fixture) {
     t.create(plain()).await;
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
-            let add = UpdateItem::new(
-                "Plain",
-                item("n"),
-                update("ADD n :one", &values! {"one" => 1}),
-            );
-            engine.write_item(add.into()).await.unwrap();
+            engine.write_item(one_more("n").into()).await.unwrap();
         }
     })
     .await;
@@ -67,18 +79,9 @@ pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
                 "Plain",
                 item(&format!("k{round}")).with("by", client.to_string()),
             )
-            .condition(condition("attribute_not_exists(pk)", &values! {}));
-            match engine.write_item(put.into()).await {
-                Ok(_) => {
-                    let won = UpdateItem::new(
-                        "Plain",
-                        item("wins"),
-                        update("ADD n :one", &values! {"one" => 1}),
-                    );
-                    engine.write_item(won.into()).await.unwrap();
-                }
-                Err(Error::ConditionalCheckFailed { .. }) => {}
-                Err(error) => panic!("{error}"),
+            .condition(bare_condition("attribute_not_exists(pk)"));
+            if is_applied(engine.write_item(put.into()).await) {
+                engine.write_item(one_more("wins").into()).await.unwrap();
             }
         }
     })
@@ -89,9 +92,8 @@ pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
 
 pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("doc").with("version", 0).with("sum", 0))
-        .await
-        .unwrap();
+    t.fill("Plain", [item("doc").with("version", 0).with("sum", 0)])
+        .await;
     clients(t, |engine, _| async move {
         let mut done = 0;
         while done < 2 {
@@ -103,11 +105,7 @@ pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
                 .with("sum", number_at(&doc, "sum") + 1);
             let put = PutItem::new("Plain", next)
                 .condition(condition("version = :v", &values! {"v" => version}));
-            match engine.write_item(put.into()).await {
-                Ok(_) => done += 1,
-                Err(Error::ConditionalCheckFailed { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
+            done += usize::from(is_applied(engine.write_item(put.into()).await));
         }
     })
     .await;
@@ -118,24 +116,15 @@ pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
 
 /// Moves one unit between two accounts, unless the first is empty.
 fn transfer(from: usize, to: usize) -> TransactWriteItems {
-    let take = UpdateItem::new(
-        "Plain",
-        item(&format!("a{from}")),
-        update("ADD n :d", &values! {"d" => -1}),
-    )
-    .condition(condition("n > :zero", &values! {"zero" => 0}));
-    let give = UpdateItem::new(
-        "Plain",
-        item(&format!("a{to}")),
-        update("ADD n :d", &values! {"d" => 1}),
-    );
-    TransactWriteItems::new([take.into(), give.into()])
+    let add = |account: usize, n: i32| {
+        let key = item(&format!("a{account}"));
+        update_item("Plain", key, "ADD n :d", &values! {"d" => n})
+    };
+    let take = add(from, -1).condition(condition("n > :zero", &values! {"zero" => 0}));
+    TransactWriteItems::new([take.into(), add(to, 1).into()])
 }
 
 pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     const ACCOUNTS: usize = 5;
     t.create(plain()).await;
     t.fill(
@@ -150,7 +139,7 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
             loop {
                 match engine.transact_write_items(transfer(from, to)).await {
                     Ok(_) => break,
-                    Err(error) if conflict(&error) => {}
+                    Err(error) if error.is_retryable() => {}
                     Err(Error::TransactionCanceled { reasons }) => {
                         assert_eq!(reasons[0].code, CancellationCode::ConditionalCheckFailed);
                         break;
@@ -160,10 +149,8 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
             }
             let keys = (0..ACCOUNTS).map(|n| TransactGet::new("Plain", item(&format!("a{n}"))));
             let snapshot = engine.transact_get_items(TransactGetItems::new(keys)).await;
-            let items = match snapshot {
-                Ok(output) => output.items,
-                Err(error) if conflict(&error) => continue,
-                Err(error) => panic!("{error}"),
+            let Some(TransactGetItemsOutput { items, .. }) = unless_conflict(snapshot) else {
+                continue;
             };
             let sum: i64 = items
                 .iter()
@@ -185,9 +172,6 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
 }
 
 pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.fill(
         "Plain",
@@ -229,9 +213,6 @@ pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
 }
 
 pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(sorted()).await;
     t.fill("Sorted", (0..4).map(|sk| row("a", sk).with("v", 0)))
         .await;
@@ -241,16 +222,10 @@ pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
                 let stamp = (client * 1000 + round) as i64;
                 let puts =
                     (0..4).map(|sk| PutItem::new("Sorted", row("a", sk).with("v", stamp)).into());
-                match engine
-                    .transact_write_items(TransactWriteItems::new(puts))
-                    .await
-                {
-                    Ok(_) => {}
-                    Err(error) if conflict(&error) => {}
-                    Err(error) => panic!("{error}"),
-                }
+                let puts = TransactWriteItems::new(puts);
+                unless_conflict(engine.transact_write_items(puts).await);
             } else {
-                let query = Query::new("Sorted", KeyCondition::partition("pk", "a")).consistent();
+                let query = partition("a").consistent();
                 let page = engine.query(query).await.unwrap();
                 let stamps: Vec<i64> = page.items.iter().map(|item| number_at(item, "v")).collect();
                 assert_eq!(stamps.len(), 4);
@@ -262,24 +237,14 @@ pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
 }
 
 pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     clients(t, |engine, _| async move {
         for round in 0..ROUNDS {
-            let add = UpdateItem::new(
-                "Plain",
-                item("n"),
-                update("ADD n :one", &values! {"one" => 1}),
-            );
-            let transaction = TransactWriteItems::new([add.into()]).token(format!("round-{round}"));
-            loop {
-                match engine.transact_write_items(transaction.clone()).await {
-                    Ok(_) => break,
-                    Err(error) if conflict(&error) => tokio::task::yield_now().await,
-                    Err(error) => panic!("{error}"),
-                }
+            let add = one_more("n").into();
+            let transaction = TransactWriteItems::new([add]).token(format!("round-{round}"));
+            let send = || engine.transact_write_items(transaction.clone());
+            while unless_conflict(send().await).is_none() {
+                tokio::task::yield_now().await;
             }
         }
     })
@@ -289,13 +254,8 @@ pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
 }
 
 pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(
-        plain()
-            .global_index("by_g", [("g", KeyKind::S)], none, Projection::All)
-            .stream(StreamView::NewAndOldImages),
-    )
-    .await;
+    t.create(indexed(Projection::All).stream(StreamView::NewAndOldImages))
+        .await;
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let key = format!("k{}", (client + round) % 6);
@@ -337,12 +297,7 @@ pub(super) async fn tables_are_made_once(t: &mut Fixture) {
         let table = plain().build().unwrap();
         match engine.create_table(table.into()).await {
             Ok(_) => {
-                let won = UpdateItem::new(
-                    "Plain",
-                    item("made"),
-                    update("ADD n :one", &values! {"one" => 1}),
-                );
-                engine.write_item(won.into()).await.unwrap();
+                engine.write_item(one_more("made").into()).await.unwrap();
             }
             Err(Error::ResourceInUse(_)) => {}
             Err(error) => panic!("{error}"),

@@ -44,10 +44,14 @@ fn all_values() -> Values {
     }
 }
 
+/// An update that changes nothing, if the condition holds.
+fn touch(pk: &str, tree: Condition) -> UpdateItem {
+    UpdateItem::new("Plain", item(pk), Update::new()).condition(tree)
+}
+
 /// Whether the engine finds the condition true of the subject, as a condition and as a filter.
 async fn holds(t: &Fixture, tree: &Condition) -> bool {
-    let touch = UpdateItem::new("Plain", item("a"), Update::new()).condition(tree.clone());
-    let as_condition = match t.write(touch).await {
+    let as_condition = match t.write(touch("a", tree.clone())).await {
         Ok(_) => true,
         Err(Error::ConditionalCheckFailed { .. }) => false,
         Err(error) => panic!("{tree:?}: {error}"),
@@ -257,7 +261,6 @@ pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
 
 pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
     t.create(plain()).await;
-    let touch = |tree| UpdateItem::new("Plain", item("new"), Update::new()).condition(tree);
     let failing = [
         "attribute_exists(pk)",
         "n = :five",
@@ -265,19 +268,18 @@ pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
         "contains(s, :x)",
     ];
     for text in failing {
-        condition_failed(t.write(touch(condition(text, &all_values()))).await);
+        condition_failed(t.write(touch("new", condition(text, &all_values()))).await);
     }
-    t.write(touch(condition(
-        "attribute_not_exists(pk) AND n <> :five",
-        &all_values(),
-    )))
+    t.write(touch(
+        "new",
+        condition("attribute_not_exists(pk) AND n <> :five", &all_values()),
+    ))
     .await
     .unwrap();
 }
 
 pub(super) async fn operands_are_checked_by_type(t: &mut Fixture) {
     t.create(plain()).await;
-    let touch = |tree| UpdateItem::new("Plain", item("a"), Update::new()).condition(tree);
     let wrong = [
         (
             Condition::lt(Path::from("n"), true),
@@ -297,32 +299,27 @@ pub(super) async fn operands_are_checked_by_type(t: &mut Fixture) {
         ),
     ];
     for (tree, detail) in wrong {
-        refused(t.write(touch(tree)).await, detail);
+        refused(t.write(touch("a", tree)).await, detail);
     }
 }
 
 pub(super) async fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
     t.create(plain()).await;
-    let touch = |low: Value, high: Value| {
-        let tree = Condition::between(Path::from("n"), low, high);
-        UpdateItem::new("Plain", item("a"), Update::new()).condition(tree)
-    };
+    let between =
+        |low: Value, high: Value| touch("a", Condition::between(Path::from("n"), low, high));
     refused(
-        t.write(touch("a".into(), 1.into())).await,
+        t.write(between("a".into(), 1.into())).await,
         "The BETWEEN operator requires same data type for lower and upper bounds; \
          lower bound operand: AttributeValue: {S:a}, upper bound operand: AttributeValue: {N:1}",
     );
     refused(
-        t.write(touch(2.into(), 1.into())).await,
+        t.write(between(2.into(), 1.into())).await,
         "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; \
          lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}",
     );
     let path = |name: &str| Operand::Path(Path::from(name));
     let open = Condition::between(path("n"), path("low"), Operand::from(1));
-    condition_failed(
-        t.write(UpdateItem::new("Plain", item("a"), Update::new()).condition(open))
-            .await,
-    );
+    condition_failed(t.write(touch("a", open)).await);
 }
 
 pub(super) async fn operands_must_be_distinct(t: &mut Fixture) {
@@ -333,9 +330,8 @@ pub(super) async fn operands_must_be_distinct(t: &mut Fixture) {
         Condition::is_in(path("a"), [path("b"), path("a")]),
         Condition::contains(path("a"), path("a")),
     ] {
-        let touch = UpdateItem::new("Plain", item("a"), Update::new()).condition(tree);
         refused(
-            t.write(touch).await,
+            t.write(touch("a", tree)).await,
             "The first operand must be distinct from the remaining operands for this operator or function",
         );
     }

@@ -8,12 +8,10 @@ use super::fixture::*;
 pub(super) async fn removes_the_item_and_no_other(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", 1..=3)).await;
-    t.write(DeleteItem::new("Sorted", row("a", 2)))
-        .await
-        .unwrap();
-    assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
+    t.delete("Sorted", row("a", 2)).await;
+    t.assert_item("Sorted", row("a", 1)).await;
     assert_eq!(t.get("Sorted", row("a", 2)).await, None);
-    assert_eq!(t.get("Sorted", row("a", 3)).await, Some(row("a", 3)));
+    t.assert_item("Sorted", row("a", 3)).await;
 }
 
 pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
@@ -40,12 +38,9 @@ pub(super) async fn returns_nothing_but_the_old_item(t: &mut Fixture) {
         ReturnValues::UpdatedNew,
     ] {
         let delete = DeleteItem::new("Plain", item("a")).return_values(which);
-        refused(
-            t.write(delete).await,
-            "ReturnValues can only be ALL_OLD or NONE",
-        );
+        refused(t.write(delete).await, ONLY_OLD);
     }
-    assert_eq!(t.get("Plain", item("a")).await, Some(item("a")));
+    t.assert_item("Plain", item("a")).await;
 }
 
 pub(super) async fn removes_only_if_the_condition_holds(t: &mut Fixture) {
@@ -60,18 +55,14 @@ pub(super) async fn removes_only_if_the_condition_holds(t: &mut Fixture) {
         condition_failed(t.write(delete(2)).await),
         Some(item("a").with("v", 1))
     );
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("v", 1))
-    );
+    t.assert_item("Plain", item("a").with("v", 1)).await;
     t.write(delete(1)).await.unwrap();
     assert_eq!(t.get("Plain", item("a")).await, None);
 }
 
 pub(super) async fn a_condition_on_a_missing_item_sees_an_empty_one(t: &mut Fixture) {
     t.create(plain()).await;
-    let delete =
-        |text: &str| DeleteItem::new("Plain", item("a")).condition(condition(text, &values! {}));
+    let delete = |text: &str| DeleteItem::new("Plain", item("a")).condition(bare_condition(text));
     t.write(delete("attribute_not_exists(pk)")).await.unwrap();
     assert_eq!(
         condition_failed(t.write(delete("attribute_exists(pk)")).await),
@@ -87,10 +78,7 @@ pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
         row("a", "text"),
         row("a", 1).with("x", 1),
     ] {
-        refused(
-            t.write(DeleteItem::new("Sorted", key)).await,
-            "The provided key element does not match the schema",
-        );
+        refused(t.write(DeleteItem::new("Sorted", key)).await, WRONG_KEY);
     }
 }
 
@@ -98,12 +86,9 @@ pub(super) async fn an_item_can_come_back(t: &mut Fixture) {
     t.create(plain()).await;
     for v in 0..3 {
         t.put("Plain", item("a").with("v", v)).await.unwrap();
-        t.write(DeleteItem::new("Plain", item("a"))).await.unwrap();
+        t.delete("Plain", item("a")).await;
         assert_eq!(t.get("Plain", item("a")).await, None);
     }
     t.put("Plain", item("a").with("v", 9)).await.unwrap();
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("v", 9))
-    );
+    t.assert_item("Plain", item("a").with("v", 9)).await;
 }

@@ -7,17 +7,13 @@ use super::fixture::*;
 
 async fn projected(t: &Fixture, paths: &str) -> Item {
     let get = GetItem::new("Plain", item("a")).projection(projection(paths));
-    let output = t.engine().get_item(get).await.unwrap();
+    let output = t.get_item(get).await.unwrap();
     output.item.expect("the item is there")
 }
 
 pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
     t.create(plain()).await;
-    let output = t
-        .engine()
-        .get_item(GetItem::new("Plain", item("a")))
-        .await
-        .unwrap();
+    let output = t.get_item(GetItem::new("Plain", item("a"))).await.unwrap();
     assert_eq!(output.item, None);
     assert_eq!(output.consumed, None);
 }
@@ -25,32 +21,24 @@ pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
 pub(super) async fn reads_consistently_and_eventually(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    let strong = t
-        .engine()
-        .get_item(GetItem::new("Plain", item("a")))
-        .await
-        .unwrap();
+    let strong = t.get_item(GetItem::new("Plain", item("a"))).await.unwrap();
     assert_eq!(strong.item, Some(item("a").with("v", 1)));
     let eventual = GetItem::new("Plain", item("a")).eventual();
-    assert!(t.engine().get_item(eventual).await.is_ok());
+    assert!(t.get_item(eventual).await.is_ok());
 }
 
 pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
     t.create(plain()).await;
     for v in 0..20 {
         t.put("Plain", item("a").with("v", v)).await.unwrap();
-        assert_eq!(
-            t.get("Plain", item("a")).await,
-            Some(item("a").with("v", v))
-        );
+        t.assert_item("Plain", item("a").with("v", v)).await;
     }
 }
 
 pub(super) async fn returns_only_the_projected_attributes(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("x", 1).with("y", 2).with("z", 3))
-        .await
-        .unwrap();
+    t.fill("Plain", [item("a").with("x", 1).with("y", 2).with("z", 3)])
+        .await;
     assert_eq!(
         projected(t, "x, z").await,
         Item::new().with("x", 1).with("z", 3)
@@ -98,10 +86,10 @@ pub(super) async fn names_with_dots_are_one_attribute(t: &mut Fixture) {
     let get = |path: floe_store::expr::Path| {
         GetItem::new("Plain", item("a")).projection(floe_store::expr::Paths(vec![path]))
     };
-    let whole = t.engine().get_item(get("x.y".into())).await.unwrap();
+    let whole = t.get_item(get("x.y".into())).await.unwrap();
     assert_eq!(whole.item, Some(Item::new().with("x.y", 1)));
     let nested = floe_store::expr::Path::attribute("x").field("y");
-    let nested = t.engine().get_item(get(nested)).await.unwrap();
+    let nested = t.get_item(get(nested)).await.unwrap();
     assert_eq!(nested.item, Some(Item::new().with("x", map([("y", 2)]))));
 }
 
@@ -117,8 +105,8 @@ pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
         item("a").with("other", 1),
     ];
     for key in keys {
-        let output = t.engine().get_item(GetItem::new("Sorted", key)).await;
-        refused(output, "The provided key element does not match the schema");
+        let output = t.get_item(GetItem::new("Sorted", key)).await;
+        refused(output, WRONG_KEY);
     }
 }
 
@@ -128,26 +116,17 @@ pub(super) async fn projected_paths_must_not_overlap(t: &mut Fixture) {
         let path = |text: &str| projection(text).0.remove(0);
         let paths = floe_store::expr::Paths(vec![path(one), path(two)]);
         let get = GetItem::new("Plain", item("a")).projection(paths);
-        refused(
-            t.engine().get_item(get).await,
-            "Two document paths overlap with each other",
-        );
+        refused(t.get_item(get).await, OVERLAP);
     }
     let path = |text: &str| projection(text).0.remove(0);
     let paths = floe_store::expr::Paths(vec![path("x.y"), path("x[0]")]);
     let get = GetItem::new("Plain", item("a")).projection(paths);
-    refused(
-        t.engine().get_item(get).await,
-        "Two document paths conflict with each other",
-    );
+    refused(t.get_item(get).await, CONFLICT);
 }
 
 pub(super) async fn a_missing_table_is_not_found(t: &mut Fixture) {
-    let output = t
-        .engine()
-        .get_item(GetItem::new("Nowhere", item("a")))
-        .await;
-    not_found(output, "Requested resource not found");
+    let output = t.get_item(GetItem::new("Nowhere", item("a"))).await;
+    no_table(output);
 }
 
 pub(super) async fn reserved_words_are_names_like_any_other_in_trees(t: &mut Fixture) {

@@ -1,7 +1,7 @@
 //! Global indexes: what is in them, in which order, and what they copy.
 
 use floe_store::expr::{KeyCondition, KeyOp};
-use floe_store::op::{DeleteItem, PutItem, Query, Scan, Select, UpdateItem};
+use floe_store::op::{PutItem, Query, Scan, Select};
 use floe_store::table::{KeyKind, Projection, TableBuilder};
 use floe_store::{Item, Value};
 
@@ -9,7 +9,7 @@ use super::fixture::*;
 
 /// A table with a global index on `g` (S) and `h` (N).
 fn with_global(projection: Projection) -> TableBuilder {
-    sorted().global_index("by_g", [("g", KeyKind::S)], [("h", KeyKind::N)], projection)
+    ranged(sorted(), KeyKind::N, projection)
 }
 
 fn by_g(g: &str) -> Query {
@@ -31,11 +31,11 @@ pub(super) async fn a_global_index_has_its_own_partitions_and_order(t: &mut Fixt
     let items = t.query_all(by_g("x")).await;
     assert_eq!(sks(&items), [2, 3, 1]);
     assert_eq!(items[0], row("b", 2).with("g", "x").with("h", -10));
-    assert_eq!(sks(&t.query_all(by_g("x").backward()).await), [1, 3, 2]);
-    assert_eq!(sks(&t.query_all(by_g("y")).await), [4]);
+    assert_eq!(t.query_sks(by_g("x").backward()).await, [1, 3, 2]);
+    assert_eq!(t.query_sks(by_g("y")).await, [4]);
     let ranged = KeyCondition::partition("g", "x").and("h", KeyOp::Ge(20.into()));
     let ranged = Query::new("Sorted", ranged).index("by_g");
-    assert_eq!(sks(&t.query_all(ranged).await), [3, 1]);
+    assert_eq!(t.query_sks(ranged).await, [3, 1]);
 }
 
 pub(super) async fn an_index_is_sparse(t: &mut Fixture) {
@@ -50,7 +50,7 @@ pub(super) async fn an_index_is_sparse(t: &mut Fixture) {
         ],
     )
     .await;
-    assert_eq!(sks(&t.query_all(by_g("x")).await), [1]);
+    assert_eq!(t.query_sks(by_g("x")).await, [1]);
     assert_eq!(
         sks(&t.scan_all(Scan::new("Sorted").index("by_g")).await),
         [1]
@@ -60,11 +60,9 @@ pub(super) async fn an_index_is_sparse(t: &mut Fixture) {
 
 pub(super) async fn entries_follow_their_items(t: &mut Fixture) {
     t.create(with_global(Projection::All)).await;
-    let change =
-        |text: &str, values: Values| UpdateItem::new("Sorted", row("a", 1), update(text, &values));
-    t.put("Sorted", row("a", 1).with("g", "x").with("h", 1))
-        .await
-        .unwrap();
+    let change = |text: &str, values: Values| update_item("Sorted", row("a", 1), text, &values);
+    t.fill("Sorted", [row("a", 1).with("g", "x").with("h", 1)])
+        .await;
     // Another attribute.
     t.write(change("SET v = :v", values! {"v" => 1}))
         .await
@@ -83,24 +81,21 @@ pub(super) async fn entries_follow_their_items(t: &mut Fixture) {
         .await
         .unwrap();
     assert_eq!(t.query_all(by_g("x")).await, Vec::<Item>::new());
-    assert_eq!(sks(&t.query_all(by_g("y")).await), [1]);
+    assert_eq!(t.query_sks(by_g("y")).await, [1]);
     // Out of the index, and in again.
     t.write(change("REMOVE h", values! {})).await.unwrap();
     assert_eq!(t.query_all(by_g("y")).await, Vec::<Item>::new());
     t.write(change("SET h = :h", values! {"h" => 5}))
         .await
         .unwrap();
-    assert_eq!(sks(&t.query_all(by_g("y")).await), [1]);
+    assert_eq!(t.query_sks(by_g("y")).await, [1]);
     // Replaced as a whole.
-    t.put("Sorted", row("a", 1).with("g", "z").with("h", 5))
-        .await
-        .unwrap();
+    t.fill("Sorted", [row("a", 1).with("g", "z").with("h", 5)])
+        .await;
     assert_eq!(t.query_all(by_g("y")).await, Vec::<Item>::new());
-    assert_eq!(sks(&t.query_all(by_g("z")).await), [1]);
+    assert_eq!(t.query_sks(by_g("z")).await, [1]);
     // Removed.
-    t.write(DeleteItem::new("Sorted", row("a", 1)))
-        .await
-        .unwrap();
+    t.delete("Sorted", row("a", 1)).await;
     assert_eq!(t.query_all(by_g("z")).await, Vec::<Item>::new());
     assert_eq!(
         t.scan_all(Scan::new("Sorted").index("by_g")).await,
@@ -110,11 +105,10 @@ pub(super) async fn entries_follow_their_items(t: &mut Fixture) {
 
 pub(super) async fn a_failed_write_leaves_the_index_alone(t: &mut Fixture) {
     t.create(with_global(Projection::All)).await;
-    t.put("Sorted", row("a", 1).with("g", "x").with("h", 1))
-        .await
-        .unwrap();
+    t.fill("Sorted", [row("a", 1).with("g", "x").with("h", 1)])
+        .await;
     let put = PutItem::new("Sorted", row("a", 1).with("g", "y").with("h", 1))
-        .condition(condition("attribute_not_exists(pk)", &values! {}));
+        .condition(bare_condition("attribute_not_exists(pk)"));
     condition_failed(t.write(put).await);
     assert_eq!(t.query_all(by_g("x")).await.len(), 1);
     assert_eq!(t.query_all(by_g("y")).await.len(), 0);
@@ -142,7 +136,7 @@ pub(super) async fn projections_copy_what_they_say(t: &mut Fixture) {
         assert_eq!(t.query_all(by_g("x")).await, expected, "{projection:?}");
         let scanned = t.scan_all(Scan::new("Sorted").index("by_g")).await;
         assert_eq!(scanned, expected, "{projection:?}");
-        t.engine().delete_table("Sorted".to_owned()).await.unwrap();
+        t.delete_table("Sorted").await.unwrap();
     }
 }
 
@@ -150,16 +144,14 @@ pub(super) async fn a_copied_attribute_follows_its_item(t: &mut Fixture) {
     t.create(with_global(Projection::Include(vec!["v".into()])))
         .await;
     let keys = row("a", 1).with("g", "x").with("h", 1);
-    t.put("Sorted", keys.clone().with("v", 1).with("w", 1))
-        .await
-        .unwrap();
-    let set =
-        |text: &str| UpdateItem::new("Sorted", row("a", 1), update(text, &values! {"n" => 2}));
+    t.fill("Sorted", [keys.clone().with("v", 1).with("w", 1)])
+        .await;
+    let set = |text: &str| update_item("Sorted", row("a", 1), text, &values! {"n" => 2});
     t.write(set("SET v = :n")).await.unwrap();
     assert_eq!(t.query_all(by_g("x")).await, [keys.clone().with("v", 2)]);
     t.write(set("SET w = :n")).await.unwrap();
     assert_eq!(t.query_all(by_g("x")).await, [keys.clone().with("v", 2)]);
-    let remove = UpdateItem::new("Sorted", row("a", 1), update("REMOVE v", &values! {}));
+    let remove = update_item("Sorted", row("a", 1), "REMOVE v", &values! {});
     t.write(remove).await.unwrap();
     assert_eq!(t.query_all(by_g("x")).await, [keys]);
 }
@@ -235,9 +227,7 @@ pub(super) async fn the_last_key_of_an_index_page_holds_both_keys(t: &mut Fixtur
     assert_eq!(page.last_key, Some(row("a", 2).with("g", "x").with("h", 2)));
     let rest = t.query(by_g("x").start_key(page.last_key)).await.unwrap();
     assert_eq!(sks(&rest.items), [3]);
-    let local = Query::new("Sorted", KeyCondition::partition("pk", "a"))
-        .index("by_v")
-        .limit(1);
+    let local = partition("a").index("by_v").limit(1);
     let page = t.query(local).await.unwrap();
     assert_eq!(page.last_key, Some(row("a", 1).with("v", "same")));
     let scan = t
@@ -260,7 +250,7 @@ pub(super) async fn the_start_key_of_an_index_page_holds_both_keys(t: &mut Fixtu
     ];
     for key in keys {
         let query = by_g("x").start_key(Some(key));
-        refused(t.query(query).await, "The provided starting key is invalid");
+        refused(t.query(query).await, WRONG_START);
     }
     let other = by_g("x").start_key(Some(row("a", 1).with("g", "y").with("h", 1)));
     refused(
@@ -270,8 +260,7 @@ pub(super) async fn the_start_key_of_an_index_page_holds_both_keys(t: &mut Fixtu
 }
 
 pub(super) async fn a_global_index_need_not_have_a_sort_key(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::N)], none, Projection::All))
+    t.create(plain().global_index("by_g", [("g", KeyKind::N)], NO_SORT, Projection::All))
         .await;
     let items = ["a", "b", "c"].map(|pk| item(pk).with("g", 1));
     t.fill("Plain", items).await;
@@ -307,13 +296,7 @@ pub(super) async fn index_keys_must_have_their_type(t: &mut Fixture) {
             .await,
         "Type mismatch for Index Key h Expected: N Actual: NULL IndexName: by_g",
     );
-    let set = |v: Value| {
-        UpdateItem::new(
-            "Sorted",
-            row("a", 1),
-            update("SET g = :v", &values! {"v" => v}),
-        )
-    };
+    let set = |v: Value| update_item("Sorted", row("a", 1), "SET g = :v", &values! {"v" => v});
     refused(
         t.write(set(true.into())).await,
         "Type mismatch for Index Key g Expected: S Actual: BOOL IndexName: by_g",
@@ -328,11 +311,7 @@ pub(super) async fn index_keys_must_not_be_empty(t: &mut Fixture) {
         "A value specified for a secondary index key is not supported. The AttributeValue for a key \
          attribute cannot contain an empty string value. IndexName: by_g, IndexKey: g",
     );
-    let set = UpdateItem::new(
-        "Sorted",
-        row("a", 1),
-        update("SET g = :v", &values! {"v" => ""}),
-    );
+    let set = update_item("Sorted", row("a", 1), "SET g = :v", &values! {"v" => ""});
     refused(
         t.write(set).await,
         "The update expression attempted to update a secondary index key to a value that is not \
@@ -371,17 +350,10 @@ pub(super) async fn indexes_survive_reopening(t: &mut Fixture) {
         (1..=3).map(|n| row("a", n).with("g", "x").with("h", -n)),
     )
     .await;
-    t.write(DeleteItem::new("Sorted", row("a", 2)))
-        .await
-        .unwrap();
+    t.delete("Sorted", row("a", 2)).await;
     t.reopen().await;
-    assert_eq!(sks(&t.query_all(by_g("x")).await), [3, 1]);
-    assert_eq!(
-        sks(&t
-            .query_all(Query::new("Sorted", KeyCondition::partition("pk", "a")).index("by_h"))
-            .await),
-        [3, 1]
-    );
+    assert_eq!(t.query_sks(by_g("x")).await, [3, 1]);
+    assert_eq!(t.query_sks(partition("a").index("by_h")).await, [3, 1]);
 }
 
 pub(super) async fn segments_part_an_index_too(t: &mut Fixture) {

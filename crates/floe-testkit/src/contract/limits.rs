@@ -12,6 +12,10 @@ use floe_store::{Item, TableDef, Value};
 
 use super::fixture::*;
 
+const PARTITION_TOO_LONG: &str = "Size of hashkey has exceeded the maximum size limit of2048 bytes";
+const SORT_TOO_LONG: &str =
+    "Aggregated size of all range keys has exceeded the size limit of 1024 bytes";
+
 fn text(bytes: usize) -> String {
     "x".repeat(bytes)
 }
@@ -22,105 +26,85 @@ pub(super) async fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
     let largest = item("a").with("v", text(ITEM_BYTES_MAX - bare));
     assert_eq!(item_size(&largest), ITEM_BYTES_MAX);
     t.put("Plain", largest.clone()).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(largest));
+    t.assert_item("Plain", largest).await;
     refused(
         t.put(
             "Plain",
             item("a").with("v", text(ITEM_BYTES_MAX - bare + 1)),
         )
         .await,
-        "Item size has exceeded the maximum allowed size",
+        ITEM_TOO_LARGE,
     );
 }
 
 pub(super) async fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
     t.create(plain()).await;
     let half = text(ITEM_BYTES_MAX / 2);
-    t.put("Plain", item("a").with("v", half.clone()))
-        .await
-        .unwrap();
-    let grow = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET w = :w", &values! {"w" => half}),
-    );
+    t.fill("Plain", [item("a").with("v", half.clone())]).await;
+    let grow = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => half});
     refused(
         t.write(grow).await,
         "Item size to update has exceeded the maximum allowed size",
     );
     assert_eq!(t.get("Plain", item("a")).await.unwrap().len(), 2);
     let fill = text(ITEM_BYTES_MAX / 2 - 100);
-    let fits = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET w = :w", &values! {"w" => fill}),
-    );
+    let fits = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => fill});
     t.write(fits).await.unwrap();
 }
 
 pub(super) async fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
     t.create(sorted()).await;
-    let detail = "Size of hashkey has exceeded the maximum size limit of2048 bytes";
     let longest = row(&text(PARTITION_KEY_BYTES_MAX), 1);
     t.put("Sorted", longest.clone()).await.unwrap();
     assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
     let longer = row(&text(PARTITION_KEY_BYTES_MAX + 1), 1);
-    refused(t.put("Sorted", longer.clone()).await, detail);
+    refused(t.put("Sorted", longer.clone()).await, PARTITION_TOO_LONG);
     refused(
-        t.engine()
-            .get_item(GetItem::new("Sorted", longer.clone()))
-            .await,
-        detail,
+        t.get_item(GetItem::new("Sorted", longer.clone())).await,
+        PARTITION_TOO_LONG,
     );
-    refused(t.write(DeleteItem::new("Sorted", longer)).await, detail);
+    refused(
+        t.write(DeleteItem::new("Sorted", longer)).await,
+        PARTITION_TOO_LONG,
+    );
     // Bytes count, not characters.
-    refused(t.put("Sorted", row(&"é".repeat(1025), 1)).await, detail);
+    refused(
+        t.put("Sorted", row(&"é".repeat(1025), 1)).await,
+        PARTITION_TOO_LONG,
+    );
 }
 
 pub(super) async fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::B)).await;
-    let detail = "Aggregated size of all range keys has exceeded the size limit of 1024 bytes";
     let longest = row("a", vec![7u8; SORT_KEY_BYTES_MAX]);
     t.put("Sorted", longest.clone()).await.unwrap();
     assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
     let longer = row("a", vec![7u8; SORT_KEY_BYTES_MAX + 1]);
-    refused(t.put("Sorted", longer.clone()).await, detail);
+    refused(t.put("Sorted", longer.clone()).await, SORT_TOO_LONG);
     refused(
-        t.engine().get_item(GetItem::new("Sorted", longer)).await,
-        detail,
+        t.get_item(GetItem::new("Sorted", longer)).await,
+        SORT_TOO_LONG,
     );
 }
 
 pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
-    t.create(plain().global_index(
-        "by_g",
-        [("g", KeyKind::S)],
-        [("h", KeyKind::S)],
-        Projection::All,
-    ))
-    .await;
+    t.create(ranged(plain(), KeyKind::S, Projection::All)).await;
     let with = |g: usize, h: usize| item("a").with("g", text(g)).with("h", text(h));
-    t.put("Plain", with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX))
-        .await
-        .unwrap();
+    t.fill("Plain", [with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)])
+        .await;
     refused(
         t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)).await,
-        "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+        PARTITION_TOO_LONG,
     );
     refused(
         t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)).await,
-        "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+        SORT_TOO_LONG,
     );
 }
 
 pub(super) async fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::S).global_index(
-        "by_g",
-        [("g", KeyKind::S)],
-        [("h", KeyKind::S)],
-        Projection::All,
-    ))
-    .await;
+    t.create(ranged(sorted_by(KeyKind::S), KeyKind::S, Projection::All))
+        .await;
     let of_table = |p: usize, s: KeyOp| {
         Query::new(
             "Sorted",
@@ -137,16 +121,10 @@ pub(super) async fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
         assert_eq!(t.query(query).await.unwrap().count, 0);
     }
     for query in [of_table(p + 1, begins_with(1)), of_index(p + 1, 1)] {
-        refused(
-            t.query(query).await,
-            "Size of hashkey has exceeded the maximum size limit of2048 bytes",
-        );
+        refused(t.query(query).await, PARTITION_TOO_LONG);
     }
     for query in [of_table(1, begins_with(s + 1)), of_index(1, s + 1)] {
-        refused(
-            t.query(query).await,
-            "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
-        );
+        refused(t.query(query).await, SORT_TOO_LONG);
     }
 }
 
@@ -162,9 +140,7 @@ pub(super) async fn keys_are_not_empty(t: &mut Fixture) {
     refused(t.put("Sorted", row("", "x")).await, &empty("pk"));
     refused(t.put("Sorted", row("a", "")).await, &empty("sk"));
     refused(
-        t.engine()
-            .get_item(GetItem::new("Sorted", row("", "x")))
-            .await,
+        t.get_item(GetItem::new("Sorted", row("", "x"))).await,
         &empty("pk"),
     );
     refused(
@@ -188,7 +164,7 @@ pub(super) async fn values_nest_32_levels_deep(t: &mut Fixture) {
     let detail = "Nesting Levels have exceeded supported limits";
     let deepest = item("a").with("v", nested(NESTING_LEVELS_MAX));
     t.put("Plain", deepest.clone()).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(deepest));
+    t.assert_item("Plain", deepest).await;
     refused(
         t.put("Plain", item("a").with("v", nested(NESTING_LEVELS_MAX + 1)))
             .await,
@@ -200,12 +176,11 @@ pub(super) async fn values_nest_32_levels_deep(t: &mut Fixture) {
 
 pub(super) async fn an_update_cannot_nest_deeper(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put(
+    t.fill(
         "Plain",
-        item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)])),
+        [item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)]))],
     )
-    .await
-    .unwrap();
+    .await;
     let set = |levels: usize| {
         let path = Path::attribute("v").index(0);
         UpdateItem::new("Plain", item("a"), Update::new().set(path, nested(levels)))
@@ -230,7 +205,7 @@ pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
     for text in longest {
         let item = item("a").with("n", number(text));
         t.put("Plain", item.clone()).await.unwrap();
-        assert_eq!(t.get("Plain", item_key()).await, Some(item));
+        t.assert_item("Plain", item).await;
     }
     let refusals = [
         (
@@ -244,10 +219,6 @@ pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
         let error = text.parse::<floe_store::Number>().unwrap_err();
         assert!(error.to_string().contains(detail), "{text}: {error}");
     }
-}
-
-fn item_key() -> Item {
-    item("a")
 }
 
 pub(super) async fn in_takes_100_values(t: &mut Fixture) {
@@ -289,10 +260,10 @@ pub(super) async fn paths_have_32_steps(t: &mut Fixture) {
         let path = (1..steps).fold(Path::attribute("v"), |path, _| path.field("m"));
         GetItem::new("Plain", item("a")).projection(Paths(vec![path]))
     };
-    let output = t.engine().get_item(get(PATH_STEPS_MAX)).await.unwrap();
+    let output = t.get_item(get(PATH_STEPS_MAX)).await.unwrap();
     assert_eq!(output.item, Some(Item::new()));
     refused(
-        t.engine().get_item(get(PATH_STEPS_MAX + 1)).await,
+        t.get_item(get(PATH_STEPS_MAX + 1)).await,
         "The document path has too many nesting levels; nesting levels: 33",
     );
 }

@@ -13,7 +13,7 @@ fn with_local(projection: Projection) -> TableBuilder {
 }
 
 fn by_h(pk: &str) -> Query {
-    Query::new("Sorted", KeyCondition::partition("pk", pk)).index("by_h")
+    partition(pk).index("by_h")
 }
 
 pub(super) async fn orders_a_partition_anew(t: &mut Fixture) {
@@ -29,11 +29,11 @@ pub(super) async fn orders_a_partition_anew(t: &mut Fixture) {
         ],
     )
     .await;
-    assert_eq!(sks(&t.query_all(by_h("a")).await), [2, 4, 1]);
-    assert_eq!(sks(&t.query_all(by_h("a").backward()).await), [1, 4, 2]);
+    assert_eq!(t.query_sks(by_h("a")).await, [2, 4, 1]);
+    assert_eq!(t.query_sks(by_h("a").backward()).await, [1, 4, 2]);
     let ranged = KeyCondition::partition("pk", "a").and("h", KeyOp::Lt(30.into()));
     let ranged = Query::new("Sorted", ranged).index("by_h");
-    assert_eq!(sks(&t.query_all(ranged.limit(1)).await), [2, 4]);
+    assert_eq!(t.query_sks(ranged.limit(1)).await, [2, 4]);
     assert_eq!(t.scan_all(Scan::new("Sorted").index("by_h")).await.len(), 4);
 }
 

@@ -9,8 +9,9 @@
 //! }
 //! ```
 //!
-//! Where engines may differ, a case asks [`capabilities`](floe_store::Engine::capabilities) or
-//! [`clock`](Harness::clock) and leaves out what the engine says it cannot do. Messages are compared
+//! Where engines may differ, the list of cases says what a case needs: a
+//! [capability](floe_store::Engine::capabilities) or a [clock](Harness::clock) of the test's own. Without it, the case,
+//! or a part of it, is left out. Messages are compared
 //! by the part that tells the fault, since DynamoDB itself sends them in more than one envelope.
 //!
 //! A store that is not ours to change may differ where it says nothing about it. What is known is listed, each with
@@ -68,13 +69,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use floe_store::BoxFuture;
 
 use crate::Harness;
-use fixture::Fixture;
+use fixture::{Fixture, Need};
 
 /// A rule that every engine keeps.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// The subject and the rule, as `subject::rule`.
     pub name: &'static str,
+    needs: &'static [Need],
     run: for<'a> fn(&'a mut Fixture) -> BoxFuture<'a, ()>,
 }
 
@@ -85,14 +87,16 @@ impl std::fmt::Debug for Case {
 }
 
 impl Case {
-    /// Runs the case on a fresh engine.
+    /// Runs the case on a fresh engine, if that has what the case needs.
     ///
     /// # Panics
     ///
     /// When the engine breaks the rule.
     pub async fn run(&self, harness: impl Harness + 'static) {
         let mut fixture = Fixture::new(Box::new(harness));
-        (self.run)(&mut fixture).await;
+        if self.needs.iter().all(|need| fixture.has(*need)) {
+            (self.run)(&mut fixture).await;
+        }
     }
 }
 
@@ -170,11 +174,12 @@ pub fn check_names(differences: &[Difference]) {
 }
 
 macro_rules! suite {
-    ($d:tt $($subject:ident { $($case:ident,)* })*) => {
+    ($d:tt $($subject:ident { $($case:ident $(if $($need:ident)&&+)?,)* })*) => {
         /// All cases, subject by subject.
         pub fn cases() -> Vec<Case> {
             vec![$($(Case {
                 name: concat!(stringify!($subject), "::", stringify!($case)),
+                needs: &[$($(Need::$need),+)?],
                 run: |fixture| Box::pin($subject::$case(fixture)),
             },)*)*]
         }
@@ -376,9 +381,9 @@ suite! { $
         fetches_what_it_has_not_copied,
     }
     multi_attribute_indexes {
-        several_attributes_may_form_an_index_key,
-        conditions_on_several_attributes_go_left_to_right,
-        attributes_of_a_key_do_not_run_into_each_other,
+        several_attributes_may_form_an_index_key if MultiAttributeKeys,
+        conditions_on_several_attributes_go_left_to_right if MultiAttributeKeys,
+        attributes_of_a_key_do_not_run_into_each_other if MultiAttributeKeys,
     }
     batch {
         get_reads_from_several_tables,
@@ -395,40 +400,40 @@ suite! { $
         write_takes_whole_items,
     }
     transact {
-        applies_every_action,
-        applies_nothing_if_one_condition_fails,
-        names_every_failed_condition,
-        faults_of_an_action_are_reasons_too,
-        an_item_grown_too_large_is_a_reason,
-        index_keys_of_a_wrong_type_are_reasons,
-        each_item_comes_once,
-        takes_up_to_a_hundred_actions,
-        takes_up_to_four_megabytes,
-        faults_of_the_request_are_found_before_anything,
-        keys_that_do_not_fit_cancel_it,
-        the_first_action_that_is_wrong_for_its_table_is_the_only_reason,
-        an_update_that_empties_an_index_key_refuses_it,
-        indexes_change_with_the_transaction,
+        applies_every_action if Transactions,
+        applies_nothing_if_one_condition_fails if Transactions,
+        names_every_failed_condition if Transactions,
+        faults_of_an_action_are_reasons_too if Transactions,
+        an_item_grown_too_large_is_a_reason if Transactions,
+        index_keys_of_a_wrong_type_are_reasons if Transactions,
+        each_item_comes_once if Transactions,
+        takes_up_to_a_hundred_actions if Transactions,
+        takes_up_to_four_megabytes if Transactions,
+        faults_of_the_request_are_found_before_anything if Transactions,
+        keys_that_do_not_fit_cancel_it if Transactions,
+        the_first_action_that_is_wrong_for_its_table_is_the_only_reason if Transactions,
+        an_update_that_empties_an_index_key_refuses_it if Transactions,
+        indexes_change_with_the_transaction if Transactions,
     }
     transact_get {
-        answers_in_the_order_of_the_request,
-        an_item_of_which_nothing_is_asked_for_is_none,
-        takes_up_to_a_hundred_items,
-        refuses_duplicates_and_missing_tables,
-        a_wrong_key_cancels_it,
-        reads_up_to_four_megabytes,
+        answers_in_the_order_of_the_request if Transactions,
+        an_item_of_which_nothing_is_asked_for_is_none if Transactions,
+        takes_up_to_a_hundred_items if Transactions,
+        refuses_duplicates_and_missing_tables if Transactions,
+        a_wrong_key_cancels_it if Transactions,
+        reads_up_to_four_megabytes if Transactions,
     }
     tokens {
-        a_put_applies_once,
-        an_update_applies_once,
-        a_delete_applies_once,
-        a_write_is_answered_as_before,
-        tokens_of_writes_are_forgotten_after_half_a_minute,
-        a_failed_write_does_not_use_up_its_token,
-        a_transaction_applies_once,
-        tokens_of_transactions_are_forgotten_after_ten_minutes,
-        a_canceled_transaction_does_not_use_up_its_token,
-        tokens_have_1_to_36_characters,
+        a_put_applies_once if WriteTokens,
+        an_update_applies_once if WriteTokens,
+        a_delete_applies_once if WriteTokens,
+        a_write_is_answered_as_before if WriteTokens,
+        tokens_of_writes_are_forgotten_after_half_a_minute if WriteTokens && OwnedTime,
+        a_failed_write_does_not_use_up_its_token if WriteTokens,
+        a_transaction_applies_once if Transactions,
+        tokens_of_transactions_are_forgotten_after_ten_minutes if Transactions && OwnedTime,
+        a_canceled_transaction_does_not_use_up_its_token if Transactions,
+        tokens_have_1_to_36_characters if Transactions,
     }
     tables {
         a_new_table_is_described,
@@ -454,41 +459,41 @@ suite! { $
         tags_come_and_go,
     }
     streams {
-        records_tell_what_happened,
-        the_view_says_which_images_there_are,
-        a_write_that_changes_nothing_leaves_no_record,
-        failed_writes_leave_no_record,
-        batches_and_transactions_are_recorded_item_by_item,
-        a_token_seen_before_leaves_no_record,
-        changes_of_an_item_come_in_order_and_once,
-        a_stream_is_described,
-        a_switched_off_stream_can_be_read_to_its_end,
-        switching_on_again_makes_a_new_stream,
-        a_stream_is_switched_once,
-        a_stream_outlives_its_table,
-        images_hold_every_type,
+        records_tell_what_happened if Streams,
+        the_view_says_which_images_there_are if Streams,
+        a_write_that_changes_nothing_leaves_no_record if Streams,
+        failed_writes_leave_no_record if Streams,
+        batches_and_transactions_are_recorded_item_by_item if Streams,
+        a_token_seen_before_leaves_no_record if Streams && Transactions,
+        changes_of_an_item_come_in_order_and_once if Streams,
+        a_stream_is_described if Streams,
+        a_switched_off_stream_can_be_read_to_its_end if Streams,
+        switching_on_again_makes_a_new_stream if Streams,
+        a_stream_is_switched_once if Streams,
+        a_stream_outlives_its_table if Streams,
+        images_hold_every_type if Streams,
     }
     stream_reading {
-        sequence_numbers_grow,
-        iterators_start_where_they_say,
-        reading_goes_on_where_it_stopped,
-        a_limit_bounds_the_records,
-        streams_are_listed,
-        unknown_streams_and_shards_are_not_found,
-        iterators_expire_after_fifteen_minutes,
-        held_changes_are_kept,
-        consumers_have_names_of_1_to_255_bytes,
+        sequence_numbers_grow if Streams,
+        iterators_start_where_they_say if Streams,
+        reading_goes_on_where_it_stopped if Streams,
+        a_limit_bounds_the_records if Streams,
+        streams_are_listed if Streams,
+        unknown_streams_and_shards_are_not_found if Streams,
+        iterators_expire_after_fifteen_minutes if Streams && OwnedTime,
+        held_changes_are_kept if Streams && ChangeHolds && OwnedTime,
+        consumers_have_names_of_1_to_255_bytes if Streams && ChangeHolds,
     }
     ttl {
-        expired_items_are_swept,
-        only_numbers_of_the_last_five_years_expire,
-        expiry_follows_the_item,
-        swept_items_leave_the_indexes,
-        sweeping_is_told_in_the_stream,
-        expiry_is_switched_on_for_items_that_are_there,
-        switched_off_nothing_expires,
-        switching_must_change_something,
-        sweeping_takes_many_items,
+        expired_items_are_swept if Expiry && OwnedTime,
+        only_numbers_of_the_last_five_years_expire if Expiry && OwnedTime,
+        expiry_follows_the_item if Expiry && OwnedTime,
+        swept_items_leave_the_indexes if Expiry && OwnedTime,
+        sweeping_is_told_in_the_stream if Expiry && Streams && OwnedTime,
+        expiry_is_switched_on_for_items_that_are_there if Expiry && OwnedTime,
+        switched_off_nothing_expires if Expiry && OwnedTime,
+        switching_must_change_something if Expiry,
+        sweeping_takes_many_items if Expiry && OwnedTime,
     }
     capacity {
         get_is_charged_by_4_kilobytes,
@@ -501,9 +506,9 @@ suite! { $
         queries_are_charged_for_all_they_read,
         index_reads_are_charged_to_the_index,
         batches_are_the_sum_of_their_items,
-        transactions_cost_twice,
-        indexes_cost_the_same_in_a_transaction,
-        a_replayed_transaction_is_charged_as_a_read,
+        transactions_cost_twice if Transactions,
+        indexes_cost_the_same_in_a_transaction if Transactions,
+        a_replayed_transaction_is_charged_as_a_read if Transactions,
         collections_are_measured_with_local_indexes,
     }
     limits {
@@ -542,10 +547,10 @@ suite! { $
         no_increment_is_lost,
         one_of_many_creators_wins,
         optimistic_locks_hold,
-        transfers_keep_the_sum,
-        swaps_never_lose_a_value,
-        a_page_of_one_partition_is_never_torn,
-        one_token_applies_once_from_many_clients,
+        transfers_keep_the_sum if Transactions,
+        swaps_never_lose_a_value if Transactions,
+        a_page_of_one_partition_is_never_torn if Transactions,
+        one_token_applies_once_from_many_clients if Transactions,
         indexes_and_streams_keep_up,
         tables_are_made_once,
     }

@@ -29,9 +29,6 @@ fn shoes() -> KeyCondition {
 }
 
 pub(super) async fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
-    if !t.can().multi_attribute_keys {
-        return;
-    }
     t.create(multi()).await;
     t.fill(
         "Plain",
@@ -78,9 +75,6 @@ pub(super) async fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
 }
 
 pub(super) async fn conditions_on_several_attributes_go_left_to_right(t: &mut Fixture) {
-    if !t.can().multi_attribute_keys {
-        return;
-    }
     t.create(multi()).await;
     let query = |condition| Query::new("Plain", condition).index("multi");
     refused(
@@ -103,9 +97,6 @@ pub(super) async fn conditions_on_several_attributes_go_left_to_right(t: &mut Fi
 }
 
 pub(super) async fn attributes_of_a_key_do_not_run_into_each_other(t: &mut Fixture) {
-    if !t.can().multi_attribute_keys {
-        return;
-    }
     t.create(multi()).await;
     t.fill(
         "Plain",

@@ -9,21 +9,16 @@ use super::fixture::*;
 pub(super) async fn stores_every_type_of_value(t: &mut Fixture) {
     t.create(plain()).await;
     t.put("Plain", every_type("a")).await.unwrap();
-    assert_eq!(t.get("Plain", item("a")).await, Some(every_type("a")));
+    t.assert_item("Plain", every_type("a")).await;
     t.reopen().await;
-    assert_eq!(t.get("Plain", item("a")).await, Some(every_type("a")));
+    t.assert_item("Plain", every_type("a")).await;
 }
 
 pub(super) async fn replaces_the_whole_item(t: &mut Fixture) {
     t.create(plain()).await;
-    t.put("Plain", item("a").with("x", 1).with("y", 2))
-        .await
-        .unwrap();
+    t.fill("Plain", [item("a").with("x", 1).with("y", 2)]).await;
     t.put("Plain", item("a").with("z", 3)).await.unwrap();
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("z", 3))
-    );
+    t.assert_item("Plain", item("a").with("z", 3)).await;
 }
 
 pub(super) async fn keeps_items_of_different_keys_apart(t: &mut Fixture) {
@@ -109,10 +104,7 @@ pub(super) async fn returns_nothing_but_the_old_item(t: &mut Fixture) {
         ReturnValues::UpdatedNew,
     ] {
         let put = PutItem::new("Plain", item("a")).return_values(which);
-        refused(
-            t.write(put).await,
-            "ReturnValues can only be ALL_OLD or NONE",
-        );
+        refused(t.write(put).await, ONLY_OLD);
     }
     assert_eq!(t.get("Plain", item("a")).await, None);
 }
@@ -121,29 +113,23 @@ pub(super) async fn writes_only_if_the_condition_holds(t: &mut Fixture) {
     t.create(plain()).await;
     let create = |v: i32| {
         PutItem::new("Plain", item("a").with("v", v))
-            .condition(condition("attribute_not_exists(pk)", &values! {}))
+            .condition(bare_condition("attribute_not_exists(pk)"))
     };
     t.write(create(1)).await.unwrap();
     assert_eq!(condition_failed(t.write(create(2)).await), None);
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("v", 1))
-    );
+    t.assert_item("Plain", item("a").with("v", 1)).await;
 
     let replace = PutItem::new("Plain", item("a").with("v", 3))
         .condition(condition("v = :old", &values! {"old" => 1}));
     t.write(replace.clone()).await.unwrap();
     assert_eq!(condition_failed(t.write(replace).await), None);
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("v", 3))
-    );
+    t.assert_item("Plain", item("a").with("v", 3)).await;
 }
 
 pub(super) async fn a_failed_condition_returns_the_item_when_asked(t: &mut Fixture) {
     t.create(plain()).await;
     let put = PutItem::new("Plain", item("a").with("v", 2))
-        .condition(condition("attribute_exists(absent)", &values! {}))
+        .condition(bare_condition("attribute_exists(absent)"))
         .return_old_on_failure();
     assert_eq!(
         condition_failed(t.write(put.clone()).await),
@@ -158,23 +144,14 @@ pub(super) async fn a_failed_condition_returns_the_item_when_asked(t: &mut Fixtu
 }
 
 pub(super) async fn a_missing_table_is_not_found(t: &mut Fixture) {
-    not_found(
-        t.put("Nowhere", item("a")).await,
-        "Requested resource not found",
-    );
+    no_table(t.put("Nowhere", item("a")).await);
 }
 
 pub(super) async fn the_request_is_checked_before_the_table_is_looked_up(t: &mut Fixture) {
     let put = PutItem::new("Nowhere", item("a")).return_values(ReturnValues::AllNew);
-    refused(
-        t.write(put).await,
-        "ReturnValues can only be ALL_OLD or NONE",
-    );
+    refused(t.write(put).await, ONLY_OLD);
     // The key is checked against the table, which has to be there first.
-    not_found(
-        t.put("Nowhere", Item::new()).await,
-        "Requested resource not found",
-    );
+    no_table(t.put("Nowhere", Item::new()).await);
 }
 
 pub(super) async fn the_item_carries_its_key(t: &mut Fixture) {

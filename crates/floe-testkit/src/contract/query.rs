@@ -7,10 +7,6 @@ use floe_store::{Item, TableDef, Value};
 
 use super::fixture::*;
 
-fn partition(pk: &str) -> Query {
-    Query::new("Sorted", KeyCondition::partition("pk", pk))
-}
-
 fn range(op: KeyOp) -> Query {
     Query::new("Sorted", KeyCondition::partition("pk", "a").and("sk", op))
 }
@@ -31,12 +27,9 @@ pub(super) async fn reads_backward(t: &mut Fixture) {
     t.create(sorted()).await;
     t.fill("Sorted", rows("a", [5, -1, 3])).await;
     t.fill("Sorted", rows("b", [4])).await;
+    assert_eq!(t.query_sks(partition("a").backward()).await, [5, 3, -1]);
     assert_eq!(
-        sks(&t.query_all(partition("a").backward()).await),
-        [5, 3, -1]
-    );
-    assert_eq!(
-        sks(&t.query_all(partition("a").backward().limit(1)).await),
+        t.query_sks(partition("a").backward().limit(1)).await,
         [5, 3, -1]
     );
 }
@@ -65,11 +58,7 @@ pub(super) async fn each_operator_of_the_sort_key(t: &mut Fixture) {
         (KeyOp::Gt(10.into()), &[]),
     ];
     for (op, expected) in cases {
-        assert_eq!(
-            sks(&t.query_all(range(op.clone())).await),
-            expected,
-            "{op:?}"
-        );
+        assert_eq!(t.query_sks(range(op.clone())).await, expected, "{op:?}");
         let mut descending = expected.to_vec();
         descending.reverse();
         let backward = t.query_all(range(op.clone()).backward()).await;
@@ -185,9 +174,8 @@ pub(super) async fn numbers_and_bytes_part_too(t: &mut Fixture) {
     t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S))
         .await;
     for pk in [1, 10, -1] {
-        t.put("Numbers", Item::new().with("pk", pk).with("sk", "x"))
-            .await
-            .unwrap();
+        t.fill("Numbers", [Item::new().with("pk", pk).with("sk", "x")])
+            .await;
     }
     let query = Query::new("Numbers", KeyCondition::partition("pk", number("1.0")));
     let expected = Item::new().with("pk", 1).with("sk", "x");
@@ -328,44 +316,26 @@ pub(super) async fn selections_must_fit(t: &mut Fixture) {
 
 pub(super) async fn key_conditions_must_fit_the_key(t: &mut Fixture) {
     t.create(sorted()).await;
-    let query = |condition| Query::new("Sorted", condition);
-    let eq = |v: i32| KeyOp::Eq(v.into());
-    refused(
-        t.query(query(KeyCondition::partition("sk", 1))).await,
-        "Query condition missed key schema element: pk",
-    );
-    refused(
-        t.query(query(
-            KeyCondition::partition("pk", "a").and("other", eq(1)),
-        ))
-        .await,
-        "Query condition missed key schema element: sk",
-    );
-    refused(
-        t.query(query(KeyCondition::partition("pk", 1))).await,
-        "Condition parameter type does not match schema type",
-    );
-    refused(
-        t.query(query(
-            KeyCondition::partition("pk", "a").and("sk", KeyOp::Lt("x".into())),
-        ))
-        .await,
-        "Condition parameter type does not match schema type",
-    );
+    let a = || KeyCondition::partition("pk", "a");
+    let one = || KeyOp::Eq(1.into());
     let ranged = KeyCondition {
         terms: vec![("pk".into(), KeyOp::Gt("a".into()))],
     };
-    refused(
-        t.query(query(ranged)).await,
-        "Query key condition not supported",
-    );
-    let twice = KeyCondition::partition("pk", "a")
-        .and("sk", eq(1))
-        .and("sk", KeyOp::Gt(0.into()));
-    refused(
-        t.query(query(twice)).await,
-        "KeyConditionExpressions must only contain one condition per key",
-    );
+    let missed_pk = "Query condition missed key schema element: pk";
+    let missed_sk = "Query condition missed key schema element: sk";
+    let mistyped = "Condition parameter type does not match schema type";
+    let twice = "KeyConditionExpressions must only contain one condition per key";
+    let cases = [
+        (KeyCondition::partition("sk", 1), missed_pk),
+        (a().and("other", one()), missed_sk),
+        (KeyCondition::partition("pk", 1), mistyped),
+        (a().and("sk", KeyOp::Lt("x".into())), mistyped),
+        (ranged, "Query key condition not supported"),
+        (a().and("sk", one()).and("sk", KeyOp::Gt(0.into())), twice),
+    ];
+    for (condition, detail) in cases {
+        refused(t.query(Query::new("Sorted", condition)).await, detail);
+    }
 }
 
 pub(super) async fn key_values_must_not_be_empty(t: &mut Fixture) {
@@ -407,7 +377,7 @@ pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
 
 pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
     let query = Query::new("Nowhere", KeyCondition::partition("pk", "a"));
-    not_found(t.query(query).await, "Requested resource not found");
+    no_table(t.query(query).await);
     t.create(sorted()).await;
     refused(
         t.query(partition("a").index("nothing")).await,

@@ -181,9 +181,7 @@ pub(super) async fn deleted_items_are_gone(t: &mut Fixture) {
     for sk in 0..40 {
         let pk = format!("p{}", sk % 7);
         if sk % 2 == 0 {
-            t.write(floe_store::op::DeleteItem::new("Sorted", row(&pk, sk)))
-                .await
-                .unwrap();
+            t.delete("Sorted", row(&pk, sk)).await;
         }
     }
     let left = t.scan_all(Scan::new("Sorted")).await;
@@ -203,10 +201,7 @@ pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
 }
 
 pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
-    not_found(
-        t.scan(Scan::new("Nowhere")).await,
-        "Requested resource not found",
-    );
+    no_table(t.scan(Scan::new("Nowhere")).await);
     t.create(plain()).await;
     refused(
         t.scan(Scan::new("Plain").index("nothing")).await,

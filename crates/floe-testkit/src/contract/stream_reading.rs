@@ -4,25 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use floe_store::Error;
-use floe_store::op::{DescribeStream, GetRecords, HoldChanges, IteratorKind, ListStreams};
+use floe_store::op::{DescribeStream, HoldChanges, IteratorKind, ListStreams};
 use floe_store::table::StreamView;
 
 use super::fixture::*;
 
 pub(super) async fn sequence_numbers_grow(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::KeysOnly)).await;
     t.fill("Plain", (0..20).map(|n| item(&format!("k{n}"))))
         .await;
     let stream = t.stream("Plain").await;
     let mut last: BTreeMap<String, String> = BTreeMap::new();
     for shard in &stream.shards {
-        let iterator = t
-            .iterator(&stream, &shard.id, IteratorKind::TrimHorizon)
-            .await
-            .unwrap();
+        let iterator = t.start(&stream, &shard.id).await;
         for record in t.records_from(iterator).await {
             let digits = record.sequence.chars().all(|c| c.is_ascii_digit());
             assert!(
@@ -38,21 +32,14 @@ pub(super) async fn sequence_numbers_grow(t: &mut Fixture) {
 }
 
 pub(super) async fn iterators_start_where_they_say(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
-    for v in 0..5 {
-        t.put("Plain", item("a").with("v", v)).await.unwrap();
-    }
+    t.fill("Plain", (0..5).map(|v| item("a").with("v", v)))
+        .await;
     let stream = t.stream("Plain").await;
     // One item's changes are in one shard, as long as none has been split.
     let mut shard = None;
     for candidate in &stream.shards {
-        let iterator = t
-            .iterator(&stream, &candidate.id, IteratorKind::TrimHorizon)
-            .await
-            .unwrap();
+        let iterator = t.start(&stream, &candidate.id).await;
         let records = t.records_from(iterator).await;
         if !records.is_empty() {
             shard = Some((candidate.id.clone(), records));
@@ -79,32 +66,19 @@ pub(super) async fn iterators_start_where_they_say(t: &mut Fixture) {
 }
 
 pub(super) async fn reading_goes_on_where_it_stopped(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     let stream = t.stream("Plain").await;
     let mut iterators = Vec::new();
     for shard in &stream.shards {
-        iterators.push(
-            t.iterator(&stream, &shard.id, IteratorKind::TrimHorizon)
-                .await
-                .unwrap(),
-        );
+        iterators.push(t.start(&stream, &shard.id).await);
     }
     let mut seen = Vec::new();
     for round in 0..6 {
         for n in 0..round {
-            t.put("Plain", item("a").with("v", round * 10 + n))
-                .await
-                .unwrap();
+            t.fill("Plain", [item("a").with("v", round * 10 + n)]).await;
         }
         for iterator in &mut iterators {
-            let input = GetRecords {
-                iterator: iterator.clone(),
-                limit: None,
-            };
-            let output = t.engine().get_records(input).await.unwrap();
+            let output = t.records(iterator.clone(), None).await.unwrap();
             seen.extend(output.records);
             *iterator = output.next_iterator.expect("the shard is open");
         }
@@ -120,30 +94,15 @@ pub(super) async fn reading_goes_on_where_it_stopped(t: &mut Fixture) {
 }
 
 pub(super) async fn a_limit_bounds_the_records(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::KeysOnly)).await;
-    for v in 0..7 {
-        t.put("Plain", item("a").with("v", v)).await.unwrap();
-    }
+    t.fill("Plain", (0..7).map(|v| item("a").with("v", v)))
+        .await;
     let stream = t.stream("Plain").await;
     let mut sizes = Vec::new();
     for shard in &stream.shards {
-        let mut next = Some(
-            t.iterator(&stream, &shard.id, IteratorKind::TrimHorizon)
-                .await
-                .unwrap(),
-        );
+        let mut next = Some(t.start(&stream, &shard.id).await);
         while let Some(iterator) = next {
-            let output = t
-                .engine()
-                .get_records(GetRecords {
-                    iterator,
-                    limit: Some(3),
-                })
-                .await
-                .unwrap();
+            let output = t.records(iterator, Some(3)).await.unwrap();
             if output.records.is_empty() {
                 break;
             }
@@ -153,32 +112,20 @@ pub(super) async fn a_limit_bounds_the_records(t: &mut Fixture) {
     }
     assert_eq!(sizes, [3, 3, 1]);
     let shard = &stream.shards[0].id;
-    let iterator = t
-        .iterator(&stream, shard, IteratorKind::TrimHorizon)
-        .await
-        .unwrap();
+    let iterator = t.start(&stream, shard).await;
     for limit in [0, 1001] {
-        let input = GetRecords {
-            iterator: iterator.clone(),
-            limit: Some(limit),
-        };
         refused(
-            t.engine().get_records(input).await,
+            t.records(iterator.clone(), Some(limit)).await,
             "failed to satisfy constraint",
         );
     }
 }
 
 pub(super) async fn streams_are_listed(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.create(sorted().stream(StreamView::KeysOnly)).await;
-    let list = |input: ListStreams| {
-        let engine = t.engine();
-        async move { engine.list_streams(input).await.unwrap() }
-    };
+    let t = &*t;
+    let list = |input: ListStreams| async move { t.list_streams(input).await.unwrap() };
     let all = list(ListStreams::default()).await;
     let mut tables: Vec<_> = all.streams.iter().map(|s| s.table_name.as_str()).collect();
     tables.sort_unstable();
@@ -212,9 +159,6 @@ pub(super) async fn streams_are_listed(t: &mut Fixture) {
 }
 
 pub(super) async fn unknown_streams_and_shards_are_not_found(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     let stream = t.stream("Plain").await;
     let unknown = stream.arn.replace("Plain", "Nobody");
@@ -239,44 +183,27 @@ pub(super) async fn unknown_streams_and_shards_are_not_found(t: &mut Fixture) {
         t.iterator(&stream, other, IteratorKind::Latest).await,
         "Requested resource not found: Shard: ",
     );
-    let garbage = GetRecords {
-        iterator: "garbage".to_owned(),
-        limit: None,
-    };
     refused(
-        t.engine().get_records(garbage).await,
+        t.records("garbage".to_owned(), None).await,
         "Invalid ShardIterator",
     );
 }
 
 pub(super) async fn iterators_expire_after_fifteen_minutes(t: &mut Fixture) {
-    if !t.can().streams || !t.owns_time() {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     let stream = t.stream("Plain").await;
     let shard = stream.shards[0].id.clone();
-    let iterator = t
-        .iterator(&stream, &shard, IteratorKind::TrimHorizon)
-        .await
-        .unwrap();
-    let read = || GetRecords {
-        iterator: iterator.clone(),
-        limit: None,
-    };
+    let iterator = t.start(&stream, &shard).await;
     t.advance(Duration::from_secs(14 * 60));
-    assert!(t.engine().get_records(read()).await.is_ok());
+    assert!(t.records(iterator.clone(), None).await.is_ok());
     t.advance(Duration::from_secs(2 * 60));
     assert!(matches!(
-        t.engine().get_records(read()).await,
+        t.records(iterator.clone(), None).await,
         Err(Error::ExpiredIterator(_))
     ));
 }
 
 pub(super) async fn held_changes_are_kept(t: &mut Fixture) {
-    if !t.can().streams || !t.can().change_holds || !t.owns_time() {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("a")).await.unwrap();
     let stream_arn = t.stream("Plain").await.arn;
@@ -285,7 +212,7 @@ pub(super) async fn held_changes_are_kept(t: &mut Fixture) {
         stream_arn: stream_arn.clone(),
         after_sequence: after.map(str::to_owned),
     };
-    t.engine().hold_changes(hold(Some("0"))).await.unwrap();
+    t.hold_changes(hold(Some("0"))).await.unwrap();
     t.advance(Duration::from_secs(48 * 60 * 60));
     t.put("Plain", item("b")).await.unwrap();
     t.sweep().await;
@@ -295,13 +222,10 @@ pub(super) async fn held_changes_are_kept(t: &mut Fixture) {
         2,
         "nothing is trimmed under a consumer"
     );
-    t.engine().hold_changes(hold(None)).await.unwrap();
+    t.hold_changes(hold(None)).await.unwrap();
 }
 
 pub(super) async fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
-    if !t.can().streams || !t.can().change_holds {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     let stream_arn = t.stream("Plain").await.arn;
     let hold = |bytes: usize| HoldChanges {
@@ -310,11 +234,11 @@ pub(super) async fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
         after_sequence: Some("0".to_owned()),
     };
     for bytes in [1, 255] {
-        t.engine().hold_changes(hold(bytes)).await.unwrap();
+        t.hold_changes(hold(bytes)).await.unwrap();
     }
     for bytes in [0, 256] {
         refused(
-            t.engine().hold_changes(hold(bytes)).await,
+            t.hold_changes(hold(bytes)).await,
             &format!("the name of a consumer must have 1 to 255 bytes: length={bytes}"),
         );
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use floe_store::op::{
-    BatchWriteItem, ChangeKind, ChangeRecord, DeleteItem, GetRecords, IteratorKind, PutItem,
-    StreamStatus, TransactWrite, UpdateItem, UpdateTable,
+    BatchWriteItem, ChangeKind, ChangeRecord, DeleteItem, PutItem, StreamStatus, TransactWrite,
+    UpdateItem, UpdateTable,
 };
 use floe_store::size::item_size;
 use floe_store::table::StreamView;
@@ -29,19 +29,16 @@ fn told(records: &[ChangeRecord]) -> Vec<Told> {
 }
 
 fn set(pk: &str, v: i32) -> UpdateItem {
-    UpdateItem::new("Plain", item(pk), update("SET v = :v", &values! {"v" => v}))
+    update_item("Plain", item(pk), "SET v = :v", &values! {"v" => v})
 }
 
 async fn switch(t: &Fixture, table: &str, view: Option<StreamView>) -> floe_store::Result<()> {
     let mut update = UpdateTable::new(table);
     update.stream = Some(view);
-    t.engine().update_table(update).await.map(|_| ())
+    t.update_table(update).await.map(|_| ())
 }
 
 pub(super) async fn records_tell_what_happened(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     if t.owns_time() {
@@ -49,7 +46,7 @@ pub(super) async fn records_tell_what_happened(t: &mut Fixture) {
     }
     t.write(set("a", 2)).await.unwrap();
     t.put("Plain", item("a").with("w", 3)).await.unwrap();
-    t.write(DeleteItem::new("Plain", item("a"))).await.unwrap();
+    t.delete("Plain", item("a")).await;
     let records = t.changes("Plain").await;
     let (one, two, three) = (
         item("a").with("v", 1),
@@ -85,9 +82,6 @@ pub(super) async fn records_tell_what_happened(t: &mut Fixture) {
 }
 
 pub(super) async fn the_view_says_which_images_there_are(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     let views = [
         StreamView::KeysOnly,
         StreamView::NewImage,
@@ -112,14 +106,11 @@ pub(super) async fn the_view_says_which_images_there_are(t: &mut Fixture) {
             "{view:?}"
         );
         assert_eq!(modify.view, view);
-        t.engine().delete_table("Plain".to_owned()).await.unwrap();
+        t.delete_table("Plain").await.unwrap();
     }
 }
 
 pub(super) async fn a_write_that_changes_nothing_leaves_no_record(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
@@ -131,19 +122,14 @@ pub(super) async fn a_write_that_changes_nothing_leaves_no_record(t: &mut Fixtur
     ))
     .await
     .unwrap();
-    t.write(DeleteItem::new("Plain", item("nobody")))
-        .await
-        .unwrap();
+    t.delete("Plain", item("nobody")).await;
     assert_eq!(t.changes("Plain").await.len(), 1);
 }
 
 pub(super) async fn failed_writes_leave_no_record(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", item("a")).await.unwrap();
-    let unmet = condition("attribute_exists(x)", &values! {});
+    let unmet = bare_condition("attribute_exists(x)");
     condition_failed(t.write(set("a", 1).condition(unmet.clone())).await);
     if t.can().transactions {
         let delete = DeleteItem::new("Plain", item("a")).condition(unmet);
@@ -154,21 +140,18 @@ pub(super) async fn failed_writes_leave_no_record(t: &mut Fixture) {
 }
 
 pub(super) async fn batches_and_transactions_are_recorded_item_by_item(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("b").with("v", 1)).await.unwrap();
     let batch = BatchWriteItem::new()
         .put("Plain", item("a"))
         .delete("Plain", item("b"));
-    t.engine().batch_write_item(batch).await.unwrap();
+    t.batch_write_item(batch).await.unwrap();
     let mut expected = 3;
     if t.can().transactions {
         let check = floe_store::op::ConditionCheck::new(
             "Plain",
             item("c"),
-            condition("attribute_not_exists(pk)", &values! {}),
+            bare_condition("attribute_not_exists(pk)"),
         );
         let delete = DeleteItem::new("Plain", item("a"));
         let put = PutItem::new("Plain", item("d"));
@@ -187,29 +170,22 @@ pub(super) async fn batches_and_transactions_are_recorded_item_by_item(t: &mut F
 }
 
 pub(super) async fn a_token_seen_before_leaves_no_record(t: &mut Fixture) {
-    if !t.can().streams || !t.can().transactions {
-        return;
-    }
     t.create(plain().stream(StreamView::KeysOnly)).await;
     let transaction =
         floe_store::op::TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]);
     for _ in 0..2 {
         let again = transaction.clone().token("token-1");
-        t.engine().transact_write_items(again).await.unwrap();
-        t.write(DeleteItem::new("Plain", item("a"))).await.unwrap();
+        t.transact_write_items(again).await.unwrap();
+        t.delete("Plain", item("a")).await;
     }
     assert_eq!(t.changes("Plain").await.len(), 2);
 }
 
 pub(super) async fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     for n in 0..60 {
-        t.put("Plain", item(&format!("k{}", n % 4)).with("n", n))
-            .await
-            .unwrap();
+        t.fill("Plain", [item(&format!("k{}", n % 4)).with("n", n)])
+            .await;
     }
     t.reopen().await;
     let records = t.changes("Plain").await;
@@ -232,9 +208,6 @@ pub(super) async fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
 }
 
 pub(super) async fn a_stream_is_described(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     let created = t.create(sorted().stream(StreamView::OldImage)).await;
     let handle = created.latest_stream.unwrap();
     let stream = t.stream("Sorted").await;
@@ -255,9 +228,6 @@ pub(super) async fn a_stream_is_described(t: &mut Fixture) {
 }
 
 pub(super) async fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     let first = t.stream("Plain").await;
@@ -268,22 +238,11 @@ pub(super) async fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture
     assert_eq!(closed.status, StreamStatus::Disabled);
     let mut seen = 0;
     for shard in &closed.shards {
-        let mut next = Some(
-            t.iterator(&closed, &shard.id, IteratorKind::TrimHorizon)
-                .await
-                .unwrap(),
-        );
+        let mut next = Some(t.start(&closed, &shard.id).await);
         // A closed shard has an end.
         for _ in 0..10 {
             let Some(iterator) = next.take() else { break };
-            let output = t
-                .engine()
-                .get_records(GetRecords {
-                    iterator,
-                    limit: None,
-                })
-                .await
-                .unwrap();
+            let output = t.records(iterator, None).await.unwrap();
             seen += output.records.len();
             next = output.next_iterator;
         }
@@ -294,9 +253,6 @@ pub(super) async fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture
 }
 
 pub(super) async fn switching_on_again_makes_a_new_stream(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
     let first = t.stream("Plain").await;
@@ -325,9 +281,6 @@ pub(super) async fn switching_on_again_makes_a_new_stream(t: &mut Fixture) {
 }
 
 pub(super) async fn a_stream_is_switched_once(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain()).await;
     refused(
         switch(t, "Plain", None).await,
@@ -345,13 +298,10 @@ pub(super) async fn a_stream_is_switched_once(t: &mut Fixture) {
 }
 
 pub(super) async fn a_stream_outlives_its_table(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewImage)).await;
     t.put("Plain", item("a")).await.unwrap();
     let arn = t.stream("Plain").await.arn;
-    t.engine().delete_table("Plain".to_owned()).await.unwrap();
+    t.delete_table("Plain").await.unwrap();
     let stream = t.describe_stream(&arn).await;
     assert_eq!(stream.status, StreamStatus::Disabled);
     assert_eq!(
@@ -362,14 +312,10 @@ pub(super) async fn a_stream_outlives_its_table(t: &mut Fixture) {
 }
 
 pub(super) async fn images_hold_every_type(t: &mut Fixture) {
-    if !t.can().streams {
-        return;
-    }
     t.create(plain().stream(StreamView::NewAndOldImages)).await;
     t.put("Plain", every_type("a")).await.unwrap();
-    t.put("Plain", every_type("a").with("n", Value::Null))
-        .await
-        .unwrap();
+    t.fill("Plain", [every_type("a").with("n", Value::Null)])
+        .await;
     let records = t.changes("Plain").await;
     assert_eq!(records[0].new_image, Some(every_type("a")));
     assert_eq!(records[1].old_image, Some(every_type("a")));

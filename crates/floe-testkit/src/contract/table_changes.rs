@@ -7,6 +7,15 @@ use floe_store::table::{Billing, KeyKind, Projection, TableClass, Throughput};
 
 use super::fixture::*;
 
+/// Adds the global index `by_g`, and lets it be filled.
+async fn add_by_g(t: &Fixture, table: &str, kind: KeyKind) {
+    let mut add = UpdateTable::new(table);
+    add.attribute_definitions = vec![("g".into(), kind)];
+    add.indexes = vec![IndexUpdate::Create(global_index("by_g", "g"))];
+    t.update_table(add).await.unwrap();
+    t.sweep().await;
+}
+
 pub(super) async fn an_index_added_later_is_filled(t: &mut Fixture) {
     t.create(plain()).await;
     t.fill(
@@ -21,11 +30,7 @@ pub(super) async fn an_index_added_later_is_filled(t: &mut Fixture) {
         }),
     )
     .await;
-    let mut add = UpdateTable::new("Plain");
-    add.attribute_definitions = vec![("g".into(), KeyKind::S)];
-    add.indexes = vec![IndexUpdate::Create(global_index("by_g", "g"))];
-    t.engine().update_table(add).await.unwrap();
-    t.sweep().await;
+    add_by_g(t, "Plain", KeyKind::S).await;
     let described = t.describe("Plain").await;
     assert_eq!(described.definition.indexes.len(), 1);
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
@@ -48,27 +53,21 @@ pub(super) async fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
         let batch = (start..start + 25).fold(floe_store::op::BatchWriteItem::new(), |batch, n| {
             batch.put("Sorted", row(&format!("p{}", n % 10), n).with("g", n % 7))
         });
-        t.engine().batch_write_item(batch).await.unwrap();
+        t.batch_write_item(batch).await.unwrap();
     }
-    let mut add = UpdateTable::new("Sorted");
-    add.attribute_definitions = vec![("g".into(), KeyKind::N)];
-    add.indexes = vec![IndexUpdate::Create(global_index("by_g", "g"))];
-    t.engine().update_table(add).await.unwrap();
-    t.sweep().await;
+    add_by_g(t, "Sorted", KeyKind::N).await;
     let query = Query::new("Sorted", KeyCondition::partition("g", 3)).index("by_g");
-    let mut found = sks(&t.query_all(query).await);
+    let mut found = t.query_sks(query).await;
     found.sort_unstable();
     assert_eq!(found, (0..300).filter(|n| n % 7 == 3).collect::<Vec<i64>>());
 }
 
 pub(super) async fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
+    t.create(indexed(Projection::All)).await;
     t.fill("Plain", [item("a").with("g", "x")]).await;
     let mut remove = UpdateTable::new("Plain");
     remove.indexes = vec![IndexUpdate::Delete("by_g".to_owned())];
-    t.engine().update_table(remove).await.unwrap();
+    t.update_table(remove).await.unwrap();
     t.sweep().await;
     refused(
         t.scan(Scan::new("Plain").index("by_g")).await,
@@ -77,19 +76,13 @@ pub(super) async fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
     // Without the index its key is an attribute like any other.
     t.put("Plain", item("b").with("g", 5)).await.unwrap();
     t.put("Plain", item("c").with("g", "x")).await.unwrap();
-    let mut add = UpdateTable::new("Plain");
-    add.attribute_definitions = vec![("g".into(), KeyKind::S)];
-    add.indexes = vec![IndexUpdate::Create(global_index("by_g", "g"))];
-    t.engine().update_table(add).await.unwrap();
-    t.sweep().await;
+    add_by_g(t, "Plain", KeyKind::S).await;
     let index = t.scan_all(Scan::new("Plain").index("by_g")).await;
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
 }
 
 pub(super) async fn index_changes_must_make_sense(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
+    t.create(indexed(Projection::All)).await;
     let change = |definitions: Vec<(&str, KeyKind)>, indexes: Vec<IndexUpdate>| {
         let mut update = UpdateTable::new("Plain");
         update.attribute_definitions = definitions
@@ -104,19 +97,13 @@ pub(super) async fn index_changes_must_make_sense(t: &mut Fixture) {
         vec![IndexUpdate::Create(global_index("by_g", "g"))],
     );
     refused(
-        t.engine().update_table(again).await,
+        t.update_table(again).await,
         "Attempting to create an index which already exists",
     );
     let undefined = change(vec![], vec![IndexUpdate::Create(global_index("by_x", "x"))]);
-    assert!(matches!(
-        t.engine().update_table(undefined).await,
-        Err(Error::Validation(_))
-    ));
+    invalid(t.update_table(undefined).await);
     let unknown = change(vec![], vec![IndexUpdate::Delete("nothing".to_owned())]);
-    not_found(
-        t.engine().update_table(unknown).await,
-        "Requested resource not found",
-    );
+    no_table(t.update_table(unknown).await);
     let two = change(
         vec![("x", KeyKind::S), ("y", KeyKind::S)],
         vec![
@@ -125,21 +112,20 @@ pub(super) async fn index_changes_must_make_sense(t: &mut Fixture) {
         ],
     );
     assert!(matches!(
-        t.engine().update_table(two).await,
+        t.update_table(two).await,
         Err(Error::LimitExceeded(_))
     ));
     assert!(matches!(
-        t.engine().update_table(UpdateTable::new("Plain")).await,
+        t.update_table(UpdateTable::new("Plain")).await,
         Err(Error::Validation(message)) if message.starts_with("At least one of ")
     ));
     not_found(
-        t.engine()
-            .update_table({
-                let mut update = UpdateTable::new("Nowhere");
-                update.deletion_protection = Some(true);
-                update
-            })
-            .await,
+        t.update_table({
+            let mut update = UpdateTable::new("Nowhere");
+            update.deletion_protection = Some(true);
+            update
+        })
+        .await,
         "Requested resource not found: Table: Nowhere not found",
     );
 }
@@ -148,10 +134,10 @@ pub(super) async fn settings_change(t: &mut Fixture) {
     t.create(plain()).await;
     let mut billing = UpdateTable::new("Plain");
     billing.billing = Some(Billing::Provisioned(Throughput { read: 5, write: 7 }));
-    t.engine().update_table(billing).await.unwrap();
+    t.update_table(billing).await.unwrap();
     let mut class = UpdateTable::new("Plain");
     class.class = Some(TableClass::StandardInfrequentAccess);
-    t.engine().update_table(class).await.unwrap();
+    t.update_table(class).await.unwrap();
     t.reopen().await;
     let definition = t.describe("Plain").await.definition;
     assert_eq!(
@@ -173,7 +159,7 @@ pub(super) async fn tags_come_and_go(t: &mut Fixture) {
         .into(),
         remove: vec!["team".to_owned(), "never-there".to_owned()],
     };
-    t.engine().update_tags(change).await.unwrap();
+    t.update_tags(change).await.unwrap();
     t.reopen().await;
     let tags = t.describe("Plain").await.definition.tags;
     let expected = [
@@ -186,7 +172,7 @@ pub(super) async fn tags_come_and_go(t: &mut Fixture) {
         ..UpdateTags::default()
     };
     assert!(matches!(
-        t.engine().update_tags(elsewhere).await,
+        t.update_tags(elsewhere).await,
         Err(Error::ResourceNotFound(_) | Error::Validation(_))
     ));
 }

@@ -2,7 +2,7 @@
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, ListTables, Scan, UpdateTable};
 use floe_store::size::item_size;
-use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, StreamView, TableStatus};
+use floe_store::table::{IndexKind, KeyKind, Projection, StreamView, TableStatus};
 use floe_store::{Error, Item, TableDef};
 
 use super::fixture::*;
@@ -15,13 +15,7 @@ fn named(name: &str) -> CreateTable {
 }
 
 pub(super) async fn a_new_table_is_described(t: &mut Fixture) {
-    let table = sorted()
-        .global_index(
-            "by_g",
-            [("g", KeyKind::S)],
-            [("h", KeyKind::N)],
-            Projection::KeysOnly,
-        )
+    let table = ranged(sorted(), KeyKind::N, Projection::KeysOnly)
         .local_index(
             "by_v",
             "v",
@@ -74,9 +68,7 @@ pub(super) async fn a_new_table_is_described(t: &mut Fixture) {
 }
 
 pub(super) async fn descriptions_count_items_and_bytes(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly))
-        .await;
+    t.create(indexed(Projection::KeysOnly)).await;
     let items = [
         item("a").with("g", "x").with("v", "some text"),
         item("b").with("v", number("12.5")),
@@ -93,9 +85,7 @@ pub(super) async fn descriptions_count_items_and_bytes(t: &mut Fixture) {
     assert_eq!(described.indexes[0].size_bytes, 2 * (2 + 1 + 1 + 1));
 
     t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    t.write(floe_store::op::DeleteItem::new("Plain", item("b")))
-        .await
-        .unwrap();
+    t.delete("Plain", item("b")).await;
     t.reopen().await;
     let described = t.describe("Plain").await;
     assert_eq!(described.item_count, 2);
@@ -107,37 +97,33 @@ pub(super) async fn descriptions_count_items_and_bytes(t: &mut Fixture) {
 pub(super) async fn a_name_is_taken_once(t: &mut Fixture) {
     let first = t.create(plain()).await;
     assert_eq!(
-        t.engine().create_table(named("Plain")).await,
+        t.create_table(named("Plain")).await,
         Err(Error::ResourceInUse(
             "Table already exists: Plain".to_owned()
         ))
     );
-    t.engine().delete_table("Plain".to_owned()).await.unwrap();
+    t.delete_table("Plain").await.unwrap();
     let second = t.create(plain()).await;
     assert_ne!(first.id, second.id, "a table made anew is another table");
 }
 
 pub(super) async fn a_deleted_table_is_gone_with_its_items(t: &mut Fixture) {
-    let none: [(&str, KeyKind); 0] = [];
-    let table = || plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All);
+    let table = || indexed(Projection::All);
     t.create(table()).await;
     t.fill(
         "Plain",
         (0..20).map(|n| item(&format!("k{n}")).with("g", "x")),
     )
     .await;
-    let deleted = t.engine().delete_table("Plain".to_owned()).await.unwrap();
+    let deleted = t.delete_table("Plain").await.unwrap();
     assert_eq!(deleted.definition.name, "Plain");
+    no_table(t.put("Plain", item("a")).await);
     not_found(
-        t.put("Plain", item("a")).await,
-        "Requested resource not found",
-    );
-    not_found(
-        t.engine().describe_table("Plain".to_owned()).await,
+        t.describe_table("Plain".to_owned()).await,
         "Requested resource not found: Table: Plain not found",
     );
     not_found(
-        t.engine().delete_table("Plain".to_owned()).await,
+        t.delete_table("Plain").await,
         "Requested resource not found: Table: Plain not found",
     );
     t.create(table()).await;
@@ -152,29 +138,29 @@ pub(super) async fn a_deleted_table_is_gone_with_its_items(t: &mut Fixture) {
 pub(super) async fn protected_tables_are_not_deleted(t: &mut Fixture) {
     let mut table = named("Plain");
     table.deletion_protection = true;
-    t.engine().create_table(table).await.unwrap();
+    t.create_table(table).await.unwrap();
     refused(
-        t.engine().delete_table("Plain".to_owned()).await,
+        t.delete_table("Plain").await,
         "Resource cannot be deleted as it is currently protected against deletion. \
          Disable deletion protection first.",
     );
     let mut lift = UpdateTable::new("Plain");
     lift.deletion_protection = Some(false);
-    t.engine().update_table(lift).await.unwrap();
-    t.engine().delete_table("Plain".to_owned()).await.unwrap();
+    t.update_table(lift).await.unwrap();
+    t.delete_table("Plain").await.unwrap();
 }
 
 pub(super) async fn tables_are_listed_in_order_by_pages(t: &mut Fixture) {
     for name in ["zebra", "apple", "Mango", "mango", "app-le"] {
-        t.engine().create_table(named(name)).await.unwrap();
+        t.create_table(named(name)).await.unwrap();
     }
+    let t = &*t;
     let list = |start: Option<&str>, limit| {
         let input = ListTables {
             start_after: start.map(str::to_owned),
             limit,
         };
-        let engine = t.engine();
-        async move { engine.list_tables(input).await.unwrap() }
+        async move { t.list_tables(input).await.unwrap() }
     };
     let all = list(None, None).await;
     assert_eq!(
@@ -201,15 +187,9 @@ pub(super) async fn listings_have_1_to_100_names(t: &mut Fixture) {
         start_after: None,
         limit: Some(limit),
     };
-    refused(
-        t.engine().list_tables(list(0)).await,
-        "greater than or equal to 1",
-    );
-    refused(
-        t.engine().list_tables(list(101)).await,
-        "less than or equal to 100",
-    );
-    assert!(t.engine().list_tables(list(100)).await.is_ok());
+    refused(t.list_tables(list(0)).await, "greater than or equal to 1");
+    refused(t.list_tables(list(101)).await, "less than or equal to 100");
+    assert!(t.list_tables(list(100)).await.is_ok());
 }
 
 pub(super) async fn tables_survive_reopening(t: &mut Fixture) {
@@ -228,7 +208,7 @@ pub(super) async fn tables_survive_reopening(t: &mut Fixture) {
 pub(super) async fn names_have_3_to_255_characters(t: &mut Fixture) {
     for good in ["abc", "a.b-c_D9", &"x".repeat(255)] {
         assert!(
-            t.engine().create_table(named_unchecked(good)).await.is_ok(),
+            t.create_table(named_unchecked(good)).await.is_ok(),
             "{good}"
         );
     }
@@ -240,7 +220,7 @@ pub(super) async fn names_have_3_to_255_characters(t: &mut Fixture) {
         "slash/ed",
         "ümlaut",
     ] {
-        let answer = t.engine().create_table(named_unchecked(bad)).await;
+        let answer = t.create_table(named_unchecked(bad)).await;
         assert!(
             matches!(answer, Err(Error::Validation(_))),
             "{bad}: {answer:?}"
@@ -258,15 +238,12 @@ fn named_unchecked(name: &str) -> CreateTable {
 
 pub(super) async fn keys_must_be_well_formed(t: &mut Fixture) {
     use KeyRole::{Hash, Range};
-    let with = |definitions: &[&str], elements: &[(&str, KeyRole)]| CreateTable {
+    let with = |definitions: &[&str], key: &[(&str, KeyRole)]| CreateTable {
         attribute_definitions: definitions
             .iter()
             .map(|name| ((*name).into(), KeyKind::S))
             .collect(),
-        key_schema: elements
-            .iter()
-            .map(|(name, role)| element(name, *role))
-            .collect(),
+        key_schema: elements(key),
         ..named("Plain")
     };
     let cases = [
@@ -293,7 +270,7 @@ pub(super) async fn keys_must_be_well_formed(t: &mut Fixture) {
         (with(&["a"], &[]), "keySchema"),
     ];
     for (request, detail) in cases {
-        refused(t.engine().create_table(request).await, detail);
+        refused(t.create_table(request).await, detail);
     }
 }
 
@@ -306,41 +283,23 @@ pub(super) async fn indexes_must_be_well_formed(t: &mut Fixture) {
             .attribute_definitions
             .extend(definitions.iter().map(|name| ((*name).into(), KeyKind::S)));
         if sort {
-            table.key_schema.push(element("sk", Range));
+            table.key_schema.extend(elements(&[("sk", Range)]));
         }
         table.indexes = indexes;
         table
     };
-    let local = |name: &str, elements: &[(&str, KeyRole)]| CreateIndex {
-        name: name.to_owned(),
-        kind: IndexKind::Local,
-        key_schema: elements
-            .iter()
-            .map(|(name, role)| element(name, *role))
-            .collect(),
-        projection: Projection::All,
-        throughput: None,
-        scaling: Scaling::default(),
-    };
+    let local = |key: &[(&str, KeyRole)]| vec![index("by_v", IndexKind::Local, key)];
     let cases = [
         (
-            with(
-                &["v"],
-                false,
-                vec![local("by_v", &[("pk", Hash), ("v", Range)])],
-            ),
+            with(&["v"], false, local(&[("pk", Hash), ("v", Range)])),
             "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
         ),
         (
-            with(&["sk"], true, vec![local("by_v", &[("pk", Hash)])]),
+            with(&["sk"], true, local(&[("pk", Hash)])),
             "Index KeySchema does not have a range key for index: by_v",
         ),
         (
-            with(
-                &["sk", "v"],
-                true,
-                vec![local("by_v", &[("v", Hash), ("sk", Range)])],
-            ),
+            with(&["sk", "v"], true, local(&[("v", Hash), ("sk", Range)])),
             "Index KeySchema does not have the same leading hash key as table KeySchema for index: by_v. \
              index hash key: v, table hash key: pk",
         ),
@@ -362,11 +321,10 @@ pub(super) async fn indexes_must_be_well_formed(t: &mut Fixture) {
         ),
     ];
     for (request, detail) in cases {
-        refused(t.engine().create_table(request).await, detail);
+        refused(t.create_table(request).await, detail);
     }
     assert!(
-        t.engine()
-            .list_tables(ListTables::default())
+        t.list_tables(ListTables::default())
             .await
             .unwrap()
             .table_names
@@ -389,29 +347,23 @@ pub(super) async fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
             table
                 .attribute_definitions
                 .push((format!("l{n}").into(), KeyKind::S));
-            table.indexes.push(CreateIndex {
-                name: format!("local{n}"),
-                kind: IndexKind::Local,
-                key_schema: vec![
-                    element("pk", KeyRole::Hash),
-                    element(&format!("l{n}"), KeyRole::Range),
-                ],
-                projection: Projection::KeysOnly,
-                throughput: None,
-                scaling: Scaling::default(),
-            });
+            let attribute = format!("l{n}");
+            let key = [("pk", KeyRole::Hash), (&*attribute, KeyRole::Range)];
+            table
+                .indexes
+                .push(index(&format!("local{n}"), IndexKind::Local, &key));
         }
         table
     };
     refused(
-        t.engine().create_table(request(21, 0)).await,
+        t.create_table(request(21, 0)).await,
         "GlobalSecondaryIndex count exceeds the per-table limit of 20",
     );
     refused(
-        t.engine().create_table(request(0, 6)).await,
+        t.create_table(request(0, 6)).await,
         "Number of LocalSecondaryIndexes exceeds per-table limit of 5",
     );
-    t.engine().create_table(request(20, 5)).await.unwrap();
+    t.create_table(request(20, 5)).await.unwrap();
     let wide = (0..20).fold(row("a", 1), |item, n| item.with(format!("g{n}"), "x"));
     let wide = (0..5).fold(wide, |item, n| item.with(format!("l{n}"), "x"));
     t.put("Sorted", wide.clone()).await.unwrap();
@@ -426,9 +378,6 @@ pub(super) async fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
 
 pub(super) async fn missing_tables_are_named(t: &mut Fixture) {
     let detail = "Requested resource not found: Table: Nowhere not found";
-    not_found(
-        t.engine().describe_table("Nowhere".to_owned()).await,
-        detail,
-    );
-    not_found(t.engine().delete_table("Nowhere".to_owned()).await, detail);
+    not_found(t.describe_table("Nowhere".to_owned()).await, detail);
+    not_found(t.delete_table("Nowhere").await, detail);
 }

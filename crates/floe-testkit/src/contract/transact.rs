@@ -4,27 +4,12 @@ use floe_store::Item;
 use floe_store::error::CancellationCode;
 use floe_store::expr::Update;
 use floe_store::limits::ITEM_BYTES_MAX;
-use floe_store::op::{ConditionCheck, DeleteItem, PutItem, Scan, TransactWrite, UpdateItem};
-use floe_store::table::{KeyKind, Projection};
+use floe_store::op::{ConditionCheck, DeleteItem, PutItem, Scan, UpdateItem};
+use floe_store::table::Projection;
 
 use super::fixture::*;
 
-fn put(item: Item) -> TransactWrite {
-    PutItem::new("Plain", item).into()
-}
-
-fn add(pk: &str, n: i32) -> TransactWrite {
-    UpdateItem::new("Plain", item(pk), update("ADD n :n", &values! {"n" => n})).into()
-}
-
-fn check(pk: &str, text: &str) -> TransactWrite {
-    ConditionCheck::new("Plain", item(pk), condition(text, &values! {})).into()
-}
-
 pub(super) async fn applies_every_action(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.create(sorted()).await;
     t.fill(
@@ -45,64 +30,40 @@ pub(super) async fn applies_every_action(t: &mut Fixture) {
     ])
     .await
     .unwrap();
-    assert_eq!(
-        t.get("Plain", item("new")).await,
-        Some(item("new").with("v", 2))
-    );
-    assert_eq!(
-        t.get("Plain", item("n")).await,
-        Some(item("n").with("n", 6))
-    );
+    t.assert_item("Plain", item("new").with("v", 2)).await;
+    t.assert_item("Plain", item("n").with("n", 6)).await;
     assert_eq!(t.get("Plain", item("old")).await, None);
-    assert_eq!(t.get("Plain", item("check")).await, Some(item("check")));
-    assert_eq!(t.get("Sorted", row("a", 1)).await, Some(row("a", 1)));
+    t.assert_item("Plain", item("check")).await;
+    t.assert_item("Sorted", row("a", 1)).await;
 }
 
 pub(super) async fn applies_nothing_if_one_condition_fails(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.fill("Plain", [item("a").with("n", 1), item("b")]).await;
-    let unmet = DeleteItem::new("Plain", item("b"))
-        .condition(condition("attribute_exists(x)", &values! {}));
+    let unmet =
+        DeleteItem::new("Plain", item("b")).condition(bare_condition("attribute_exists(x)"));
     let answer = t
         .transact([add("a", 1), put(item("c")), unmet.into()])
         .await;
     let reasons = canceled(answer);
     use CancellationCode::{ConditionalCheckFailed, None};
     assert_eq!(codes(&reasons), [None, None, ConditionalCheckFailed]);
-    assert_eq!(
-        reasons[2].message.as_deref(),
-        Some("The conditional request failed")
-    );
+    assert_message(&reasons[2], "The conditional request failed");
     assert_eq!(reasons[2].item, Option::None);
     assert_eq!(reasons[0].message, Option::None);
-    assert_eq!(
-        t.get("Plain", item("a")).await,
-        Some(item("a").with("n", 1))
-    );
-    assert_eq!(t.get("Plain", item("b")).await, Some(item("b")));
+    t.assert_item("Plain", item("a").with("n", 1)).await;
+    t.assert_item("Plain", item("b")).await;
     assert_eq!(t.get("Plain", item("c")).await, Option::None);
 }
 
 pub(super) async fn names_every_failed_condition(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.fill("Plain", [item("a").with("v", 1)]).await;
-    let mut with_item = ConditionCheck::new(
-        "Plain",
-        item("a"),
-        condition("attribute_exists(x)", &values! {}),
-    );
+    let mut with_item =
+        ConditionCheck::new("Plain", item("a"), bare_condition("attribute_exists(x)"));
     with_item.return_old_on_failure = true;
-    let mut without_item = ConditionCheck::new(
-        "Plain",
-        item("none"),
-        condition("attribute_exists(x)", &values! {}),
-    );
+    let mut without_item =
+        ConditionCheck::new("Plain", item("none"), bare_condition("attribute_exists(x)"));
     without_item.return_old_on_failure = true;
     let reasons = canceled(
         t.transact([with_item.into(), put(item("ok")), without_item.into()])
@@ -118,21 +79,10 @@ pub(super) async fn names_every_failed_condition(t: &mut Fixture) {
 }
 
 pub(super) async fn faults_of_an_action_are_reasons_too(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.fill("Plain", [item("text").with("n", "x")]).await;
-    let path = UpdateItem::new(
-        "Plain",
-        item("path"),
-        update("SET a.b = :v", &values! {"v" => 1}),
-    );
-    let operand = UpdateItem::new(
-        "Plain",
-        item("text"),
-        update("SET n = n + :v", &values! {"v" => 1}),
-    );
+    let path = update_item("Plain", item("path"), "SET a.b = :v", &values! {"v" => 1});
+    let operand = update_item("Plain", item("text"), "SET n = n + :v", &values! {"v" => 1});
     let unmet = check("nobody", "attribute_exists(pk)");
     let reasons = canceled(
         t.transact([put(item("ok")), path.into(), operand.into(), unmet])
@@ -148,21 +98,18 @@ pub(super) async fn faults_of_an_action_are_reasons_too(t: &mut Fixture) {
             ConditionalCheckFailed
         ]
     );
-    assert_eq!(
-        reasons[1].message.as_deref(),
-        Some("The document path provided in the update expression is invalid for update")
+    assert_message(
+        &reasons[1],
+        "The document path provided in the update expression is invalid for update",
     );
-    assert_eq!(
-        reasons[2].message.as_deref(),
-        Some("An operand in the update expression has an incorrect data type")
+    assert_message(
+        &reasons[2],
+        "An operand in the update expression has an incorrect data type",
     );
     assert_eq!(t.get("Plain", item("ok")).await, Option::None);
 }
 
 pub(super) async fn an_item_grown_too_large_is_a_reason(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     t.fill(
         "Plain",
@@ -170,44 +117,30 @@ pub(super) async fn an_item_grown_too_large_is_a_reason(t: &mut Fixture) {
     )
     .await;
     let values = values! {"w" => "y".repeat(2000)};
-    let grow = UpdateItem::new("Plain", item("a"), update("SET w = :w", &values));
+    let grow = update_item("Plain", item("a"), "SET w = :w", &values);
     let reasons = canceled(t.transact([grow.into(), put(item("b"))]).await);
     assert_eq!(reasons[0].code, CancellationCode::ValidationError);
-    assert_eq!(
-        reasons[0].message.as_deref(),
-        Some("Item size to update has exceeded the maximum allowed size")
+    assert_message(
+        &reasons[0],
+        "Item size to update has exceeded the maximum allowed size",
     );
 }
 
 pub(super) async fn index_keys_of_a_wrong_type_are_reasons(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
-    let set = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET g = :v", &values! {"v" => 1}),
-    );
+    t.create(indexed(Projection::All)).await;
+    let set = update_item("Plain", item("a"), "SET g = :v", &values! {"v" => 1});
     let reasons = canceled(t.transact([put(item("b")), set.into()]).await);
     assert_eq!(
         codes(&reasons),
         [CancellationCode::None, CancellationCode::ValidationError]
     );
-    assert_eq!(
-        reasons[1].message.as_deref(),
-        Some(
-            "One or more parameter values were invalid: Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g"
-        )
+    assert_message(
+        &reasons[1],
+        "One or more parameter values were invalid: Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g",
     );
 }
 
 pub(super) async fn each_item_comes_once(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let detail = "Transaction request cannot include multiple operations on one item";
     let pairs = [
@@ -222,9 +155,6 @@ pub(super) async fn each_item_comes_once(t: &mut Fixture) {
 }
 
 pub(super) async fn takes_up_to_a_hundred_actions(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let most = t.can().transact_items_max;
     let puts = |count: usize| (0..count).map(|n| put(item(&format!("k{n}"))));
@@ -243,9 +173,6 @@ pub(super) async fn takes_up_to_a_hundred_actions(t: &mut Fixture) {
 }
 
 pub(super) async fn takes_up_to_four_megabytes(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let large = |n: usize| put(item(&format!("k{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100)));
     t.transact((0..10).map(large)).await.unwrap();
@@ -263,33 +190,18 @@ pub(super) async fn takes_up_to_four_megabytes(t: &mut Fixture) {
 }
 
 pub(super) async fn faults_of_the_request_are_found_before_anything(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let overlapping = Update::new().set("x", 1).set("x", 2);
     let bad = UpdateItem::new("Plain", item("b"), overlapping);
-    refused(
-        t.transact([put(item("a")), bad.into()]).await,
-        "Two document paths overlap with each other",
-    );
+    refused(t.transact([put(item("a")), bad.into()]).await, OVERLAP);
     let elsewhere = PutItem::new("Nowhere", item("a"));
-    not_found(
-        t.transact([put(item("a")), elsewhere.into()]).await,
-        "Requested resource not found",
-    );
+    no_table(t.transact([put(item("a")), elsewhere.into()]).await);
     let large = put(item("b").with("v", "x".repeat(ITEM_BYTES_MAX)));
-    refused(
-        t.transact([put(item("a")), large]).await,
-        "Item size has exceeded the maximum allowed size",
-    );
+    refused(t.transact([put(item("a")), large]).await, ITEM_TOO_LARGE);
     assert_eq!(t.scan_all(Scan::new("Plain")).await, Vec::<Item>::new());
 }
 
 pub(super) async fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(sorted()).await;
     let bad = DeleteItem::new("Sorted", item("a"));
     let good = PutItem::new("Sorted", row("a", 1));
@@ -298,18 +210,15 @@ pub(super) async fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
         codes(&reasons),
         [CancellationCode::None, CancellationCode::ValidationError]
     );
-    assert_eq!(
-        reasons[1].message.as_deref(),
-        Some("The provided key element does not match the schema")
+    assert_message(
+        &reasons[1],
+        "The provided key element does not match the schema",
     );
 }
 
 pub(super) async fn the_first_action_that_is_wrong_for_its_table_is_the_only_reason(
     t: &mut Fixture,
 ) {
-    if !t.can().transactions {
-        return;
-    }
     t.create(plain()).await;
     let wrong = |n: i32| put(Item::new().with("pk", n));
     let unmet = check("nobody", "attribute_exists(pk)");
@@ -319,26 +228,15 @@ pub(super) async fn the_first_action_that_is_wrong_for_its_table_is_the_only_rea
     );
     use CancellationCode::{None, ValidationError};
     assert_eq!(codes(&reasons), [None, ValidationError, None, None]);
-    assert_eq!(
-        reasons[1].message.as_deref(),
-        Some(
-            "One or more parameter values were invalid: Type mismatch for key pk expected: S actual: N"
-        )
+    assert_message(
+        &reasons[1],
+        "One or more parameter values were invalid: Type mismatch for key pk expected: S actual: N",
     );
 }
 
 pub(super) async fn an_update_that_empties_an_index_key_refuses_it(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
-    let set = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET g = :v", &values! {"v" => ""}),
-    );
+    t.create(indexed(Projection::All)).await;
+    let set = update_item("Plain", item("a"), "SET g = :v", &values! {"v" => ""});
     refused(
         t.transact([put(item("b")), set.into()]).await,
         "The update expression attempted to update a secondary index key to a value that is not supported",
@@ -346,22 +244,13 @@ pub(super) async fn an_update_that_empties_an_index_key_refuses_it(t: &mut Fixtu
 }
 
 pub(super) async fn indexes_change_with_the_transaction(t: &mut Fixture) {
-    if !t.can().transactions {
-        return;
-    }
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(plain().global_index("by_g", [("g", KeyKind::S)], none, Projection::All))
-        .await;
+    t.create(indexed(Projection::All)).await;
     t.fill(
         "Plain",
         [item("a").with("g", "x"), item("b").with("g", "x")],
     )
     .await;
-    let set = UpdateItem::new(
-        "Plain",
-        item("a"),
-        update("SET g = :v", &values! {"v" => "y"}),
-    );
+    let set = update_item("Plain", item("a"), "SET g = :v", &values! {"v" => "y"});
     t.transact([
         set.into(),
         DeleteItem::new("Plain", item("b")).into(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use floe_store::expr::KeyCondition;
-use floe_store::op::{ChangeKind, Query, Scan, ServiceIdentity, UpdateItem, UpdateTimeToLive};
-use floe_store::table::{FIVE_YEARS_SECS, KeyKind, Projection, StreamView};
+use floe_store::op::{ChangeKind, Query, Scan, ServiceIdentity, UpdateTimeToLive};
+use floe_store::table::{FIVE_YEARS_SECS, Projection, StreamView};
 use floe_store::{Item, Value};
 
 use super::fixture::*;
@@ -17,10 +17,12 @@ fn switch(attribute: &str, enabled: bool) -> UpdateTimeToLive {
     }
 }
 
+/// The keys of the items that are there, sorted.
+async fn left(t: &Fixture) -> Vec<String> {
+    texts(&t.scan_all(Scan::new("Plain")).await, "pk")
+}
+
 pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
     t.fill(
@@ -34,25 +36,16 @@ pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
     )
     .await;
     t.sweep().await;
-    assert_eq!(
-        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
-        ["later", "never", "soon"]
-    );
+    assert_eq!(left(t).await, ["later", "never", "soon"]);
     t.advance(Duration::from_secs(61));
     // Until they are swept, expired items are items like any other.
     assert!(t.get("Plain", item("soon")).await.is_some());
     t.sweep().await;
-    assert_eq!(
-        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
-        ["later", "never"]
-    );
+    assert_eq!(left(t).await, ["later", "never"]);
     assert_eq!(t.describe("Plain").await.item_count, 2);
 }
 
 pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
     let kept = [
@@ -71,14 +64,10 @@ pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) 
     )
     .await;
     t.sweep().await;
-    let left = texts(&t.scan_all(Scan::new("Plain")).await, "pk");
-    assert_eq!(left, texts(&kept, "pk"));
+    assert_eq!(left(t).await, texts(&kept, "pk"));
 }
 
 pub(super) async fn expiry_follows_the_item(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(plain().ttl("expires")).await;
     let now = t.now_secs();
     t.fill(
@@ -86,41 +75,25 @@ pub(super) async fn expiry_follows_the_item(t: &mut Fixture) {
         ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60)),
     )
     .await;
-    let change = |pk: &str, text: &str, v: u64| {
-        UpdateItem::new("Plain", item(pk), update(text, &values! {"v" => v}))
-    };
+    let change =
+        |pk: &str, text: &str, v: u64| update_item("Plain", item(pk), text, &values! {"v" => v});
     t.write(change("moved", "SET expires = :v", now + 600))
         .await
         .unwrap();
-    let kept = UpdateItem::new("Plain", item("kept"), update("REMOVE expires", &values! {}));
+    let kept = update_item("Plain", item("kept"), "REMOVE expires", &values! {});
     t.write(kept).await.unwrap();
     t.put("Plain", item("replaced")).await.unwrap();
     t.advance(Duration::from_secs(120));
     t.sweep().await;
-    assert_eq!(
-        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
-        ["kept", "moved", "replaced"]
-    );
+    assert_eq!(left(t).await, ["kept", "moved", "replaced"]);
     t.advance(Duration::from_secs(600));
     t.reopen().await;
     t.sweep().await;
-    assert_eq!(
-        texts(&t.scan_all(Scan::new("Plain")).await, "pk"),
-        ["kept", "replaced"]
-    );
+    assert_eq!(left(t).await, ["kept", "replaced"]);
 }
 
 pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
-    let none: [(&str, KeyKind); 0] = [];
-    t.create(
-        plain()
-            .global_index("by_g", [("g", KeyKind::S)], none, Projection::KeysOnly)
-            .ttl("expires"),
-    )
-    .await;
+    t.create(indexed(Projection::KeysOnly).ttl("expires")).await;
     let now = t.now_secs();
     t.fill(
         "Plain",
@@ -137,9 +110,6 @@ pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
 }
 
 pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
-    if !t.can().expiry || !t.can().streams || !t.owns_time() {
-        return;
-    }
     t.create(plain().ttl("expires").stream(StreamView::OldImage))
         .await;
     let expired = item("a").with("expires", t.now_secs() - 1);
@@ -154,9 +124,6 @@ pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
 }
 
 pub(super) async fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(plain()).await;
     let now = t.now_secs();
     t.fill(
@@ -174,25 +141,20 @@ pub(super) async fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixtu
         "expiry is off"
     );
     let described = t
-        .engine()
         .update_time_to_live(switch("expires", true))
         .await
         .unwrap();
     assert_eq!(described.definition.ttl_attribute, Some("expires".into()));
     t.sweep().await;
-    assert_eq!(texts(&t.scan_all(Scan::new("Plain")).await, "pk"), ["b"]);
+    assert_eq!(left(t).await, ["b"]);
 }
 
 pub(super) async fn switched_off_nothing_expires(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(plain().ttl("expires")).await;
     t.fill("Plain", [item("a").with("expires", t.now_secs() - 1)])
         .await;
     t.advance(Duration::from_secs(3600));
     let described = t
-        .engine()
         .update_time_to_live(switch("expires", false))
         .await
         .unwrap();
@@ -202,29 +164,24 @@ pub(super) async fn switched_off_nothing_expires(t: &mut Fixture) {
 }
 
 pub(super) async fn switching_must_change_something(t: &mut Fixture) {
-    if !t.can().expiry {
-        return;
-    }
     t.create(plain()).await;
-    let engine = t.engine();
     refused(
-        engine.update_time_to_live(switch("expires", false)).await,
+        t.update_time_to_live(switch("expires", false)).await,
         "TimeToLive is already disabled",
     );
-    engine
-        .update_time_to_live(switch("expires", true))
+    t.update_time_to_live(switch("expires", true))
         .await
         .unwrap();
     if t.owns_time() {
         t.advance(Duration::from_secs(2 * 3600));
     }
     refused(
-        engine.update_time_to_live(switch("expires", true)).await,
+        t.update_time_to_live(switch("expires", true)).await,
         "TimeToLive is already enabled",
     );
     for enabled in [true, false] {
         refused(
-            engine.update_time_to_live(switch("other", enabled)).await,
+            t.update_time_to_live(switch("other", enabled)).await,
             "TimeToLive is active on a different AttributeName: current AttributeName is expires",
         );
     }
@@ -233,15 +190,12 @@ pub(super) async fn switching_must_change_something(t: &mut Fixture) {
         ..switch("expires", true)
     };
     not_found(
-        engine.update_time_to_live(elsewhere).await,
+        t.update_time_to_live(elsewhere).await,
         "Requested resource not found: Table: Nowhere not found",
     );
 }
 
 pub(super) async fn sweeping_takes_many_items(t: &mut Fixture) {
-    if !t.can().expiry || !t.owns_time() {
-        return;
-    }
     t.create(sorted().ttl("expires")).await;
     let now = t.now_secs();
     for start in (0..200).step_by(25) {
@@ -249,7 +203,7 @@ pub(super) async fn sweeping_takes_many_items(t: &mut Fixture) {
             let until = if n % 2 == 0 { now - 1 } else { now + 100 };
             batch.put("Sorted", row("a", n).with("expires", until))
         });
-        t.engine().batch_write_item(batch).await.unwrap();
+        t.batch_write_item(batch).await.unwrap();
     }
     t.sweep().await;
     let left: Vec<Item> = t.scan_all(Scan::new("Sorted")).await;

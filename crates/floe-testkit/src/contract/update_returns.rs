@@ -56,7 +56,7 @@ pub(super) async fn returns_nothing_where_there_is_nothing(t: &mut Fixture) {
             .attributes,
         None
     );
-    let remove = UpdateItem::new("Plain", item("a"), update("REMOVE x", &values! {}))
+    let remove = update_item("Plain", item("a"), "REMOVE x", &values! {})
         .return_values(ReturnValues::UpdatedNew);
     assert_eq!(t.write(remove).await.unwrap().attributes, None);
 }

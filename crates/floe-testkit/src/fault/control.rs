@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use floe_store::{Error, Result};
 
 use super::dice;
 use super::faults::{Faults, Lag};
 use super::kind::{FaultKind, Operation, Request};
+use crate::lock::lock;
 
 /// How many faults the log keeps.
 const LOG_LEN_MAX: usize = 100_000;
@@ -256,8 +257,4 @@ pub(super) fn index_units(faults: &Faults, lag: Lag, late: Late, change: &[u64])
 /// A lag of at least one unit, if any is allowed.
 fn at_most(lag: Lag, roll: u64) -> u64 {
     roll.checked_rem(lag.units_max()).map_or(0, |rest| rest + 1)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

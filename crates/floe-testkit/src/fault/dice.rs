@@ -4,6 +4,7 @@
 //! operation does not depend on how many others were decided before.
 
 use floe_store::env::mixed;
+use floe_store::hash::fnv1a;
 
 /// A number that follows from the seed and all parts, and looks unlike that of any other parts.
 pub(crate) fn roll(seed: u64, parts: &[u64]) -> u64 {
@@ -21,11 +22,7 @@ pub(crate) fn comes_true(rate: f64, number: u64) -> bool {
 
 /// A number that stands for a text.
 pub(super) fn of_text(text: &str) -> u64 {
-    // FNV-1a; the same on every machine and in every version.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    mixed(hash)
+    mixed(fnv1a(text.as_bytes()))
 }
 
 #[cfg(test)]

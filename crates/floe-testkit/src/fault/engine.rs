@@ -15,7 +15,7 @@ use super::FaultEngine;
 use super::batch::{leave_keys, leave_writes};
 use super::control::Attempt;
 use super::kind::Operation;
-use super::streams::stream_of;
+use super::position::stream_of;
 
 /// A request that is wrong in itself is left to the engine, which says so; no fault hides it.
 macro_rules! pass_if_wrong {
@@ -24,6 +24,21 @@ macro_rules! pass_if_wrong {
             return $engine.inner.$operation($input).await;
         }
     };
+}
+
+/// Operations that faults strike on their way there and back, each answered by a method of the wrapper.
+macro_rules! struck {
+    ($($operation:ident($input:ident: $type:ident) -> $output:ty, on $resources:expr, $index:expr => $answer:ident;)*) => {$(
+        fn $operation(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(async move {
+                let attempt = self.control.arrive(Operation::$type, $resources, $index);
+                pass_if_wrong!(self.$operation($input));
+                attempt.refuse()?;
+                let answer = self.$answer(&attempt, $input).await;
+                attempt.answer(answer)
+            })
+        }
+    )*};
 }
 
 impl Engine for FaultEngine {
@@ -36,15 +51,12 @@ impl Engine for FaultEngine {
 
     forward_to!(self.inner; now, table_arn, health, list_tables, update_tags, list_streams, hold_changes);
 
-    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
-        Box::pin(async move {
-            let table = input.table_name.as_str();
-            let attempt = self.control.arrive(Operation::GetItem, [table], None);
-            pass_if_wrong!(self.get_item(input));
-            attempt.refuse()?;
-            let answer = self.stale_get(&attempt, input).await;
-            attempt.answer(answer)
-        })
+    struck! {
+        get_item(input: GetItem) -> GetItemOutput, on [&*input.table_name], None => stale_get;
+        query(input: Query) -> Page, on [&*input.table_name], input.index_name.as_deref() => stale_query;
+        scan(input: Scan) -> Page, on [&*input.table_name], input.index_name.as_deref() => stale_scan;
+        describe_stream(input: DescribeStream) -> StreamDescription, on [&*input.stream_arn], None => shown_stream;
+        get_records(input: GetRecords) -> GetRecordsOutput, on stream_of(&input.iterator), None => shown_records;
     }
 
     fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
@@ -157,28 +169,6 @@ impl Engine for FaultEngine {
         })
     }
 
-    fn query(&self, input: Query) -> BoxFuture<'_, Result<Page>> {
-        Box::pin(async move {
-            let (table, index) = (input.table_name.as_str(), input.index_name.as_deref());
-            let attempt = self.control.arrive(Operation::Query, [table], index);
-            pass_if_wrong!(self.query(input));
-            attempt.refuse()?;
-            let answer = self.stale_query(&attempt, input).await;
-            attempt.answer(answer)
-        })
-    }
-
-    fn scan(&self, input: Scan) -> BoxFuture<'_, Result<Page>> {
-        Box::pin(async move {
-            let (table, index) = (input.table_name.as_str(), input.index_name.as_deref());
-            let attempt = self.control.arrive(Operation::Scan, [table], index);
-            pass_if_wrong!(self.scan(input));
-            attempt.refuse()?;
-            let answer = self.stale_scan(&attempt, input).await;
-            attempt.answer(answer)
-        })
-    }
-
     fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
         Box::pin(async move {
             let name = input.table_name.clone();
@@ -225,19 +215,6 @@ impl Engine for FaultEngine {
         })
     }
 
-    fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
-        Box::pin(async move {
-            let stream = input.stream_arn.as_str();
-            let attempt = self
-                .control
-                .arrive(Operation::DescribeStream, [stream], None);
-            pass_if_wrong!(self.describe_stream(input));
-            attempt.refuse()?;
-            let answer = self.shown_stream(&attempt, input).await;
-            attempt.answer(answer)
-        })
-    }
-
     fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
             let stream = input.stream_arn.as_str();
@@ -250,37 +227,24 @@ impl Engine for FaultEngine {
             attempt.answer(answer)
         })
     }
-
-    fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
-        Box::pin(async move {
-            let stream = stream_of(&input.iterator);
-            let attempt = self.control.arrive(Operation::GetRecords, stream, None);
-            pass_if_wrong!(self.get_records(input));
-            attempt.refuse()?;
-            let answer = self.shown_records(&attempt, input).await;
-            attempt.answer(answer)
-        })
-    }
 }
 
 impl FaultEngine {
     async fn fits_batch_get(&self, input: &BatchGetItem) -> bool {
-        let tables = self
-            .definitions(input.requests.keys().cloned().collect())
-            .await;
+        let tables = self.definitions(&input.requests).await;
         tables.is_some_and(|tables| {
-            let find = |name: &str| tables.get(name).map(Arc::as_ref);
-            input.check(find).is_ok()
+            input
+                .check(|name| tables.get(name).map(Arc::as_ref))
+                .is_ok()
         })
     }
 
     async fn fits_batch_write(&self, input: &BatchWriteItem) -> bool {
-        let tables = self
-            .definitions(input.requests.keys().cloned().collect())
-            .await;
+        let tables = self.definitions(&input.requests).await;
         tables.is_some_and(|tables| {
-            let find = |name: &str| tables.get(name).map(Arc::as_ref);
-            input.check(find).is_ok()
+            input
+                .check(|name| tables.get(name).map(Arc::as_ref))
+                .is_ok()
         })
     }
 

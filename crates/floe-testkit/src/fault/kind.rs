@@ -7,25 +7,25 @@ use std::fmt;
 #[non_exhaustive]
 pub enum FaultKind {
     /// The request is refused because there are too many of them.
-    Throttle,
+    Throttle = 1,
     /// The request is refused because another transaction holds the item.
-    Conflict,
+    Conflict = 2,
     /// The request is lost on its way there.
-    LostBefore,
+    LostBefore = 3,
     /// The answer is lost on its way back.
-    LostAfter,
+    LostAfter = 4,
     /// A part of the batch is left undone.
-    PartialBatch,
+    PartialBatch = 5,
     /// A global index has not caught up with the table.
-    IndexLag,
+    IndexLag = 6,
     /// An eventual read is answered by a replica that is behind.
-    StaleRead,
+    StaleRead = 7,
     /// A shard of a stream is closed and goes on in others.
-    ShardSplit,
+    ShardSplit = 8,
     /// Records of a shard are handed out once more, from an earlier place on.
-    RepeatedRecords,
+    RepeatedRecords = 9,
     /// Records that are there come with a later page.
-    LateRecords,
+    LateRecords = 10,
 }
 
 impl FaultKind {
@@ -50,18 +50,7 @@ impl FaultKind {
 
     /// A number that stands for the kind in all versions, so that old seeds go on giving the same run.
     pub(super) const fn salt(self) -> u64 {
-        match self {
-            Self::Throttle => 1,
-            Self::Conflict => 2,
-            Self::LostBefore => 3,
-            Self::LostAfter => 4,
-            Self::PartialBatch => 5,
-            Self::IndexLag => 6,
-            Self::StaleRead => 7,
-            Self::ShardSplit => 8,
-            Self::RepeatedRecords => 9,
-            Self::LateRecords => 10,
-        }
+        self as u64
     }
 }
 

@@ -88,6 +88,7 @@ mod engine;
 mod faults;
 mod kind;
 mod past;
+mod position;
 mod records;
 mod refuse;
 mod shards;

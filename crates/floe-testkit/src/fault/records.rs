@@ -6,7 +6,7 @@ use floe_store::{Error, Result};
 use super::FaultEngine;
 use super::control::Attempt;
 use super::kind::FaultKind;
-use super::streams::Position;
+use super::position::Position;
 
 /// A late page holds fewer records than this.
 const LATE_RECORDS_MAX: u64 = 4;

@@ -7,12 +7,13 @@
 //! item lie on one line of descent.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use floe_store::Item;
 use floe_store::op::Shard;
 
 use super::dice;
+use crate::lock::lock;
 
 /// How many shards of one stream are open at once; then shards go on in one child only.
 const OPEN_SHARDS_MAX: usize = 16;
@@ -30,7 +31,7 @@ pub(super) struct ShardTrees(Mutex<HashMap<String, ShardTree>>);
 impl ShardTrees {
     /// Looks at, or changes, the tree of a stream.
     pub(super) fn with<T>(&self, stream_arn: &str, act: impl FnOnce(&mut ShardTree) -> T) -> T {
-        let mut trees: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = lock(&self.0);
         act(trees.entry(stream_arn.to_owned()).or_default())
     }
 }
@@ -63,6 +64,19 @@ pub(super) struct ShownShard {
 }
 
 impl ShownShard {
+    /// An open shard with all records of these hashes.
+    fn open(source: &Shard, id: String, parent: Option<String>, hashes: (u64, u64)) -> Self {
+        Self {
+            id,
+            parent,
+            source: source.clone(),
+            hashes,
+            after: None,
+            until: None,
+            handed_out: None,
+        }
+    }
+
     /// Whether a record is in it.
     pub(super) fn holds(&self, sequence: &str, keys: &Item) -> bool {
         let hash = dice::of_text(&format!("{keys:?}"));
@@ -118,14 +132,8 @@ impl ShardTree {
             .iter()
             .filter(|s| Some(&s.source.id) == shard.parent_id.as_ref() && s.until.is_none())
             .collect();
-        let root = |id: String, parent: Option<String>, hashes: (u64, u64)| ShownShard {
-            id,
-            parent,
-            source: shard.clone(),
-            hashes,
-            after: None,
-            until: None,
-            handed_out: None,
+        let root = |id: String, parent: Option<String>, hashes: (u64, u64)| {
+            ShownShard::open(shard, id, parent, hashes)
         };
         let roots: Vec<ShownShard> = match parents.as_slice() {
             [] => vec![root(
@@ -217,14 +225,12 @@ impl ShardTree {
             true => vec![(low, middle), (middle + 1, high)],
             false => vec![(low, high)],
         };
-        let child = |hashes| ShownShard {
-            id: new_id(&shard.source.id, &mut self.named),
-            parent: Some(shard.id.clone()),
-            source: shard.source.clone(),
-            hashes,
-            after: Some(until.clone()),
-            until: None,
-            handed_out: None,
+        let child = |hashes| {
+            let id = new_id(&shard.source.id, &mut self.named);
+            ShownShard {
+                after: Some(until.clone()),
+                ..ShownShard::open(&shard.source, id, Some(shard.id.clone()), hashes)
+            }
         };
         let children: Vec<ShownShard> = ranges.into_iter().map(child).collect();
         let split = Split {

@@ -5,13 +5,14 @@
 //! projection, put each old entry where it stood, and then do what the engine would have done.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use floe_store::capacity::{Meter, ReturnConsumedCapacity};
+use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::expr::{Condition, KeyOp, KeyRange, Path};
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, GetItem, GetItemOutput, Page, Query, ReadPlan, Scan, Select,
+    BatchGetItem, BatchGetItemOutput, GetItem, GetItemOutput, Meter, Page, Query, ReadPlan, Scan,
+    Select,
 };
 use floe_store::size::item_size;
 use floe_store::table::{IndexKind, KeyAttribute};
@@ -55,7 +56,7 @@ impl FaultEngine {
         mut input: BatchGetItem,
     ) -> Result<BatchGetItemOutput> {
         let original = input.requests.clone();
-        let mut olds: HashMap<String, Vec<Old>> = HashMap::new();
+        let mut olds: BTreeMap<String, Vec<Old>> = BTreeMap::new();
         for (table, request) in input.requests.iter_mut().filter(|(_, r)| !r.consistent) {
             let found = self.olds_of(attempt, table, Some(&request.keys));
             if !found.is_empty() {
@@ -67,7 +68,7 @@ impl FaultEngine {
         if olds.is_empty() {
             return self.inner.batch_get_item(input).await;
         }
-        let definitions = self.definitions(olds.keys().cloned().collect()).await;
+        let definitions = self.definitions(&olds).await;
         let mut output = self.inner.batch_get_item(input).await?;
         let mut changed = 0;
         for (table, olds) in olds {

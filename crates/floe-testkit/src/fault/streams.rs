@@ -10,55 +10,9 @@ use floe_store::{Error, Result};
 use super::FaultEngine;
 use super::control::Attempt;
 use super::kind::FaultKind;
+use super::position::Position;
 use super::records::hold_back;
 use super::shards::ShownShard;
-
-/// What an iterator of the wrapper's begins with.
-const PREFIX: &str = "fault~";
-
-/// What stands between the parts of one: in no resource name, shard or sequence number.
-const SEPARATOR: &str = "~";
-
-/// A position in a shown shard, in the text that stands for it: which shard, up to which sequence number
-/// its source has been read, and the engine's own iterator over the source.
-pub(super) struct Position {
-    pub(super) stream_arn: String,
-    pub(super) shard_id: String,
-    /// Empty before the first record.
-    pub(super) read_up_to: String,
-    pub(super) inner: String,
-}
-
-impl Position {
-    fn text(&self) -> String {
-        let Self {
-            stream_arn,
-            shard_id,
-            read_up_to,
-            inner,
-        } = self;
-        let parts = [stream_arn, shard_id, read_up_to, inner].map(String::as_str);
-        format!("{PREFIX}{}", parts.join(SEPARATOR))
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut parts = text
-            .strip_prefix(PREFIX)?
-            .splitn(4, SEPARATOR)
-            .map(str::to_owned);
-        Some(Self {
-            stream_arn: parts.next()?,
-            shard_id: parts.next()?,
-            read_up_to: parts.next()?,
-            inner: parts.next()?,
-        })
-    }
-}
-
-/// The stream that an iterator of the wrapper's is over.
-pub(super) fn stream_of(iterator: &str) -> Option<&str> {
-    iterator.strip_prefix(PREFIX)?.split(SEPARATOR).next()
-}
 
 impl FaultEngine {
     pub(super) async fn shown_stream(
@@ -224,10 +178,6 @@ impl FaultEngine {
         }
     }
 
-    pub(super) fn shown_shard(&self, stream_arn: &str, id: &str) -> Option<ShownShard> {
-        self.shards.with(stream_arn, |tree| tree.get(id).cloned())
-    }
-
     /// Splits an open shard: the one named if it is open, or else any.
     async fn split(
         &self,
@@ -305,19 +255,5 @@ impl FaultEngine {
             other => other?,
         };
         Ok((sequence, iterator))
-    }
-
-    pub(super) async fn inner_iterator(
-        &self,
-        stream_arn: &str,
-        shard: &ShownShard,
-        kind: IteratorKind,
-    ) -> Result<String> {
-        let request = GetShardIterator {
-            stream_arn: stream_arn.to_owned(),
-            shard_id: shard.source.id.clone(),
-            kind,
-        };
-        self.inner.get_shard_iterator(request).await
     }
 }

@@ -1,8 +1,8 @@
 //! Watches writes pass by, so that the past is known.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use floe_store::op::GetItem;
 use floe_store::{BoxFuture, Item, Result, TableDef};
@@ -12,6 +12,7 @@ use super::FaultEngine;
 use super::control::Attempt;
 use super::dice;
 use super::past::{Change, Moment, Past};
+use crate::lock::lock;
 
 /// Writes of items that share one of so many locks pass one at a time.
 const LOCKS: usize = 64;
@@ -38,7 +39,7 @@ impl Default for Watch {
 
 impl Watch {
     pub(super) fn past(&self) -> MutexGuard<'_, Past> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.past)
     }
 
     /// A table was changed.
@@ -54,9 +55,7 @@ impl Watch {
     }
 
     fn definitions(&self) -> MutexGuard<'_, HashMap<String, Arc<TableDef>>> {
-        self.definitions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.definitions)
     }
 
     /// Keeps other writes of these items out. Locks are taken in their order, so that two writers never
@@ -96,15 +95,14 @@ impl FaultEngine {
         Some(definition)
     }
 
-    /// The definitions of several tables; `None` if one of them is not there.
-    pub(super) async fn definitions(
+    /// The definitions of the tables of a batch; `None` if one of them is not there.
+    pub(super) async fn definitions<T>(
         &self,
-        names: Vec<String>,
+        requests: &BTreeMap<String, T>,
     ) -> Option<HashMap<String, Arc<TableDef>>> {
         let mut definitions = HashMap::new();
-        for name in names {
-            let definition = self.definition(&name).await?;
-            definitions.insert(name, definition);
+        for name in requests.keys() {
+            definitions.insert(name.clone(), self.definition(name).await?);
         }
         Some(definitions)
     }

@@ -35,6 +35,7 @@
 //! ```
 
 mod cycles;
+mod display;
 mod explain;
 mod graph;
 mod index;

@@ -16,17 +16,41 @@ pub mod isolation;
 pub mod linear;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::lock::lock;
 
 /// A moment in the order of a history: larger is later, and no two events share one.
 pub type Stamp = u64;
 
-/// Hands out [`Stamp`]s.
-#[derive(Debug, Default)]
-struct Stamps(AtomicU64);
+/// The entries of a history that many clients write, and the stamps that order them.
+#[derive(Debug)]
+struct Log<T> {
+    next: AtomicU64,
+    entries: Mutex<Vec<T>>,
+}
 
-impl Stamps {
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Self {
+            next: AtomicU64::new(0),
+            entries: Mutex::default(),
+        }
+    }
+}
+
+impl<T> Log<T> {
     /// The next stamp: larger than every one taken before, by any thread.
-    fn next(&self) -> Stamp {
-        self.0.fetch_add(1, Ordering::SeqCst)
+    fn stamp(&self) -> Stamp {
+        self.next.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn push(&self, entry: T) {
+        lock(&self.entries).push(entry);
+    }
+
+    fn into_entries(self) -> Vec<T> {
+        let entries = self.entries.into_inner();
+        entries.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -171,41 +171,38 @@ fn sort_collections(collections: &mut BTreeMap<String, Vec<ItemCollectionMetrics
 }
 
 /// All pages of a query.
-pub(super) async fn query_pages(engine: &dyn Engine, mut query: Query) -> Answer {
-    let mut pages = Vec::new();
-    while pages.len() < PAGES_MAX {
-        match engine.query(query.clone()).await {
-            Err(error) => return Answer::Failed(error),
-            Ok(mut page) => {
-                hide_shares(page.consumed.as_mut());
-                query.start_key.clone_from(&page.last_key);
-                pages.push(page);
-            }
-        }
-        if query.start_key.is_none() {
-            return Answer::Pages(pages);
-        }
-    }
-    Answer::Broken(format!("a query does not end: pages={}", pages.len()))
+pub(super) async fn query_pages(engine: &dyn Engine, query: Query) -> Answer {
+    let read = async |start| engine.query(query.clone().start_key(start)).await;
+    all_pages("query", query.start_key.clone(), read).await
 }
 
 /// All pages of a scan, each read by `read`.
-pub(super) async fn scan_pages(mut scan: Scan, read: impl AsyncFn(Scan) -> Result<Page>) -> Answer {
+pub(super) async fn scan_pages(scan: Scan, read: impl AsyncFn(Scan) -> Result<Page>) -> Answer {
+    let read = async |start| read(scan.clone().start_key(start)).await;
+    all_pages("scan", scan.start_key.clone(), read).await
+}
+
+/// All pages, each read by `read` from the key on with which the one before ended.
+async fn all_pages(
+    what: &str,
+    mut start_key: Option<Item>,
+    read: impl AsyncFn(Option<Item>) -> Result<Page>,
+) -> Answer {
     let mut pages = Vec::new();
     while pages.len() < PAGES_MAX {
-        match read(scan.clone()).await {
+        match read(start_key).await {
             Err(error) => return Answer::Failed(error),
             Ok(mut page) => {
                 hide_shares(page.consumed.as_mut());
-                scan.start_key.clone_from(&page.last_key);
+                start_key = page.last_key.clone();
                 pages.push(page);
             }
         }
-        if scan.start_key.is_none() {
+        if start_key.is_none() {
             return Answer::Pages(pages);
         }
     }
-    Answer::Broken(format!("a scan does not end: pages={}", pages.len()))
+    Answer::Broken(format!("a {what} does not end: pages={}", pages.len()))
 }
 
 /// All streams with all their changes.

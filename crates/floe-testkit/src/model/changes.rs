@@ -6,44 +6,11 @@ use floe_store::limits::{
     SHARD_ITERATOR_AGE_MAX,
 };
 use floe_store::op::*;
-use floe_store::table::{KeySchema, StreamHandle, StreamView};
+use floe_store::table::StreamView;
 use floe_store::{Error, Item, Result, TableDef};
 
-use super::state::{State, table_arn};
-
-/// A stream and all its records.
-#[derive(Debug)]
-pub(super) struct Stream {
-    label: String,
-    table_name: String,
-    key: KeySchema,
-    view: StreamView,
-    created: Timestamp,
-    shard: Shard,
-    records: Vec<ChangeRecord>,
-}
-
-impl Stream {
-    fn arn(&self) -> String {
-        format!("{}/stream/{}", table_arn(&self.table_name), self.label)
-    }
-
-    pub(super) fn handle(&self) -> StreamHandle {
-        StreamHandle {
-            arn: self.arn(),
-            label: self.label.clone(),
-        }
-    }
-
-    const fn is_open(&self) -> bool {
-        self.shard.ending_sequence.is_none()
-    }
-}
-
-/// The text of a sequence number.
-fn sequence_text(number: u64) -> String {
-    format!("{number:021}")
-}
+use super::state::State;
+use super::stream::{Stream, sequence_text};
 
 impl State {
     /// Switches a stream on; its place among all streams.

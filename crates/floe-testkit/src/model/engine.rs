@@ -1,12 +1,13 @@
 //! The model as an engine.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use floe_store::env::{Env, Timestamp};
 use floe_store::op::{Page, Scan};
 use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation};
 
 use super::state::State;
+use crate::lock::lock;
 
 /// An engine that is slow and obviously right. Keeps everything in memory, under one lock.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl ModelEngine {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // The state is only ever changed after everything that could fail.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

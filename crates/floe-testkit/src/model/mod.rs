@@ -23,7 +23,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `engine.rs`, `state.rs` | the model as an engine, and what it remembers |
+//! | `engine.rs`, `state.rs`, `stream.rs` | the model as an engine, and what it remembers |
 //! | `read.rs`, `write.rs`, `admin.rs`, `changes.rs` | its operations |
 //! | `generate/` | random operations |
 //! | `step.rs`, `answer.rs` | an operation to run, and an answer made comparable |
@@ -46,6 +46,7 @@ mod run;
 mod shrink;
 mod state;
 mod step;
+mod stream;
 mod write;
 
 pub use engine::ModelEngine;

@@ -97,20 +97,10 @@ async fn run_steps<H: Harness>(
             .map_err(|failure| Failure { step: n, ..failure })?;
         report.operations += 1;
     }
-    let last = steps.len().saturating_sub(1);
-    let whole = pair.compare_state().await;
-    whole.map_err(|failure| Failure {
-        step: last,
-        ..failure
-    })?;
+    let step = steps.len().saturating_sub(1);
+    let at_last = |failure| Failure { step, ..failure };
+    pair.compare_state().await.map_err(at_last)?;
     // What was acknowledged is also there after reopening.
-    pair.reopen().await.map_err(|failure| Failure {
-        step: last,
-        ..failure
-    })?;
-    let whole = pair.compare_state().await;
-    whole.map_err(|failure| Failure {
-        step: last,
-        ..failure
-    })
+    pair.reopen().await.map_err(at_last)?;
+    pair.compare_state().await.map_err(at_last)
 }

@@ -11,8 +11,8 @@ use floe_store::size::item_size;
 use floe_store::table::{IndexDescription, TableDescription, TableHistory, TableStatus};
 use floe_store::{Error, Item, Result, TableDef};
 
-use super::changes::Stream;
 use super::key::Key;
+use super::stream::{Stream, table_arn};
 
 /// Everything that the model remembers.
 #[derive(Debug)]
@@ -195,9 +195,4 @@ impl Table {
         };
         table.indexes.iter().map(describe).collect()
     }
-}
-
-/// The resource name of a table.
-pub(super) fn table_arn(table_name: &str) -> String {
-    format!("arn:aws:dynamodb:model:000000000000:table/{table_name}")
 }

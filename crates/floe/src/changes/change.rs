@@ -5,7 +5,7 @@ use std::sync::Arc;
 use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use floe_store::{Item, Timestamp, Value};
 
-use crate::model::schema::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
+use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
 
 /// A change of one item: what happened, to which item of which table, and the item before and after.
 ///

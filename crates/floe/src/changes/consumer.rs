@@ -63,6 +63,8 @@ mod position;
 mod run;
 mod source;
 mod stored;
+mod tables;
+mod telemetry;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -76,12 +78,12 @@ use floe_store::op::HoldChanges;
 
 pub use self::notice::{Notice, Progress, Ran};
 use self::parked::ParkedChanges;
-use self::run::{Processes, lock};
+use self::run::Processes;
 use self::source::Source;
 pub use self::stored::{ConsumerLease, ConsumerPosition, ParkedPart, ParkedRecord, SCHEMAS};
+use self::tables::lock;
 use super::limits::{ATTEMPTS_MAX, ITEMS_AT_ONCE, PARKED_MAX};
 use super::router::{Needs, Router};
-use crate::changes::telemetry;
 use crate::db::Db;
 use crate::delivery::{self, Host, Positions, Worker};
 use crate::error::{Error, ErrorKind, Result};

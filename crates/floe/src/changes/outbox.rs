@@ -64,12 +64,14 @@ use floe_store::{Item, Timestamp, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::attribute::document::Json;
+use crate::attribute::document::{from_value, to_value_below};
+use crate::attribute::{Attribute, Invalid};
+use crate::attribute::{mismatch, missing};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::model::attribute::{mismatch, missing};
+use crate::model::Model;
 use crate::model::compile::Plan;
-use crate::model::document::{from_value, to_value_below};
 use crate::model::part::ModelPart;
-use crate::model::{Attribute, Invalid, Json, Model};
 use crate::tx::Tx;
 use crate::tx::part::{Alone, CommitId, Part, PartWrite, Refusal, SentAlone};
 use crate::tx::session::{Changes, PartContext};
@@ -102,7 +104,7 @@ pub struct OutboxRecord {
 pub struct OutboxMessage {
     /// What it is about, for those who deliver it: 1 to 255 bytes without control characters.
     pub topic: String,
-    /// What it says, as [`to_value`](crate::model::document::to_value) stores it.
+    /// What it says, as [`to_value`](crate::attribute::document::to_value) stores it.
     pub body: Value,
 }
 

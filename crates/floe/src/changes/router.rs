@@ -38,10 +38,10 @@ use super::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};
 use super::outbox::{Message, OutboxRecord, Topics};
 use super::pattern::Pattern;
 use super::sink::Sink;
-use super::watched::Watched;
 use crate::db::Db;
 use crate::delivery::{Timeout, guard};
 use crate::model::Model;
+use crate::watched::Watched;
 
 /// Where changes go: handlers by type, by pattern and by topic, and sinks.
 ///

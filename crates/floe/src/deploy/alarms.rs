@@ -2,7 +2,7 @@
 
 use super::function::Function;
 use super::resources::{attribute, failures_of, reference, resource};
-use crate::model::tables::node::Node;
+use crate::tables::node::Node;
 
 /// Changes are kept for a day: who is an hour behind has time to be helped.
 const BEHIND_MS: i64 = 3_600_000;

@@ -6,8 +6,9 @@ use floe_store::TableDef;
 
 use super::Tables;
 use super::function::Function;
-use crate::model::tables::node::Node;
-use crate::model::tables::resource_name::logical_id;
+use crate::tables::cloudformation::of_type;
+use crate::tables::node::Node;
+use crate::tables::resource_name::logical_id;
 
 /// What reading a stream takes.
 const STREAM_ACTIONS: [&str; 3] = [
@@ -76,10 +77,7 @@ pub(super) fn resource<'a>(
     kind: &str,
     properties: impl IntoIterator<Item = (&'a str, Node)>,
 ) -> Node {
-    Node::map([
-        ("Type", Node::text(kind)),
-        ("Properties", Node::map(properties)),
-    ])
+    of_type(kind, None, properties)
 }
 
 /// What another resource is called.
@@ -100,12 +98,7 @@ fn below_table(table: &str, rest: &str) -> Node {
 
 /// A resource that goes with the stack.
 fn passing<'a>(kind: &str, properties: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
-    Node::map([
-        ("Type", Node::text(kind)),
-        ("DeletionPolicy", Node::text("Delete")),
-        ("UpdateReplacePolicy", Node::text("Delete")),
-        ("Properties", Node::map(properties)),
-    ])
+    of_type(kind, Some("Delete"), properties)
 }
 
 fn log_group() -> Node {

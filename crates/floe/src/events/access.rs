@@ -14,50 +14,8 @@
 //! strategy other than `RollingState` and `Custom` in memory does not notice its writes: exchange it for those while no
 //! states are kept.
 
-use super::decider::Decider;
+use super::decider::{Access, Decider};
 use super::sync::Guard;
-
-/// How the state of a stream is found.
-///
-/// An origin is an event from which the state can be told without those before it.
-pub enum Access<D: Decider + ?Sized> {
-    /// From all events.
-    Unoptimized,
-    /// From the last event alone.
-    LatestKnownEvent,
-    /// From a snapshot beside the events, which is replaced by each append.
-    Snapshot {
-        /// Whether nothing before the event counts.
-        is_origin: fn(&D::Event) -> bool,
-        /// The state as an event.
-        to_snapshot: fn(&D::State) -> D::Event,
-    },
-    /// From one of several snapshots, for instance in the forms of two versions of a program.
-    MultiSnapshot {
-        /// Whether nothing before the event counts.
-        is_origin: fn(&D::Event) -> bool,
-        /// The state as events, the one that is looked at first last.
-        to_snapshots: fn(&D::State) -> Vec<D::Event>,
-    },
-    /// From a snapshot, in place of events: what happened is not kept.
-    RollingState {
-        /// The state as an event.
-        to_snapshot: fn(&D::State) -> D::Event,
-    },
-    /// As the functions say.
-    Custom {
-        /// Whether nothing before the event counts.
-        is_origin: fn(&D::Event) -> bool,
-        /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
-        transmute: Transmute<D>,
-    },
-}
-
-/// What a [custom](Access::Custom) strategy makes of a decision.
-pub type Transmute<D> = fn(
-    Vec<<D as Decider>::Event>,
-    &<D as Decider>::State,
-) -> (Vec<<D as Decider>::Event>, Vec<<D as Decider>::Event>);
 
 impl<D: Decider + ?Sized> Access<D> {
     /// Whether nothing before the event counts.

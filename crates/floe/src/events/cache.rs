@@ -13,7 +13,7 @@ use std::time::Duration;
 use floe_store::Timestamp;
 
 use super::name::StreamName;
-use super::sync::Position;
+use super::position::Position;
 
 /// How long states are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,9 +27,10 @@ use super::limits::{
     ANY_ATTEMPTS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
 };
 use super::name::StreamName;
+use super::position::Position;
 use super::schema::StoredEvent;
 use super::store::{EventStore, exhausted};
-use super::sync::{Change, Guard, Position, Synced};
+use super::sync::{Change, Guard, Synced};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Appends to streams, together what comes at the same time. Cheap to clone: copies share the lines.

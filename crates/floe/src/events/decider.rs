@@ -4,7 +4,6 @@
 //! Nothing here knows of a store: a decider is tested with the [harness](super::harness), and used through a
 //! [stream](super::stream).
 
-use super::access::Access;
 use super::name::StreamId;
 use super::typed::{Event, Unknown};
 
@@ -112,6 +111,48 @@ pub trait Decider: Send + Sync + 'static {
         Unknown::Skip
     }
 }
+
+/// How the state of a stream is found.
+///
+/// An origin is an event from which the state can be told without those before it.
+pub enum Access<D: Decider + ?Sized> {
+    /// From all events.
+    Unoptimized,
+    /// From the last event alone.
+    LatestKnownEvent,
+    /// From a snapshot beside the events, which is replaced by each append.
+    Snapshot {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// The state as an event.
+        to_snapshot: fn(&D::State) -> D::Event,
+    },
+    /// From one of several snapshots, for instance in the forms of two versions of a program.
+    MultiSnapshot {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// The state as events, the one that is looked at first last.
+        to_snapshots: fn(&D::State) -> Vec<D::Event>,
+    },
+    /// From a snapshot, in place of events: what happened is not kept.
+    RollingState {
+        /// The state as an event.
+        to_snapshot: fn(&D::State) -> D::Event,
+    },
+    /// As the functions say.
+    Custom {
+        /// Whether nothing before the event counts.
+        is_origin: fn(&D::Event) -> bool,
+        /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
+        transmute: Transmute<D>,
+    },
+}
+
+/// What a [custom](Access::Custom) strategy makes of a decision.
+pub type Transmute<D> = fn(
+    Vec<<D as Decider>::Event>,
+    &<D as Decider>::State,
+) -> (Vec<<D as Decider>::Event>, Vec<<D as Decider>::Event>);
 
 /// What a decision comes to: events to append, and what the caller is told.
 ///

@@ -10,9 +10,10 @@
 use super::event::EventData;
 use super::limits::{ANY_ATTEMPTS_MAX, PART_BYTES_MAX};
 use super::name::StreamName;
+use super::position::Position;
 use super::schema::{StoredEvent, Weight};
 use super::store::{EventStore, elsewhere, exhausted};
-use super::sync::{Change, Position, Synced};
+use super::sync::{Change, Synced};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {

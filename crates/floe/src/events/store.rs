@@ -15,13 +15,14 @@ use super::limits::ANY_ATTEMPTS_MAX;
 use super::load;
 use super::name::StreamName;
 use super::options::EventStoreOptions;
+use super::position::Position;
 use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
-use super::sync::{Change, Guard, Position, Sync, Synced};
+use super::sync::{Change, Guard, Sync, Synced};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::telemetry;
-use crate::model::tables::ENSURE_DEADLINE;
 use crate::request::{Backoff, Budget};
+use crate::tables::ENSURE_DEADLINE;
 
 /// Streams in a table. Cheap to clone.
 ///

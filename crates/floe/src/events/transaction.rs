@@ -7,13 +7,14 @@ use floe_store::expr::{Condition, Path};
 use floe_store::op::{ConditionCheck, TransactWrite};
 use floe_store::{Item, Text};
 
+use super::position::Position;
 use super::schema::{STREAM, TIP_INDEX, key};
-use super::sync::{Change, Guard, Position, Sync, Synced, condition};
+use super::sync::{Change, Guard, Sync, Synced, condition};
 use super::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::telemetry;
 use crate::tx::Tx;
-use crate::tx::commit::Failure;
+use crate::tx::part::Failure;
 use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};
 use crate::tx::session::{Changes, PartContext, Session};
 

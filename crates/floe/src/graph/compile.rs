@@ -28,7 +28,7 @@ use super::writes::{
     is_number, is_version,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::part::{Part, PartWrite, Refusal};
+use crate::tx::part::{Part, PartWrite, Refusal, difference};
 use crate::tx::session::{self, PartContext};
 use meaning::{Meaning, Planned};
 
@@ -200,7 +200,7 @@ impl Compiler<'_> {
         let entries = self.index(place, state)?;
         let bytes = item_size(&stored::new_entity(place, node, &moment, &entries));
         check_size(place, bytes + META_BYTES)?;
-        let mut update = attributes_update(&old.node.attributes, &node.attributes)
+        let mut update = difference(&old.node.attributes, &node.attributes)
             .set(Path::attribute(UPDATED), moment.as_str())
             .set(meta(&VERSION), Value::N(Number::from(old.version + 1)));
         if entries != old.entries {
@@ -228,9 +228,11 @@ impl Compiler<'_> {
             .and(is_list_version(old.edges))
             .and(is_number(&INCOMING, old.incoming));
         let key = stored::entity_key(place);
-        let mut delete = DeleteItem::new(self.schema.entities(), key).return_old_on_failure();
-        delete.condition = Some(condition);
-        self.plan(delete, Meaning::Changed(place.clone()));
+        let delete = DeleteItem::new(self.schema.entities(), key).condition(condition);
+        self.plan(
+            delete.return_old_on_failure(),
+            Meaning::Changed(place.clone()),
+        );
         Ok(())
     }
 
@@ -299,10 +301,8 @@ impl Compiler<'_> {
         meaning: Meaning,
     ) {
         let key = stored::entity_key(place);
-        let mut write =
-            UpdateItem::new(self.schema.entities(), key, update).return_old_on_failure();
-        write.condition = Some(condition);
-        self.plan(write, meaning);
+        let write = UpdateItem::new(self.schema.entities(), key, update).condition(condition);
+        self.plan(write.return_old_on_failure(), meaning);
     }
 
     fn edges(&mut self) -> Result<()> {
@@ -379,18 +379,4 @@ fn check_size(place: &Place, bytes: usize) -> Result<()> {
         )),
         false => Ok(()),
     }
-}
-
-/// Sets what is new and removes what is gone.
-fn attributes_update(old: &Item, new: &Item) -> Update {
-    let changed = new
-        .iter()
-        .filter(|(name, value)| old.get(name) != Some(*value));
-    let update = changed.fold(Update::new(), |update, (name, value)| {
-        update.set(Path::attribute(name.clone()), value.clone())
-    });
-    let gone = old.iter().filter(|(name, _)| !new.contains(name));
-    gone.fold(update, |update, (name, _)| {
-        update.remove(Path::attribute(name.clone()))
-    })
 }

@@ -1,13 +1,14 @@
 //! Deleting: an entity, its edges in both directions, its entries, and what goes with it.
 //!
 //! The [planner](plan) knows from stored counts how wide a deletion is, and reads no more than fits into a commit. Two
-//! executors follow it: a commit, here, which may be the caller's; and a [job](job) in steps.
+//! executors follow it: a commit, here, which may be the caller's; and a [run](run) of a job in steps.
 
 mod incoming;
 mod job;
 mod plan;
 mod progress;
 mod removal;
+mod run;
 
 use floe_store::BoxFuture;
 

@@ -76,9 +76,7 @@ impl Graph<'_> {
     /// a key of a unique index, [`InvalidField`](crate::ErrorKind::InvalidField) when it cannot be stored,
     /// [`TooLarge`](crate::ErrorKind::TooLarge).
     pub async fn create(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Change::Create(entity.to_node()?))
-            .await
-            .map(drop)
+        self.put(&Change::Create(entity.to_node()?)).await
     }
 
     /// Merges an entity into the one that is there: maps are merged, everything else is replaced, and what is not named
@@ -88,9 +86,7 @@ impl Graph<'_> {
     ///
     /// [`NotFound`](crate::ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
     pub async fn update(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Change::Update(entity.to_node()?))
-            .await
-            .map(drop)
+        self.put(&Change::Update(entity.to_node()?)).await
     }
 
     /// Merges an entity into the one that is there, or creates it.
@@ -99,9 +95,7 @@ impl Graph<'_> {
     ///
     /// As for [`create`](Self::create).
     pub async fn upsert(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Change::Upsert(entity.to_node()?))
-            .await
-            .map(drop)
+        self.put(&Change::Upsert(entity.to_node()?)).await
     }
 
     /// Puts an entity in place of the one that is there, or creates it. Its edges stay.
@@ -110,7 +104,11 @@ impl Graph<'_> {
     ///
     /// As for [`create`](Self::create).
     pub async fn set(&self, entity: &impl ToNode) -> Result<()> {
-        self.write(&Change::Set(entity.to_node()?)).await.map(drop)
+        self.put(&Change::Set(entity.to_node()?)).await
+    }
+
+    async fn put(&self, change: &Change<'_>) -> Result<()> {
+        self.write(change).await.map(drop)
     }
 
     /// Changes an entity that is there. The function runs again if somebody else was faster. Attributes that the type does

@@ -11,10 +11,6 @@ use crate::tx::{Tx, TxOptions};
 
 /// How often a change is tried again because another one was faster.
 const RETRIES: u32 = 50;
-/// The first pause before that.
-const PAUSE_MS_INITIAL: u64 = 2;
-/// The longest pause before that.
-const PAUSE_MS_MAX: u64 = 100;
 
 /// The graph of a scope: see the [module](crate::graph). In a transaction, all calls are part of it.
 #[derive(Clone)]
@@ -72,17 +68,11 @@ impl Graph<'_> {
 
     /// How a call is made that is a transaction of its own.
     pub(super) fn options(&self) -> TxOptions<'_> {
-        let options = self.db.tx().retries(RETRIES).label("graph");
-        options
-            .initial_backoff_ms(PAUSE_MS_INITIAL)
-            .max_backoff_ms(PAUSE_MS_MAX)
+        TxOptions::of_pattern(&self.db, "graph", RETRIES)
     }
 
     pub(super) fn reads(&self) -> Reads<'_> {
-        Reads {
-            db: &self.db,
-            tx: self.tx,
-        }
+        Reads::of_graph(&self.db, self.tx)
     }
 
     pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {

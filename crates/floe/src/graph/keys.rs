@@ -7,12 +7,12 @@
 use std::fmt;
 
 use floe_store::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
-use floe_store::{Number, Timestamp, Value};
+use floe_store::{Number, Timestamp, Value, hex};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::attribute::Invalid;
 use crate::error::{Error, Result};
-use crate::model::attribute::Invalid;
 
 /// What joins the parts of a key.
 pub(crate) const DELIMITER: char = ':';
@@ -257,8 +257,7 @@ pub(crate) fn own_key<'p>(scope: &'p str, parts: impl IntoIterator<Item = &'p st
         return text;
     }
     let digest = Sha256::digest(text.as_bytes());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    join([scope, "", &digest])
+    join([scope, "", &hex::encode(&digest)])
 }
 
 /// Refuses a scope that is empty or too long.
@@ -303,7 +302,7 @@ impl IndexKey {
 
     /// A key that is a number: as text whose order is that of the numbers.
     pub fn number(number: impl Into<Number>) -> Self {
-        Self(crate::model::key::ordered_number(&number.into()))
+        Self(crate::key::ordered_number(&number.into()))
     }
 
     /// The text that is stored.
@@ -333,31 +332,9 @@ pub trait Borrowed: ToIndexKey {
     type Form: ToIndexKey + ?Sized;
 }
 
-impl Borrowed for String {
-    type Form = str;
-}
-
 impl<T: ToIndexKey + ?Sized> ToIndexKey for &T {
     fn to_index_key(&self) -> IndexKey {
         (**self).to_index_key()
-    }
-}
-
-impl Borrowed for IndexKey {
-    type Form = Self;
-}
-
-impl Borrowed for Uuid {
-    type Form = Self;
-}
-
-impl Borrowed for Timestamp {
-    type Form = Self;
-}
-
-impl ToIndexKey for IndexKey {
-    fn to_index_key(&self) -> IndexKey {
-        self.clone()
     }
 }
 
@@ -367,36 +344,32 @@ impl ToIndexKey for str {
     }
 }
 
-impl ToIndexKey for String {
-    fn to_index_key(&self) -> IndexKey {
-        IndexKey::text(self.as_str())
-    }
-}
-
-impl ToIndexKey for Uuid {
-    fn to_index_key(&self) -> IndexKey {
-        IndexKey::text(self.hyphenated().to_string())
-    }
-}
-
-impl ToIndexKey for Timestamp {
-    fn to_index_key(&self) -> IndexKey {
-        IndexKey::number(self.as_millis())
-    }
-}
-
-macro_rules! number_keys {
-    ($($number:ty)*) => {$(
-        impl ToIndexKey for $number {
+macro_rules! index_keys {
+    ($($type:ty, $form:ty: |$value:ident| $key:expr;)*) => {$(
+        impl ToIndexKey for $type {
             fn to_index_key(&self) -> IndexKey {
-                IndexKey::number(*self)
+                let $value = self;
+                $key
             }
         }
 
-        impl Borrowed for $number {
-            type Form = Self;
+        impl Borrowed for $type {
+            type Form = $form;
         }
     )*};
+}
+
+index_keys! {
+    IndexKey, Self: |key| key.clone();
+    String, str: |text| IndexKey::text(text.as_str());
+    Uuid, Self: |id| IndexKey::text(id.hyphenated().to_string());
+    Timestamp, Self: |moment| IndexKey::number(moment.as_millis());
+}
+
+macro_rules! number_keys {
+    ($($number:ty)*) => {
+        index_keys! {$( $number, Self: |number| IndexKey::number(*number); )*}
+    };
 }
 
 number_keys!(i8 i16 i32 i64 u8 u16 u32 u64 Number);

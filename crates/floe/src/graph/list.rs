@@ -22,9 +22,9 @@ use super::node::{FromNode, Node, ToKey};
 use super::reads;
 use super::schema::Relation;
 use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY};
+use crate::attribute::document::{self, Json};
+use crate::cursor::Page;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::document::{self, Json};
-use crate::model::query::Page;
 use commit::Change;
 use plan::{ListChange, NewEdge};
 

@@ -1,11 +1,11 @@
-//! Requests that read the graph, and what is done when one fails.
+//! What is read of the graph, as it is stored: entities, edges, entries and intents.
 
-pub(super) use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
-use floe_store::op::{GetItem, Page, Query, Scan};
-use floe_store::{BoxFuture, Error as StoreError, Item, Name, Value};
+use floe_store::op::Query;
+use floe_store::{BoxFuture, Item, Name, Value};
 
 use super::keys::{Place, predicate_prefix};
 use super::schema::GraphSchema;
@@ -13,42 +13,28 @@ use super::stored::{
     Edge, ID, OBJECT_KEY, PREDICATE_KEY, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, entity_key,
     intents_prefix,
 };
+use crate::cursor::Cursor;
 use crate::db::Db;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::query::Cursor;
-use crate::request::{Backoff, Budget, ItemRequest, batch_get, repeat};
+use crate::error::{Error, Result};
+use crate::request::{Backoff, ItemRequest};
 use crate::side_by_side;
 use crate::tx::Tx;
+pub(super) use crate::tx::reads::Reads;
+
+/// What to do where a table of the graph is missing.
+pub(super) const MISSING: &str = "a table of the graph is missing; call ensure_graph";
 
 /// How many requests are on their way at once.
 pub(crate) const REQUESTS_AT_ONCE: usize = 16;
 
-/// Who reads: a transaction, which runs again if a request fails, or nobody in particular.
-#[derive(Clone, Copy)]
-pub(super) struct Reads<'a> {
-    pub(super) db: &'a Db,
-    pub(super) tx: Option<&'a Tx>,
-}
-
 impl<'a> Reads<'a> {
-    pub(super) fn schema(&self) -> &'a GraphSchema {
-        self.db.graph_schema()
+    /// Reads of a graph.
+    pub(super) const fn of_graph(db: &'a Db, tx: Option<&'a Tx>) -> Self {
+        Self::new(db, tx, MISSING)
     }
 
-    async fn send<'f, T>(
-        &self,
-        request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
-    ) -> Result<T> {
-        let budget = if self.tx.is_some() {
-            Budget::once()
-        } else {
-            Budget::for_read()
-        };
-        let sent = repeat(self.db, budget, request).await;
-        sent.map_err(|error| match self.tx {
-            Some(tx) => tx.note(failed(error)),
-            None => failed(error),
-        })
+    pub(super) fn schema(&self) -> &'a GraphSchema {
+        self.db.graph_schema()
     }
 
     /// An error that passes: the transaction runs again, if there is one.
@@ -57,15 +43,6 @@ impl<'a> Reads<'a> {
             Some(tx) => tx.retry(error),
             None => error,
         }
-    }
-
-    /// One item, as it is.
-    pub(super) async fn item(&self, table: &str, key: &Item) -> Result<Option<Item>> {
-        let get = || {
-            let get = GetItem::new(table, key.clone());
-            self.db.engine().get_item(get)
-        };
-        Ok(self.send(get).await?.item)
     }
 
     /// One entity, as it is.
@@ -82,9 +59,13 @@ impl<'a> Reads<'a> {
         let wanted: Vec<&Place> = wanted.into_iter().collect();
         let mut found = BTreeMap::new();
         let batches = wanted.chunks(BATCH_GET_ITEMS_MAX);
+        let table = self.schema().entities();
         let answers = batches
             .clone()
-            .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> { Box::pin(self.some(some)) });
+            .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> {
+                let keys = some.iter().map(|place| entity_key(place));
+                Box::pin(self.some(&table, keys.collect()))
+            });
         let answers = side_by_side::all(REQUESTS_AT_ONCE, answers.collect()).await;
         for (some, items) in batches.zip(answers) {
             let items = items?;
@@ -104,35 +85,15 @@ impl<'a> Reads<'a> {
         Ok(found)
     }
 
-    /// The items of up to 100 entities.
-    async fn some(&self, places: &[&Place]) -> Result<Vec<Item>> {
-        let table = self.schema().entities();
-        let keys: Vec<Item> = places.iter().map(|place| entity_key(place)).collect();
-        match keys.as_slice() {
-            // One item needs no batch.
-            [key] => Ok(self.item(&table, key).await?.into_iter().collect()),
-            _ => self.batch(&table, keys).await,
-        }
-    }
-
-    /// The items of up to 100 keys. What the engine leaves out is asked for again.
-    pub(super) async fn batch(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>> {
-        let requests: Vec<ItemRequest<'_>> = keys
-            .into_iter()
-            .map(|key| ItemRequest {
-                table,
-                key,
-                consistent: true,
-            })
-            .collect();
-        let found = self
-            .send(|| Box::pin(batch_get(self.db, &requests)))
-            .await?;
-        Ok(found.into_iter().flatten().collect())
-    }
-
-    pub(super) async fn page(&self, query: &Query) -> Result<Page> {
-        self.send(|| self.db.engine().query(query.clone())).await
+    /// The items of up to 100 keys of a table that are there.
+    async fn some(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>> {
+        let requests = keys.into_iter().map(|key| ItemRequest {
+            table,
+            key,
+            consistent: true,
+        });
+        let requests: Vec<ItemRequest<'_>> = requests.collect();
+        Ok(self.items(&requests).await?.into_iter().flatten().collect())
     }
 
     /// A page behind a cursor, if there is one, and the cursor behind it: of these attributes, and only for what is asked.
@@ -151,24 +112,6 @@ impl<'a> Reads<'a> {
             .last_key
             .map(|last| cursors.seal(asked, &last.pick(names)));
         Ok((page.items, next.transpose()?))
-    }
-
-    pub(super) async fn scan(&self, scan: &Scan) -> Result<Page> {
-        self.send(|| self.db.engine().scan(scan.clone())).await
-    }
-
-    /// The items of a query, up to so many.
-    pub(super) async fn query(&self, mut query: Query, max: Option<usize>) -> Result<Vec<Item>> {
-        let mut items = Vec::new();
-        loop {
-            query.limit = max.map(|max| (max - items.len()).max(1));
-            let page = self.page(&query).await?;
-            items.extend(page.items);
-            query.start_key = page.last_key;
-            if query.start_key.is_none() || max.is_some_and(|max| items.len() >= max) {
-                return Ok(items);
-            }
-        }
     }
 
     /// The stored outgoing edges of a subject, in their order, up to so many.
@@ -190,7 +133,7 @@ impl<'a> Reads<'a> {
             let keys = some.iter().map(|edge| edge.key_item(scope));
             let keys: Vec<Item> = keys.collect::<Result<_>>()?;
             let found: HashSet<Item> = self
-                .batch(&table, keys.clone())
+                .some(&table, keys.clone())
                 .await?
                 .iter()
                 .map(|item| item.pick(&[SUBJECT_KEY, PREDICATE_KEY]))
@@ -256,16 +199,4 @@ pub(super) fn incoming_query(schema: &GraphSchema, object: &Place) -> Query {
 
 pub(super) fn edges(items: &[Item]) -> Result<Vec<Edge>> {
     items.iter().map(Edge::of_item).collect()
-}
-
-/// Says what to do where a table is missing.
-pub(super) fn failed(error: StoreError) -> Error {
-    match error {
-        StoreError::ResourceNotFound(_) => Error::new(
-            ErrorKind::Table,
-            "a table of the graph is missing; call ensure_graph",
-        )
-        .with_source(error),
-        error => error.into(),
-    }
 }

@@ -19,7 +19,7 @@ use super::stored::{
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::tables::{ENSURE_DEADLINE, TableChange};
+use crate::tables::{ENSURE_DEADLINE, TableChange};
 use moment::Moments;
 
 /// The graph of a database: its relations and indexes, and where it is kept. See [`Db::with_graph`].

@@ -4,10 +4,11 @@ use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::op::{TransactWrite, TransactWriteItems};
 use floe_store::{Error as StoreError, Text};
 
-use super::reads::failed;
+use super::reads::MISSING;
 use crate::db::Db;
 use crate::error::Result;
 use crate::request::{self, Backoff, Budget, Outcome, Sending, Write};
+use crate::tx::reads::failed;
 
 /// What became of a step.
 pub(super) enum Step {
@@ -38,7 +39,7 @@ pub(super) async fn send(db: &Db, writes: Vec<TransactWrite>) -> Result<Step> {
     match request::write(db, budget, &mut step).await {
         Outcome::Applied => Ok(Step::Applied),
         Outcome::Refused(reasons) => Ok(Step::Refused(reasons)),
-        Outcome::Failed(error) | Outcome::Unknown(error) => Err(failed(error)),
+        Outcome::Failed(error) | Outcome::Unknown(error) => Err(failed(MISSING, error)),
     }
 }
 

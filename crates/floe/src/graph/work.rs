@@ -87,10 +87,7 @@ impl Graph<'_> {
 
 impl<'a> Work<'a> {
     pub(super) fn reads(&self) -> Reads<'a> {
-        Reads {
-            db: self.tx.db(),
-            tx: Some(self.tx),
-        }
+        Reads::of_graph(self.tx.db(), Some(self.tx))
     }
 
     pub(super) fn schema(&self) -> &'a GraphSchema {

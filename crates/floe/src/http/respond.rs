@@ -28,8 +28,8 @@ use axum_core::body::Body;
 use axum_core::response::{IntoResponse, Response};
 use floe_store::{Item, Value};
 
+use crate::attribute::document::to_json_text;
 use crate::error::{Error, ErrorKind};
-use crate::model::document::to_json_text;
 
 /// See the [module](self).
 impl IntoResponse for Error {

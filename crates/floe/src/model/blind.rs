@@ -1,10 +1,10 @@
 //! Writes without a read: what is expected and what is to be, from two patches.
 
-use super::attribute::Invalid;
 use super::changes::Blind;
 use super::patch::PatchField;
 use super::schema::Role;
-use super::{Key, Model, Patch, key};
+use super::{Key, Model, Patch, keys};
+use crate::attribute::Invalid;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A change of an item that must be there. The old value of each field that it changes must be given:
@@ -55,7 +55,7 @@ pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> 
     let key = key.encoded().to_item();
     let stored = M::SCHEMA.fields.iter();
     for field in stored.filter(|field| field.role != Role::Plain && M::SCHEMA.is_stored(field)) {
-        let component = key::component(M::SCHEMA, &key, field.name)?;
+        let component = keys::component(M::SCHEMA, &key, field.name)?;
         blind.set.insert(field.attribute, component);
     }
     Ok(blind)

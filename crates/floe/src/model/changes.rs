@@ -12,16 +12,13 @@ use floe_store::{Item, Name, Value};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use super::compile;
 use super::field::Change;
-use super::key::EncodedKey;
-use super::part::ModelPart;
-use super::row::{FieldReport, Report};
+use super::keys::EncodedKey;
+use super::report::{FieldReport, Report};
 use super::schema::Schema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::Tx;
-use crate::tx::part::Part;
-use crate::tx::session::{Changes, PartContext, Session};
+use crate::tx::session::Session;
 use merge::merge;
 
 /// Up to so many items, looking through all of them is faster than a map.
@@ -286,21 +283,6 @@ impl<'s> Items<'s> {
     }
 }
 
-impl Changes for ModelChanges {
-    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        let entries = self.finish()?;
-        let mut plans = Vec::with_capacity(entries.len());
-        for entry in entries {
-            plans.extend(compile::plan(entry)?);
-        }
-        Ok(if plans.is_empty() {
-            Vec::new()
-        } else {
-            vec![Box::new(ModelPart::new(plans))]
-        })
-    }
-}
-
 impl ModelChanges {
     /// All that was touched.
     ///
@@ -308,7 +290,7 @@ impl ModelChanges {
     ///
     /// [`InvalidUse`](ErrorKind::InvalidUse) when a row is still held, so that it is not known what will be
     /// done with it, or when two rows of an item that were held at the same time have both changed it.
-    fn finish(self) -> Result<Vec<Entry>> {
+    pub(super) fn finish(self) -> Result<Vec<Entry>> {
         if let Some(misuse) = self.misuse {
             return Err(misuse);
         }

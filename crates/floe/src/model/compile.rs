@@ -10,8 +10,8 @@ use floe_store::{Item, Name, Number, Timestamp, Value};
 
 use super::changes::{Blind, Entry, Origin};
 use super::field::Change;
-use super::key::EncodedKey;
-use super::row::FieldReport;
+use super::keys::EncodedKey;
+use super::report::FieldReport;
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
 use crate::error::{Error, ErrorItem, Result};
 

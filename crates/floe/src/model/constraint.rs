@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use floe_store::Text;
 use regex_lite::Regex;
 
-use super::attribute::{Bytes, Invalid};
+use crate::attribute::{Bytes, Invalid};
 
 /// Refuses a value below `min`, and one that cannot be compared with it.
 ///

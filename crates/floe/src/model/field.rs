@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 
 use floe_store::{Item, Number, Value};
 
-use super::attribute::Invalid;
+use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
 /// What is known of a field when the program is compiled: its name and what it may hold.

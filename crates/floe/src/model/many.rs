@@ -7,7 +7,7 @@ use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
 use floe_store::op::{TransactGet, TransactGetItems};
 
 use super::changes::{Items, Known, Reservation};
-use super::key::EncodedKey;
+use super::keys::EncodedKey;
 use super::schema::Schema;
 use super::{Key, Model};
 use crate::error::{Error, ErrorKind, Result};
@@ -42,13 +42,15 @@ impl Found {
     }
 }
 
+fn item<M: Model>(key: &Key<M>) -> (&'static Schema, EncodedKey) {
+    (M::SCHEMA, key.encoded().clone())
+}
+
 impl<M: Model> Keys for Vec<Key<M>> {
     type Rows<'tx> = Vec<Option<M::Row<'tx>>>;
 
     fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
-        self.iter()
-            .map(|key| (M::SCHEMA, key.encoded().clone()))
-            .collect()
+        self.iter().map(item).collect()
     }
     fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
         self.iter().map(|_| found.next::<M>(tx)).collect()
@@ -59,9 +61,7 @@ impl<M: Model, const LEN: usize> Keys for [Key<M>; LEN] {
     type Rows<'tx> = [Option<M::Row<'tx>>; LEN];
 
     fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
-        self.iter()
-            .map(|key| (M::SCHEMA, key.encoded().clone()))
-            .collect()
+        self.iter().map(item).collect()
     }
     fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
         let mut failure = None;
@@ -82,7 +82,7 @@ macro_rules! tuples {
             type Rows<'tx> = ($(Option<$model::Row<'tx>>,)+);
 
             fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
-                vec![$(($model::SCHEMA, self.$place.encoded().clone())),+]
+                vec![$(item(&self.$place)),+]
             }
             fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
                 Ok(($(found.next::<$model>(tx)?,)+))

@@ -9,13 +9,17 @@ use floe_store::op::TransactWrite;
 use floe_store::op::{ConditionCheck, DeleteItem, GetItem, PutItem, UpdateItem, WriteItem};
 use floe_store::{Error as StoreError, Item};
 
-use super::compile::{Action, Plan, Presence};
+use super::changes::ModelChanges;
+use super::compile::{self, Action, Plan, Presence};
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::request::{self, Budget, Outcome, Reconciled, Sending, Write, repeat};
 use crate::telemetry::transaction as telemetry;
-use crate::tx::commit::{Failure, store_failure, unknown};
-use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};
+use crate::tx::commit::{store_failure, unknown};
+use crate::tx::part::{
+    Alone, AloneFailure, CommitId, Failure, Part, PartWrite, Refusal, SentAlone,
+};
+use crate::tx::session::{Changes, PartContext};
 
 /// The share of models in a commit.
 #[derive(Debug)]
@@ -30,6 +34,21 @@ impl ModelPart {
             plans,
             commit: None,
         }
+    }
+}
+
+impl Changes for ModelChanges {
+    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        let entries = self.finish()?;
+        let mut plans = Vec::with_capacity(entries.len());
+        for entry in entries {
+            plans.extend(compile::plan(entry)?);
+        }
+        Ok(if plans.is_empty() {
+            Vec::new()
+        } else {
+            vec![Box::new(ModelPart::new(plans))]
+        })
     }
 }
 

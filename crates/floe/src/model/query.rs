@@ -68,11 +68,11 @@ use floe_store::op::Segment;
 
 pub use column::{Column, Operand};
 pub use predicate::Predicate;
-pub use rows::{Page, Rows, Source};
+pub use rows::{Rows, Source};
 
 use super::Model;
 use super::schema::{IndexSchema, Schema};
-pub use crate::cursor::Cursor;
+pub use crate::cursor::{Cursor, Page};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::Tx;

@@ -58,32 +58,6 @@ pub enum Role {
     Plain,
 }
 
-/// What an attribute is where it is part of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// Text.
-    Text,
-    /// A number.
-    Number,
-    /// Bytes.
-    Bytes,
-    /// Something else, which no index can have as its key; in the key of the model itself it is written as
-    /// JSON.
-    Other,
-}
-
-impl FieldKind {
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Number => "number",
-            Self::Bytes => "bytes",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// How numbers are written in a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKeyEncoding {
@@ -119,6 +93,7 @@ pub enum IndexProjection {
     Include(&'static [&'static str]),
 }
 
+pub use crate::attribute::FieldKind;
 pub use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
 
 /// The attribute that tells which commit wrote the item last.

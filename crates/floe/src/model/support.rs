@@ -8,11 +8,12 @@ pub use floe_store::limits::{
 use floe_store::Value;
 use serde_json::{Value as Json, json};
 
-use super::attribute::{Attribute, Invalid};
-use super::document::to_json_text;
 use super::field::Rules;
-use super::key;
+use super::keys;
 use super::schema::Schema;
+use crate::attribute::Attribute;
+use crate::attribute::document::to_json_text;
+pub use crate::attribute::support::or_default;
 use crate::error::Result;
 
 /// A component of a key, checked by the rules of its field.
@@ -23,21 +24,8 @@ pub fn component<T>(rules: &Rules<T>, value: &T) -> Result<Option<Value>> {
 /// The component of the key of a stored item. It is read from the key even if an index needs it as an
 /// attribute too: items that were written before there was that index lack it.
 pub fn load_component<T>(rules: &Rules<T>, schema: &Schema, item: &Item) -> Result<T> {
-    let value = key::component(schema, item, rules.field)?;
+    let value = keys::component(schema, item, rules.field)?;
     (rules.decode)(Some(&value)).map_err(|invalid| rules.invalid(&invalid))
-}
-
-/// The value of an attribute. If the item lacks it and the type has no value for that, as `None` or an
-/// empty set, it is the default.
-pub fn or_default<T>(
-    stored: Option<&Value>,
-    decode: fn(Option<&Value>) -> Result<T, Invalid>,
-    default: fn() -> T,
-) -> Result<T, Invalid> {
-    match (stored, decode(stored)) {
-        (None, Err(_)) => Ok(default()),
-        (_, decoded) => decoded,
-    }
 }
 
 /// The JSON Schema of a field while its constraints are added.

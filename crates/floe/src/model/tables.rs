@@ -2,61 +2,19 @@
 //! infrastructure code.
 //!
 //! [`table_definitions`] makes one definition of all models that share a table.
-//! [`Db::ensure_tables`](crate::Db::ensure_tables) creates what is missing in a store, and
-//! [`infrastructure`] writes the definitions for CloudFormation, Terraform or the AWS CLI, for those who
-//! let a tool do it. Nothing here removes a table, an index or an item.
+//! [`Db::ensure_tables`] creates what is missing in a store, and [`infrastructure`] writes the definitions
+//! for a tool. What works on definitions alone is in [`crate::tables`].
 
-pub(crate) mod cloudformation;
-mod create_input;
 mod definition;
-mod difference;
-mod ensure;
-pub(crate) mod node;
-pub(crate) mod resource_name;
-mod terraform;
 
-use std::str::FromStr;
+use std::time::Duration;
 
-use floe_store::TableDef;
-
+pub use crate::tables::{ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of};
 pub use definition::table_definitions;
-pub use ensure::{ENSURE_DEADLINE, TableChange};
 
 use super::schema::Schema;
-use crate::error::{Error, ErrorKind, Result};
-
-/// The tools for which [`infrastructure`] writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum InfrastructureFormat {
-    /// A template of AWS CloudFormation, as JSON. Tables are retained when the stack no longer has them.
-    ///
-    /// CloudFormation makes one new index of a table per update of a stack.
-    CloudFormation,
-    /// Resources of Terraform, which refuses to destroy them. Indexes need the provider `hashicorp/aws`
-    /// 6.37 or later.
-    Terraform,
-    /// A list with the input of the AWS CLI for each table: `CreateTable`, and `UpdateTimeToLive` where
-    /// items expire. `jq '.[0].CreateTable'` makes one of them a file for `--cli-input-json`.
-    Json,
-}
-
-impl FromStr for InfrastructureFormat {
-    type Err = Error;
-
-    /// Reads `cloudformation`, `terraform` or `json`.
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "cloudformation" => Ok(Self::CloudFormation),
-            "terraform" => Ok(Self::Terraform),
-            "json" => Ok(Self::Json),
-            _ => Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!("unknown format: expected=cloudformation|terraform|json actual={text}"),
-            )),
-        }
-    }
-}
+use crate::db::Db;
+use crate::error::Result;
 
 /// The tables of these models as infrastructure code, paid for by the request and kept when the code no
 /// longer names them.
@@ -66,22 +24,46 @@ impl FromStr for InfrastructureFormat {
 ///
 /// # Errors
 ///
-/// [`Table`](ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
+/// [`Table`](crate::ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
 /// resource.
 pub fn infrastructure(schemas: &[&Schema], format: InfrastructureFormat) -> Result<String> {
     infrastructure_of(table_definitions(schemas)?, format)
 }
 
-/// As [`infrastructure`], of tables that are known otherwise: those that a store describes, for instance.
-///
-/// # Errors
-///
-/// [`Table`](ErrorKind::Table) when two tables come to the same name of a resource.
-pub fn infrastructure_of(tables: Vec<TableDef>, format: InfrastructureFormat) -> Result<String> {
-    match format {
-        InfrastructureFormat::CloudFormation => cloudformation::template(tables),
-        InfrastructureFormat::Terraform => terraform::resources(tables),
-        InfrastructureFormat::Json => create_input::inputs(tables),
+impl Db {
+    /// Creates the tables that these models lack, adds missing indexes, switches expiry and streams on, and
+    /// waits until all of it can be used. Nothing is ever removed, and calling it again changes nothing.
+    ///
+    /// It tells what it did, by table in the order of their names. Several processes can call it at once.
+    /// It waits up to [ten minutes](ENSURE_DEADLINE); see
+    /// [`ensure_tables_within`](Db::ensure_tables_within) for an index that takes longer to fill.
+    ///
+    /// # Errors
+    ///
+    /// - [`Table`](crate::ErrorKind::Table) when a table has another key, or an index of the same name another
+    ///   definition, or items expire by another attribute, or the stream has other images. The message
+    ///   tells all that differs in the table, and no table has been changed unless it came to differ
+    ///   meanwhile.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) when the engine cannot have such a table.
+    /// - [`Deadline`](crate::ErrorKind::Deadline) when something is still missing, which the message names. What
+    ///   was begun goes on.
+    /// - [`Store`](crate::ErrorKind::Store) when the store fails.
+    pub async fn ensure_tables(&self, schemas: &[&Schema]) -> Result<Vec<TableChange>> {
+        self.ensure_tables_within(schemas, ENSURE_DEADLINE).await
+    }
+
+    /// As [`ensure_tables`](Db::ensure_tables), with another deadline.
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure_tables`](Db::ensure_tables).
+    pub async fn ensure_tables_within(
+        &self,
+        schemas: &[&Schema],
+        deadline: Duration,
+    ) -> Result<Vec<TableChange>> {
+        self.ensure_definitions(table_definitions(schemas)?, deadline)
+            .await
     }
 }
 

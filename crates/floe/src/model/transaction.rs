@@ -4,7 +4,7 @@ use floe_store::Item;
 
 use super::blind;
 use super::changes::{Items, Known, Origin};
-use super::key::{EncodedKey, IntoKey};
+use super::keys::{EncodedKey, IntoKey};
 use super::many::{self, Keys};
 use super::row::{Row, RowCore};
 use super::schema::Schema;

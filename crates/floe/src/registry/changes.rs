@@ -7,16 +7,13 @@ use std::collections::BTreeMap;
 
 use floe_store::Item;
 
-use super::compile::RegistryPart;
-use super::group::GroupPlace;
-use super::key::{Place, version_of};
+use super::keys::{GroupPlace, Place, version_of};
 use crate::error::Result;
-use crate::tx::part::Part;
-use crate::tx::session::{self, PartContext, Session};
+use crate::tx::session::Session;
 
 /// What was read and changed in registries.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(BTreeMap<Place, State>);
+pub(crate) struct Changes(pub(super) BTreeMap<Place, State>);
 
 /// An item that the body has touched.
 #[derive(Debug)]
@@ -79,16 +76,6 @@ impl Changes {
         there
             .filter_map(|item| Some((version_of(group.schema, item)?, item.clone())))
             .collect()
-    }
-}
-
-impl session::Changes for Changes {
-    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        Ok(if self.0.is_empty() {
-            Vec::new()
-        } else {
-            vec![Box::new(RegistryPart::new(self.0))]
-        })
     }
 }
 

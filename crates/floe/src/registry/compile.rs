@@ -11,16 +11,16 @@ use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
 
-use super::changes::State;
-use super::key::{Place, version_of};
-use super::stored::{as_it_was, difference, is_absent};
+use super::changes::{Changes, State};
+use super::keys::{Place, version_of};
+use super::stored::{as_it_was, is_absent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::commit::Failure;
-use crate::tx::part::{Part, PartWrite, Refusal};
+use crate::tx::part::{Failure, Part, PartWrite, Refusal, difference};
+use crate::tx::session::{self, PartContext};
 
 /// The share of registries in a commit.
 #[derive(Debug)]
-pub(crate) struct RegistryPart {
+struct RegistryPart {
     planned: Vec<Planned>,
 }
 
@@ -72,8 +72,18 @@ impl Meaning {
     }
 }
 
+impl session::Changes for Changes {
+    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
+        Ok(if self.0.is_empty() {
+            Vec::new()
+        } else {
+            vec![Box::new(RegistryPart::new(self.0))]
+        })
+    }
+}
+
 impl RegistryPart {
-    pub(super) fn new(states: BTreeMap<Place, State>) -> Self {
+    fn new(states: BTreeMap<Place, State>) -> Self {
         let planned = states.into_iter();
         let planned = planned.filter_map(|(place, state)| {
             Some(Planned {
@@ -106,20 +116,16 @@ fn write(place: &Place, state: State) -> Option<TransactWrite> {
             Some(check.into())
         }
         (Some(read), Some(now)) if version_of(schema, &read).is_some() => {
-            let update = difference(&read, &now);
-            let mut update = UpdateItem::new(table, place.key(), update).return_old_on_failure();
-            update.condition = Some(condition);
-            Some(update.into())
+            let update = UpdateItem::new(table, place.key(), difference(&read, &now));
+            Some(update.condition(condition).return_old_on_failure().into())
         }
         (_, Some(now)) => {
-            let mut put = PutItem::new(table, now).return_old_on_failure();
-            put.condition = Some(condition);
-            Some(put.into())
+            let put = PutItem::new(table, now).condition(condition);
+            Some(put.return_old_on_failure().into())
         }
         (_, None) => {
-            let mut delete = DeleteItem::new(table, place.key()).return_old_on_failure();
-            delete.condition = Some(condition);
-            Some(delete.into())
+            let delete = DeleteItem::new(table, place.key()).condition(condition);
+            Some(delete.return_old_on_failure().into())
         }
     }
 }

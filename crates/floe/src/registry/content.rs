@@ -6,9 +6,8 @@ use floe_store::{Item, Value};
 use super::Registry;
 use super::group::Group;
 use super::schema::{RegistryField, RegistrySchema};
+use crate::attribute::{Invalid, mismatch, missing};
 use crate::error::{Error, Result};
-use crate::model::attribute::{Invalid, mismatch, missing};
-use crate::model::schema::FieldKind;
 
 /// What the versions of a registry hold: a struct that derives [`Registry`], or an [`Item`] with the attributes of its
 /// fields. There is no reason to implement it.
@@ -91,14 +90,8 @@ fn check(field: &RegistryField, value: Option<&Value>) -> Result<(), Invalid> {
             false => Err(missing()),
         };
     };
-    let expected = match (field.kind, value) {
-        (FieldKind::Text, Value::S(_))
-        | (FieldKind::Number, Value::N(_))
-        | (FieldKind::Bytes, Value::B(_))
-        | (FieldKind::Other, _) => return Ok(()),
-        (FieldKind::Text, _) => "S",
-        (FieldKind::Number, _) => "N",
-        (FieldKind::Bytes, _) => "B",
-    };
-    Err(mismatch(expected, value))
+    match field.kind.key_kind() {
+        Some(kind) if !kind.matches(value) => Err(mismatch(kind.as_str(), value)),
+        _ => Ok(()),
+    }
 }

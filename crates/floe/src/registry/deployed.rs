@@ -8,11 +8,11 @@ use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
 
 use super::content::Content;
-use super::read::Reads;
+use super::reads::Reads;
 use super::schema::{PARTITION_KEY, RegistrySchema, StatusIndex};
 use super::version::{Status, Version};
+use crate::attribute::{Attribute, missing};
 use crate::error::{Error, Result};
-use crate::model::attribute::{Attribute, missing};
 
 /// A sparse index of a registry: of deployed versions, by a field of the group.
 pub struct RegistryIndex<R, K> {
@@ -83,7 +83,7 @@ pub(super) async fn deployed<R: Content>(
         condition = condition.and(attribute, KeyOp::Eq(Value::from(status.as_str())));
     }
     let query = Query::new(schema.table, condition).index(index.name);
-    let (items, now) = (reads.query(query).await?, reads.db.engine().now());
+    let (items, now) = (reads.query(query, None).await?, reads.db.engine().now());
     let versions = items.iter().map(|item| Version::of_item(schema, item, now));
     let is_there = |version: &Result<Version<R>>| match version {
         Ok(version) => version.is_deployed(),
@@ -99,7 +99,7 @@ pub(super) async fn latest_of_groups<R: Content>(
 ) -> Result<Vec<Version<R>>> {
     let condition = KeyCondition::partition(PARTITION_KEY, schema.latest);
     let query = Query::new(schema.table, condition).consistent();
-    let (items, now) = (reads.query(query).await?, reads.db.engine().now());
+    let (items, now) = (reads.query(query, None).await?, reads.db.engine().now());
     let versions = items
         .iter()
         .map(|item| Version::of_pointer(schema, item, now));

@@ -26,9 +26,9 @@ mod template;
 mod words;
 
 use super::schema::{KeyPart, Layout, RegistryField, RegistrySchema};
+use crate::attribute::FieldKind;
 use crate::error::Result;
-use crate::model::schema::FieldKind;
-use crate::model::tables::node::Node;
+use crate::tables::node::Node;
 use words::Words;
 
 /// What stands for the number in a key.

@@ -38,14 +38,14 @@ use floe_store::{Error as StoreError, Item, Value};
 use super::Versions;
 use super::deployed::{self, latest_of_groups};
 use super::group::Group;
-use super::key::Place;
-use super::read::Reads;
+use super::keys::Place;
+use super::reads::Reads;
 use super::schema::{Layout, PARTITION_KEY, RegistryField, RegistrySchema, SORT_KEY};
 use super::version::{Status, Version};
+use crate::attribute::FieldKind;
+use crate::attribute::Invalid;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::attribute::Invalid;
-use crate::model::schema::FieldKind;
 use crate::request::{Budget, repeat};
 
 /// What the keys of descriptions begin with.
@@ -69,7 +69,7 @@ impl Db {
     pub async fn described_registries(&self, table: &str) -> Result<Vec<&'static RegistrySchema>> {
         let condition = KeyCondition::partition(PARTITION_KEY, DESCRIBED);
         let query = Query::new(table, condition).consistent();
-        let items = self.registry_reads().query(query).await?;
+        let items = self.registry_reads().query(query, None).await?;
         let schemas = items.iter().map(|item| described(table, item));
         schemas.collect()
     }
@@ -98,7 +98,7 @@ impl Db {
 
     async fn describe_some(&self, schemas: &[(Place, &RegistrySchema)]) -> Result<()> {
         let places: Vec<_> = schemas.iter().map(|(place, _)| place.clone()).collect();
-        let known = self.registry_reads().items(&places).await?;
+        let known = self.registry_reads().placed(&places).await?;
         for ((place, schema), known) in schemas.iter().zip(known) {
             let item = place.key().with(DESCRIPTION, schema.describe());
             if known.as_ref() == Some(&item) {
@@ -112,7 +112,7 @@ impl Db {
     }
 
     fn registry_reads(&self) -> Reads<'_> {
-        Reads { db: self, tx: None }
+        Reads::of_registry(self, None)
     }
 }
 

@@ -6,23 +6,15 @@ use std::marker::PhantomData;
 use floe_store::Value;
 
 use super::Registry;
-use super::key::group_text;
+use super::keys::{GroupPlace, group_text};
 use super::schema::RegistrySchema;
+use crate::attribute::{Invalid, missing};
 use crate::error::{Error, Result};
-use crate::model::attribute::{Invalid, missing};
 
 /// A group of a registry: a package in a region, say.
 pub struct Group<R> {
     pub(super) place: GroupPlace,
     registry: PhantomData<fn() -> R>,
-}
-
-/// A group, and the registry that it is of.
-#[derive(Clone, Debug)]
-pub(crate) struct GroupPlace {
-    pub(super) schema: &'static RegistrySchema,
-    /// Its key.
-    pub(super) text: String,
 }
 
 impl<R: Registry> Group<R> {
@@ -94,25 +86,6 @@ impl<R> Eq for Group<R> {}
 impl<R> fmt::Debug for Group<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)
-    }
-}
-
-impl PartialEq for GroupPlace {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_of(other.schema) && self.text == other.text
-    }
-}
-
-impl GroupPlace {
-    /// Whether it is one of this registry. The same constant may stand in several places of a program.
-    pub(super) fn is_of(&self, schema: &'static RegistrySchema) -> bool {
-        std::ptr::eq(self.schema, schema) || self.schema == schema
-    }
-}
-
-impl fmt::Display for GroupPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({})", self.schema.name, self.text)
     }
 }
 

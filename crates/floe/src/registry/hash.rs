@@ -1,10 +1,9 @@
 //! The hash of what is published: SHA-256 over names and values in a form that equal contents share.
 
-use floe_store::{Item, Value};
+use floe_store::{Item, Value, hex};
 use sha2::{Digest, Sha256};
 
 use super::schema::RegistrySchema;
-use crate::hex;
 
 /// The hash of a content: the field that says it, or one of all fields outside of the group.
 pub(super) fn content_hash(schema: &RegistrySchema, content: &Item) -> String {
@@ -65,7 +64,7 @@ mod tests {
     use floe_store::{Set, Text};
 
     use super::*;
-    use crate::registry::key::tests::{BUILDS, LAYERS};
+    use crate::registry::keys::tests::{BUILDS, LAYERS};
 
     #[test]
     fn the_field_that_is_marked_is_the_hash() {

@@ -11,15 +11,14 @@ use floe_store::op::Query;
 use floe_store::{Item, Number, Timestamp, Value};
 
 use super::content::Content;
-use super::group::{Group, GroupPlace};
-use super::key::version_of;
-use super::read::Reads;
+use super::group::Group;
+use super::keys::{GroupPlace, version_of};
+use super::reads::Reads;
 use super::schema::{Layout, PARTITION_KEY, SORT_KEY};
 use super::stored::Facts;
 use super::version::Version;
-use super::work::Work;
+use crate::cursor::Page;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::query::Page;
 
 /// The attribute of the number in a cursor.
 const NUMBER: &str = "number";
@@ -150,44 +149,22 @@ fn was_deployed(facts: &Facts, moment: Timestamp) -> bool {
     is_published && !is_gone && !facts.is_expired(moment)
 }
 
-/// The newest version before this one that is deployed, as the transaction sees it.
-pub(super) async fn newest_deployed(work: &Work<'_>, before: u64) -> Result<Option<(u64, Item)>> {
-    let mut newest: Option<(u64, Item)> = None;
-    for (number, item) in work.touched()? {
-        let is_newer = newest.as_ref().is_none_or(|(known, _)| number > *known);
-        if number < before && is_newer && work.is_deployed(&item)? {
-            newest = Some((number, item));
-        }
-    }
-    let mut walk = Walk::new(work.reads(), work.group, true);
-    (walk.after, walk.limit) = (Some(before), Some(BATCH_GET_ITEMS_MAX));
-    while !walk.is_done {
-        for (number, item) in walk.next().await? {
-            if newest.as_ref().is_some_and(|(known, _)| number <= *known) {
-                return Ok(newest);
-            }
-            if let Some(item) = work.found(number, item)?
-                && work.is_deployed(&item)?
-            {
-                return Ok(Some((number, item)));
-            }
-        }
-    }
-    Ok(newest)
-}
-
 /// Reads the versions of a group some at a time, behind the one it has come to.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     reads: Reads<'a>,
     group: &'a GroupPlace,
     is_newest_first: bool,
-    limit: Option<usize>,
-    after: Option<u64>,
-    is_done: bool,
+    pub(super) limit: Option<usize>,
+    pub(super) after: Option<u64>,
+    pub(super) is_done: bool,
 }
 
 impl<'a> Walk<'a> {
-    const fn new(reads: Reads<'a>, group: &'a GroupPlace, is_newest_first: bool) -> Self {
+    pub(super) const fn new(
+        reads: Reads<'a>,
+        group: &'a GroupPlace,
+        is_newest_first: bool,
+    ) -> Self {
         Self {
             reads,
             group,
@@ -198,7 +175,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    async fn next(&mut self) -> Result<Vec<(u64, Item)>> {
+    /// The next versions, with their numbers.
+    pub(super) async fn next(&mut self) -> Result<Vec<(u64, Item)>> {
         let schema = self.group.schema;
         match schema.layout == Layout::Grouped && !schema.legacy_keys {
             true => self.query().await,
@@ -241,7 +219,7 @@ impl<'a> Walk<'a> {
             return Ok(Vec::new());
         }
         let places: Vec<_> = numbers.iter().map(|n| self.group.version(*n)).collect();
-        let items = self.reads.items(&places).await?.into_iter();
+        let items = self.reads.placed(&places).await?.into_iter();
         Ok(numbers
             .into_iter()
             .zip(items)
@@ -251,7 +229,8 @@ impl<'a> Walk<'a> {
 
     /// The greatest number that the group has given.
     async fn last(&self) -> Result<u64> {
-        let pointer = self.reads.item(&self.group.pointer()).await?;
+        let place = self.group.pointer();
+        let pointer = self.reads.item(place.table, &place.key()).await?;
         let facts = pointer.map(|pointer| Facts::of(self.group.schema, &pointer));
         Ok(facts.transpose()?.unwrap_or_default().last)
     }

@@ -1,6 +1,6 @@
 //! What is known of a registry when the program is compiled: its keys, and where everything stands in its items.
 
-use crate::model::schema::FieldKind;
+use crate::attribute::FieldKind;
 
 /// The attribute of the partition key in every table of registries.
 pub const PARTITION_KEY: &str = "pk";

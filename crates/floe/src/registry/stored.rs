@@ -7,16 +7,15 @@
 //! The pointer is a copy of the latest version without its status, so that one request brings it. An alias has the number
 //! that it leads to.
 
-use floe_store::expr::{Condition, Path, Update};
-use floe_store::{Item, Name, Number, Set, Text, Timestamp, Value};
+use floe_store::expr::{Condition, Path};
+use floe_store::{Item, Number, Set, Text, Timestamp, Value};
 
-use super::group::GroupPlace;
-use super::key::Place;
+use super::keys::{GroupPlace, Place};
 use super::schema::{ALIASES, LAST, PARTITION_KEY, PINNED, RegistrySchema, SORT_KEY};
-use super::version::Status;
+use super::status::Status;
+use crate::attribute::Expiry;
+use crate::attribute::Invalid;
 use crate::error::{Error, Result};
-use crate::model::attribute::Invalid;
-use crate::model::expiry::Expiry;
 
 /// What the registry itself knows of a version, or of a pointer.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -309,19 +308,4 @@ pub(super) fn as_it_was(schema: &RegistrySchema, item: &Item) -> Condition {
 /// The condition that there is no such item.
 pub(super) fn is_absent() -> Condition {
     Condition::attribute_not_exists(Path::attribute(PARTITION_KEY))
-}
-
-/// The update from one form of an item to another.
-pub(super) fn difference(old: &Item, new: &Item) -> Update {
-    let is_key = |name: &Name| name.as_str() == PARTITION_KEY || name.as_str() == SORT_KEY;
-    let changed = new
-        .iter()
-        .filter(|(name, value)| !is_key(name) && old.get(name).is_none_or(|known| known != *value));
-    let update = changed.fold(Update::new(), |update, (name, value)| {
-        update.set(Path::attribute(name.clone()), value.clone())
-    });
-    let gone = old.iter().filter(|(name, _)| !new.contains(name));
-    gone.fold(update, |update, (name, _)| {
-        update.remove(Path::attribute(name.clone()))
-    })
 }

@@ -7,10 +7,10 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 
 use super::described::DESCRIBED;
 use super::schema::{Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
+use crate::attribute::FieldKind;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::schema::FieldKind;
-use crate::model::tables::{ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of};
+use crate::tables::{ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of};
 
 /// The tables of these registries, in the order of their names.
 ///

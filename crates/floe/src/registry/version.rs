@@ -4,37 +4,11 @@ use floe_store::{Item, Timestamp};
 
 use super::content::Content;
 use super::schema::RegistrySchema;
+pub use super::status::Status;
 use super::stored::Facts;
+use crate::attribute::Expiry;
+use crate::attribute::missing;
 use crate::error::{Error, Result};
-use crate::model::attribute::missing;
-use crate::model::expiry::Expiry;
-
-/// What a deployed version is to its group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Status {
-    /// There is a later one; this one goes when its time has come.
-    Deprecated,
-    /// There is no later one.
-    Latest,
-}
-
-impl Status {
-    /// The text that is stored.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deprecated => "deprecated",
-            Self::Latest => "latest",
-        }
-    }
-
-    pub(super) fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "deprecated" => Some(Self::Deprecated),
-            "latest" => Some(Self::Latest),
-            _ => None,
-        }
-    }
-}
 
 /// A published version: what was published, and what became of it.
 ///

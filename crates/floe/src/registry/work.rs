@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::{Item, Timestamp};
 
-use super::group::GroupPlace;
-use super::history;
-use super::key::{Place, next_number};
-use super::read::Reads;
+use super::history::Walk;
+use super::keys::{GroupPlace, Place, next_number};
+use super::reads::Reads;
 use super::stored::{self, Facts};
+use crate::attribute::Expiry;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::expiry::Expiry;
 use crate::tx::Tx;
 
 /// A change of a registry.
@@ -39,6 +39,15 @@ pub(super) struct Done {
     /// The version that it is about.
     pub(super) number: u64,
     pub(super) is_changed: bool,
+}
+
+impl Done {
+    const fn changed(number: u64) -> Self {
+        Self {
+            number,
+            is_changed: true,
+        }
+    }
 }
 
 /// A transaction, and the group in which it works.
@@ -81,11 +90,8 @@ impl Work<'_> {
             .map(|retention| Expiry::after(self.now(), retention))
     }
 
-    pub(super) fn reads(&self) -> Reads<'_> {
-        Reads {
-            db: self.tx.db(),
-            tx: Some(self.tx),
-        }
+    fn reads(&self) -> Reads<'_> {
+        Reads::of_registry(self.tx.db(), Some(self.tx))
     }
 
     async fn load(&self, place: &Place) -> Result<Option<Item>> {
@@ -110,6 +116,15 @@ impl Work<'_> {
         session.registry(|changes| changes.watch(place))
     }
 
+    /// Leaves a version as it is, because of an item that must stay as it is too.
+    fn unchanged(&self, place: &Place, number: u64) -> Result<Done> {
+        self.watch(place)?;
+        Ok(Done {
+            number,
+            is_changed: false,
+        })
+    }
+
     /// Takes note of what an item is by the word of the pointer, and gives it as the body sees it.
     fn tell(&self, place: &Place, told: Option<Item>) -> Result<Option<Item>> {
         self.tx.session().registry(|changes| {
@@ -132,11 +147,7 @@ impl Work<'_> {
         if let (true, Some(number), Some(known)) = (if_changed, facts.number, &facts.hash)
             && known == hash
         {
-            self.watch(&pointer_place)?;
-            return Ok(Done {
-                number,
-                is_changed: false,
-            });
+            return self.unchanged(&pointer_place, number);
         }
         let number = next_number(group, facts.last)?;
         // Whatever the clocks of publishers say, a later version was not published earlier.
@@ -155,10 +166,7 @@ impl Work<'_> {
         let new_pointer = stored::pointer(group, &version, number, number);
         self.put(&pointer_place, Some(new_pointer))?;
         self.put(&place, Some(version))?;
-        Ok(Done {
-            number,
-            is_changed: true,
-        })
+        Ok(Done::changed(number))
     }
 
     /// The pointer is a copy of the latest version, so that need not be read to be demoted.
@@ -180,11 +188,7 @@ impl Work<'_> {
         let facts = self.facts(Some(&item))?;
         // What has expired goes its own way: who waits for its expiry is still to be told.
         if facts.gone(now).is_some() {
-            self.watch(&place)?;
-            return Ok(Done {
-                number,
-                is_changed: false,
-            });
+            return self.unchanged(&place, number);
         }
         if let [_, ..] = facts.aliases.as_slice() {
             return Err(self.aliased(number, &facts));
@@ -197,16 +201,13 @@ impl Work<'_> {
         } else if facts.is_latest(group.schema) {
             self.watch(&pointer_place)?;
         }
-        Ok(Done {
-            number,
-            is_changed: true,
-        })
+        Ok(Done::changed(number))
     }
 
     /// The latest version is retired: the newest of those before it that is still deployed is the latest again.
     async fn step_back(&self, pointer: &Place, from: u64, last: u64) -> Result<()> {
         let (group, schema) = (self.group, self.group.schema);
-        let new_pointer = match history::newest_deployed(self, from).await? {
+        let new_pointer = match self.newest_deployed(from).await? {
             Some((number, item)) => {
                 let promoted = stored::promoted(schema, &item);
                 let new_pointer = stored::pointer(group, &promoted, number, last);
@@ -221,8 +222,34 @@ impl Work<'_> {
         self.put(pointer, Some(new_pointer))
     }
 
+    /// The newest version before this one that is deployed, as the transaction sees it.
+    async fn newest_deployed(&self, before: u64) -> Result<Option<(u64, Item)>> {
+        let mut newest: Option<(u64, Item)> = None;
+        for (number, item) in self.touched()? {
+            let is_newer = newest.as_ref().is_none_or(|(known, _)| number > *known);
+            if number < before && is_newer && self.is_deployed(&item)? {
+                newest = Some((number, item));
+            }
+        }
+        let mut walk = Walk::new(self.reads(), self.group, true);
+        (walk.after, walk.limit) = (Some(before), Some(BATCH_GET_ITEMS_MAX));
+        while !walk.is_done {
+            for (number, item) in walk.next().await? {
+                if newest.as_ref().is_some_and(|(known, _)| number <= *known) {
+                    return Ok(newest);
+                }
+                if let Some(item) = self.found(number, item)?
+                    && self.is_deployed(&item)?
+                {
+                    return Ok(Some((number, item)));
+                }
+            }
+        }
+        Ok(newest)
+    }
+
     /// A version as the transaction sees it, given what a query has found.
-    pub(super) fn found(&self, number: u64, item: Item) -> Result<Option<Item>> {
+    fn found(&self, number: u64, item: Item) -> Result<Option<Item>> {
         let place = self.group.version(number);
         self.tx.session().registry(|changes| {
             changes.settle(self.group, &place, Some(item));
@@ -235,19 +262,12 @@ impl Work<'_> {
         let (_, item) = self.load_with_pointer(&place).await?;
         let known = self.deployed(place, item, number)?;
         if known.facts.is_pinned == is_pinned {
-            self.watch(&known.place)?;
-            return Ok(Done {
-                number,
-                is_changed: false,
-            });
+            return self.unchanged(&known.place, number);
         }
         let (schema, expiry) = (self.group.schema, self.expiry());
         let change = |item: &Item| stored::pinned(schema, item, is_pinned, expiry);
         self.change(number, &known, &change).await?;
-        Ok(Done {
-            number,
-            is_changed: true,
-        })
+        Ok(Done::changed(number))
     }
 
     async fn alias(&self, name: &str, to: Option<u64>) -> Result<Done> {
@@ -259,11 +279,7 @@ impl Work<'_> {
         let from = self.facts(items.next().flatten().as_ref())?.number;
         let number = to.or(from).unwrap_or_default();
         if from == to {
-            self.watch(&place)?;
-            return Ok(Done {
-                number,
-                is_changed: false,
-            });
+            return self.unchanged(&place, number);
         }
         if let Some(number) = from {
             self.lead(name, number, false).await?;
@@ -273,10 +289,7 @@ impl Work<'_> {
         }
         let item = to.map(|number| stored::alias(&place, schema, number));
         self.put(&place, item)?;
-        Ok(Done {
-            number,
-            is_changed: true,
-        })
+        Ok(Done::changed(number))
     }
 
     /// Has an alias lead to a version, or no longer.
@@ -361,13 +374,13 @@ impl Work<'_> {
     }
 
     /// Whether a version is deployed by now.
-    pub(super) fn is_deployed(&self, item: &Item) -> Result<bool> {
+    fn is_deployed(&self, item: &Item) -> Result<bool> {
         let facts = self.facts(Some(item))?;
         Ok(facts.is_deployed(self.group.schema, self.now()))
     }
 
     /// The versions of the group that the transaction has touched, as it sees them.
-    pub(super) fn touched(&self) -> Result<Vec<(u64, Item)>> {
+    fn touched(&self) -> Result<Vec<(u64, Item)>> {
         let session = self.tx.session();
         session.registry(|changes| changes.versions(self.group))
     }

@@ -35,6 +35,16 @@ impl Backoff {
         }
     }
 
+    /// For calls of a pattern that are transactions of their own: many may change the same item at once, and each lost
+    /// race means that another one is done.
+    pub(crate) const fn contended(retries: u32) -> Self {
+        Self {
+            retries,
+            initial: Duration::from_millis(2),
+            max: Duration::from_millis(100),
+        }
+    }
+
     /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
     /// of that, by the seed.
     pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {

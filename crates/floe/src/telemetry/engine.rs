@@ -11,7 +11,7 @@ use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::metrics;
+use super::metrics::{self, Kind};
 use super::request::{Answer, Request};
 
 /// An engine that tells of each request. Every [`Db`](crate::Db) has one around the engine that it is given, below its
@@ -19,22 +19,6 @@ use super::request::{Answer, Request};
 pub struct TracedEngine {
     inner: Arc<dyn Engine>,
     kind: Kind,
-}
-
-/// Whose requests are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Client,
-    Server,
-}
-
-impl Kind {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
 }
 
 impl TracedEngine {

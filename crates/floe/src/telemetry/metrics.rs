@@ -11,8 +11,6 @@ use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::metadata::Kind as MetadataKind;
 use tracing::{Level, Metadata};
 
-use super::engine::Kind;
-
 /// Where measurements are told.
 pub(crate) const TARGET: &str = "floe::metrics";
 
@@ -54,6 +52,22 @@ macro_rules! measure {
     };
 }
 pub(crate) use measure;
+
+/// Whose requests are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Client,
+    Server,
+}
+
+impl Kind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
 
 /// How long a request took, for who made it or for who answered it.
 pub(super) fn request(

@@ -186,30 +186,14 @@ impl Otlp {
     }
 
     fn traces(&self) -> Result<SdkTracerProvider, ExportError> {
-        let exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(self.poster()?)
-            .with_headers(self.headers.clone())
-            .with_timeout(self.waits());
-        let exporter = match self.path("v1/traces") {
-            Some(url) => exporter.with_endpoint(url),
-            None => exporter,
-        };
+        let exporter = self.posting(SpanExporter::builder().with_http(), "v1/traces")?;
         let exporter = exporter.build().map_err(ExportError::new)?;
         let provider = SdkTracerProvider::builder().with_resource(self.resource());
         Ok(provider.with_batch_exporter(exporter).build())
     }
 
     fn metrics(&self) -> Result<SdkMeterProvider, ExportError> {
-        let exporter = MetricExporter::builder()
-            .with_http()
-            .with_http_client(self.poster()?)
-            .with_headers(self.headers.clone())
-            .with_timeout(self.waits());
-        let exporter = match self.path("v1/metrics") {
-            Some(url) => exporter.with_endpoint(url),
-            None => exporter,
-        };
+        let exporter = self.posting(MetricExporter::builder().with_http(), "v1/metrics")?;
         let exporter = exporter.build().map_err(ExportError::new)?;
         let reader = PeriodicReader::builder(exporter);
         let reader = match self.interval {
@@ -221,8 +205,21 @@ impl Otlp {
         Ok(provider.build())
     }
 
-    fn poster(&self) -> Result<Poster, ExportError> {
-        Poster::new(self.waits()).map_err(ExportError::new)
+    /// An exporter that posts to this path of the collector.
+    fn posting<B: WithHttpConfig + WithExportConfig>(
+        &self,
+        exporter: B,
+        path: &str,
+    ) -> Result<B, ExportError> {
+        let poster = Poster::new(self.waits()).map_err(ExportError::new)?;
+        let exporter = exporter
+            .with_http_client(poster)
+            .with_headers(self.headers.clone())
+            .with_timeout(self.waits());
+        Ok(match self.path(path) {
+            Some(url) => exporter.with_endpoint(url),
+            None => exporter,
+        })
     }
 
     /// How long the collector may take to answer.

@@ -11,45 +11,12 @@ use floe_store::limits::{ITEM_BYTES_MAX, TRANSACT_BYTES_MAX};
 use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
 use floe_store::{Error as StoreError, Timestamp, Value};
 
-use super::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal};
+use super::part::{
+    Alone, AloneFailure, CommitId, CommitOptions, Failure, Part, PartWrite, Refusal,
+};
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
 use crate::request::{self, Budget, Outcome, Sending, Write, with_token};
-
-/// Why a commit was not made.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// Another writer was faster, or the store is busy: the body may run again.
-    Retry(Error),
-    /// Running again cannot help, or must not be done.
-    Final(Error),
-}
-
-impl Failure {
-    /// Whether the body may run again after an error.
-    pub(crate) fn of(error: Error) -> Self {
-        let is_known = error.kind() != ErrorKind::OutcomeUnknown;
-        let is_busy = error.store_error().is_some_and(StoreError::is_retryable);
-        if is_known && is_busy {
-            Self::Retry(error)
-        } else {
-            Self::Final(error)
-        }
-    }
-}
-
-/// How to commit.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CommitOptions {
-    /// Checks what was read even if nothing is written.
-    pub(crate) verified: bool,
-    /// Sends even one item so that its outcome is always known.
-    pub(crate) exactly_once: bool,
-    /// No request is sent again after it.
-    pub(crate) deadline: Option<Timestamp>,
-    /// The number of the run of the body, counted from 1.
-    pub(crate) attempt: u32,
-}
 
 /// Sends the parts of a run, and returns how many items were written.
 pub(crate) async fn commit(

@@ -6,8 +6,9 @@ use floe_store::Timestamp;
 use tracing::Instrument;
 
 use super::body::TxBody;
-use super::commit::{self, CommitOptions, Failure};
+use super::commit;
 use super::hooks::{self, Outcome};
+use super::part::{CommitOptions, Failure};
 use super::session::PartContext;
 use super::{Tx, part, turns};
 use crate::db::Db;
@@ -64,6 +65,14 @@ impl<'db> TxOptions<'db> {
             cache_rows: false,
             commit: CommitOptions::default(),
             label: None,
+        }
+    }
+
+    /// For calls of a pattern that are transactions of their own.
+    pub(crate) fn of_pattern(db: &'db Db, label: &str, retries: u32) -> Self {
+        Self {
+            backoff: Backoff::contended(retries),
+            ..Self::new(db).label(label)
         }
     }
 

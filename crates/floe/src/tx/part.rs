@@ -5,13 +5,13 @@
 
 use std::fmt;
 
+use floe_store::expr::{Path, Update};
 use floe_store::op::TransactWrite;
 use floe_store::size::item_size;
-use floe_store::{BoxFuture, Item, Text, Timestamp, Value};
+use floe_store::{BoxFuture, Error as StoreError, Item, Text, Timestamp, Value};
 
-use super::commit::{CommitOptions, Failure};
 use crate::db::Db;
-use crate::error::{Error, ErrorItem, Result};
+use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::request::Budget;
 use crate::telemetry::transaction as telemetry;
 
@@ -73,6 +73,41 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
         let _ = commit;
         None
     }
+}
+
+/// Why a commit was not made.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Another writer was faster, or the store is busy: the body may run again.
+    Retry(Error),
+    /// Running again cannot help, or must not be done.
+    Final(Error),
+}
+
+impl Failure {
+    /// Whether the body may run again after an error.
+    pub(crate) fn of(error: Error) -> Self {
+        let is_known = error.kind() != ErrorKind::OutcomeUnknown;
+        let is_busy = error.store_error().is_some_and(StoreError::is_retryable);
+        if is_known && is_busy {
+            Self::Retry(error)
+        } else {
+            Self::Final(error)
+        }
+    }
+}
+
+/// How to commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CommitOptions {
+    /// Checks what was read even if nothing is written.
+    pub(crate) verified: bool,
+    /// Sends even one item so that its outcome is always known.
+    pub(crate) exactly_once: bool,
+    /// No request is sent again after it.
+    pub(crate) deadline: Option<Timestamp>,
+    /// The number of the run of the body, counted from 1.
+    pub(crate) attempt: u32,
 }
 
 /// What becomes of a part that is sent alone.
@@ -151,6 +186,20 @@ pub(crate) struct Alone<'a> {
     pub(crate) commit: &'a CommitId,
     pub(crate) options: CommitOptions,
     pub(crate) budget: Budget,
+}
+
+/// The update that makes one item of another: sets what is new, and removes what is gone.
+pub(crate) fn difference(old: &Item, new: &Item) -> Update {
+    let changed = new
+        .iter()
+        .filter(|(name, value)| old.get(name) != Some(*value));
+    let update = changed.fold(Update::new(), |update, (name, value)| {
+        update.set(Path::attribute(name.clone()), value.clone())
+    });
+    let gone = old.iter().filter(|(name, _)| !new.contains(name));
+    gone.fold(update, |update, (name, _)| {
+        update.remove(Path::attribute(name.clone()))
+    })
 }
 
 /// Refuses parts that write in a read-only transaction.

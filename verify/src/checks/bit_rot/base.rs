@@ -93,12 +93,8 @@ impl Base {
     /// Has a process make one.
     pub(super) fn make(kind: Kind, parent: &Path, planted: Option<Bug>) -> Result<Self, Failure> {
         let folder = parent.join(kind.name());
-        let mut command = child::command(ROLE)?;
-        command.arg("--folder").arg(&folder);
+        let mut command = child::command_on(ROLE, &folder, planted)?;
         command.arg("--kind").arg(kind.name());
-        if let Some(bug) = planted {
-            command.arg("--planted").arg(bug.name());
-        }
         let deadline = Instant::now() + MAKE_MAX;
         // A process that is done and does not end is one to kill.
         let is_done = |printed: &str| kind == Kind::Killed && printed.contains(DONE);

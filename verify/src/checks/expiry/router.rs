@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use floe::Db;
-use floe::changes::{Cause, Consumer, Handled, Removed, Router};
-use floe::registry::Expired;
+use floe::changes::{Cause, Consumer, Expired, Handled, Removed, Router};
 use floe_testkit::fault::{FaultEngine, Faults};
 
 use super::audit;
@@ -43,12 +42,8 @@ type Act = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The process.
 pub(super) fn command(folder: &Path, seed: u64, planted: Option<Bug>) -> std::io::Result<Command> {
-    let mut command = child::command(ROLE)?;
-    command.arg("--folder").arg(folder);
+    let mut command = child::command_on(ROLE, folder, planted)?;
     command.arg("--seed").arg(seed.to_string());
-    if let Some(bug) = planted {
-        command.arg("--planted").arg(bug.name());
-    }
     Ok(command)
 }
 

@@ -7,6 +7,7 @@ use floe::{Db, Registry};
 use tokio::task::JoinSet;
 
 use crate::Failure;
+use crate::checks::join_all;
 
 /// How long versions stay once there is a later one.
 const RETENTION: Duration = Duration::from_secs(1);
@@ -75,10 +76,7 @@ impl Shelf {
                 Ok::<_, floe::Error>(())
             });
         }
-        while let Some(filled) = groups.join_next().await {
-            filled.map_err(|error| Failure::broken(error.to_string()))??;
-        }
-        Ok(())
+        join_all(groups).await
     }
 }
 

@@ -132,7 +132,11 @@ impl Audit {
     async fn read_streams(&mut self) -> Result<(), Failure> {
         let mut seen = HashSet::new();
         for stream in self.store.streams(None).collect().await? {
-            let version = self.store.version(&stream).await?;
+            let version = self.store.version(&stream).await;
+            let version = version.unwrap_or_else(|error| {
+                self.found.broken(error.to_string());
+                0
+            });
             let events = self.store.read(&stream).collect().await;
             let events = events.unwrap_or_else(|error| {
                 self.found.broken(error.to_string());

@@ -6,7 +6,7 @@ use floe::events::feed::source::span_of_change;
 use floe::events::feed::{Ingester, Partition, TableLog};
 use floe_store::op::{DescribeStream, GetRecords, GetShardIterator, IteratorKind, ListStreams};
 
-use super::consume::{Deliveries, numbers};
+use super::deliveries::{Deliveries, numbers};
 use super::entry::{tally, view_key};
 use super::setting::{Files, GROUP, PARTITIONS, POLL, VIEW, consumer, epoch_limits};
 

@@ -1,25 +1,23 @@
 //! Consumers: members of a group that is told events at least once, and views that must be exact.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::future::pending;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use floe::events::feed::{Consumer, Delivery, Handled, Notice, Parked, Partition};
-use floe::events::{EventStore, Recorded, StreamName};
+use floe::events::feed::{Consumer, Delivery, Notice, Parked, Partition};
+use floe::events::{EventStore, Recorded};
 use floe_testkit::fault::Faults;
 use tokio::task::JoinSet;
 
 use super::careless;
-use super::entry::{number_of, tally, view_key};
-use super::journal::{Journal, Run};
+use super::deliveries::{Deliveries, numbers};
+use super::entry::{tally, view_key};
 use super::setting::{
     self, EVENTS_MAX, Files, GROUP, Orders, PARTITIONS, POLL, VIEW, consumer, note, passes,
 };
 use crate::Failure;
+use crate::checks::join_all;
 use crate::checks::planted::Bug;
 use crate::checks::role::Role;
 
@@ -32,9 +30,6 @@ pub(crate) const VIEW_ROLE: &str = "feed-view";
 pub(super) const MEMBERS: u64 = 3;
 /// How many processes keep the view, and compete for all partitions.
 pub(super) const VIEWS: u64 = 2;
-
-/// Every so many calls, a member handles the first of several events only.
-const PARTIAL_EVERY: u64 = 13;
 
 /// How long it takes until what a killed member held is given to others.
 const LEASE: Duration = Duration::from_secs(1);
@@ -154,10 +149,7 @@ where
     for partition in partitions {
         tasks.spawn(follow(orders.clone(), store.clone(), partition));
     }
-    while let Some(ended) = tasks.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))??;
-    }
-    Ok(())
+    join_all(tasks).await
 }
 
 /// Waits before the next look, and takes note of what must not be.
@@ -175,7 +167,7 @@ pub(super) async fn deliver(consumer: &Consumer, deliveries: &Deliveries) -> flo
     let consumed = consumer
         .run_until_caught_up(|stream, events| async move { deliveries.take(&stream, &events) });
     for parked in consumed.await?.parked {
-        drop(note_parked(&deliveries.files, &parked));
+        drop(note_parked(deliveries.files(), &parked));
     }
     Ok(())
 }
@@ -194,69 +186,4 @@ pub(super) async fn fold(delivery: Delivery<'_>) -> floe::Result<()> {
         tx, stream, events, ..
     } = delivery;
     tally(tx, view_key(stream), &numbers(stream, events)).await
-}
-
-/// The numbers of events. What cannot be read is found when the streams are looked over.
-pub(super) fn numbers(stream: &StreamName, events: &[Recorded]) -> Vec<u64> {
-    let numbers = events.iter().map(|event| number_of(stream, event));
-    numbers.map(Result::unwrap_or_default).collect()
-}
-
-/// What the group is told of some partitions.
-pub(super) struct Deliveries {
-    files: Files,
-    journals: BTreeMap<Partition, Journal>,
-    calls: AtomicU64,
-}
-
-impl Deliveries {
-    pub(super) fn new(
-        files: &Files,
-        partitions: impl IntoIterator<Item = Partition>,
-    ) -> Result<Self, Failure> {
-        let mut journals = BTreeMap::new();
-        for partition in partitions {
-            journals.insert(partition, Journal::open(&files.delivered(partition))?);
-        }
-        Ok(Self {
-            journals,
-            files: files.clone(),
-            calls: AtomicU64::new(0),
-        })
-    }
-
-    /// Handles events: writes down that they came.
-    pub(super) fn take(&self, stream: &StreamName, events: &[Recorded]) -> Result<Handled, Untold> {
-        let is_partial = self
-            .calls
-            .fetch_add(1, Ordering::Relaxed)
-            .is_multiple_of(PARTIAL_EVERY);
-        let (events, handled) = match events {
-            [first, _, ..] if is_partial => {
-                (std::slice::from_ref(first), Handled::UpTo(first.index + 1))
-            }
-            all => (all, Handled::All),
-        };
-        let run = Run {
-            stream: stream.to_string(),
-            start: events.first().map_or(0, |first| first.index),
-            numbers: numbers(stream, events),
-        };
-        let journal = self.journals.get(&PARTITIONS.of(stream));
-        let journal = journal.ok_or_else(|| std::io::Error::other("no partition of this one"));
-        journal
-            .and_then(|journal| journal.tell(run))
-            .map_err(Untold)?;
-        Ok(handled)
-    }
-}
-
-/// A delivery could not be written down.
-#[derive(Debug)]
-pub(super) struct Untold(std::io::Error);
-
-impl fmt::Display for Untold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a delivery could not be written down: {}", self.0)
-    }
 }

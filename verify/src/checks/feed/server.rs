@@ -73,12 +73,8 @@ impl Served {
     }
 
     fn run(&self) -> Result<Running, Failure> {
-        let mut command = child::command(ROLE)?;
-        command.arg("--folder").arg(&self.files.0);
+        let mut command = child::command_on(ROLE, &self.files.0, self.planted)?;
         command.arg("--listen").arg(&self.address);
-        if let Some(bug) = self.planted {
-            command.arg("--planted").arg(bug.name());
-        }
         Running::start(command)
     }
 }

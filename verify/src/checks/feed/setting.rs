@@ -91,14 +91,10 @@ pub(super) struct Orders {
 impl Orders {
     /// The process, in a role.
     pub(super) fn command(&self, role: &str) -> std::io::Result<Command> {
-        let mut command = child::command(role)?;
-        command.arg("--folder").arg(&self.files.0);
+        let mut command = child::command_on(role, &self.files.0, self.planted)?;
         command.arg("--address").arg(&self.address);
         command.arg("--seed").arg(self.seed.to_string());
         command.arg("--number").arg(self.number.to_string());
-        if let Some(bug) = self.planted {
-            command.arg("--planted").arg(bug.name());
-        }
         Ok(command)
     }
 

@@ -16,6 +16,7 @@ use super::journal::{Journal, Run};
 use super::prune::Pruner;
 use super::setting::{self, Files, Orders, is_pruned, runtime};
 use crate::Failure;
+use crate::checks::join_all;
 use crate::checks::role::Role;
 use crate::checks::stage::mixed;
 
@@ -71,9 +72,7 @@ impl Role for Writing {
             }
             let pruner = Pruner::new(store, &orders)?;
             let pruning = tokio::spawn(pruner.run());
-            while let Some(ended) = tasks.join_next().await {
-                ended.map_err(|error| Failure::broken(error.to_string()))??;
-            }
+            join_all(tasks).await?;
             pruning.abort();
             Ok(ExitCode::SUCCESS)
         })

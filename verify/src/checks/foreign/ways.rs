@@ -206,11 +206,7 @@ impl Bench<'_> {
         let mut command = self.floe.command();
         match way {
             Way::Open => {
-                command = child::command(ROLE)?;
-                command.arg("--folder").arg(&site.dir);
-                if let Some(bug) = self.planted {
-                    command.arg("--planted").arg(bug.name());
-                }
+                command = child::command_on(ROLE, &site.dir, self.planted)?;
             }
             Way::Serve => command = self.floe.serve(&site.dir),
             Way::Import => {

@@ -18,7 +18,7 @@ use crate::checks::directory::{self, Settings};
 use crate::checks::planted::{Bug, Flawed};
 use crate::checks::record::{Operation, Record, Reporter};
 use crate::checks::role::Role;
-use crate::checks::{child, runtime};
+use crate::checks::{child, join_all, runtime};
 
 /// The name of the role.
 pub(in crate::checks) const ROLE: &str = "graph";
@@ -39,8 +39,7 @@ pub(super) struct Player<'a> {
 impl Player<'_> {
     /// The process.
     pub(super) fn command(&self) -> std::io::Result<Command> {
-        let mut command = child::command(ROLE)?;
-        command.arg("--folder").arg(self.folder);
+        let mut command = child::command_on(ROLE, self.folder, self.planted)?;
         for (flag, value) in [
             ("--seed", self.seed),
             ("--first", self.first),
@@ -48,9 +47,6 @@ impl Player<'_> {
             ("--tasks", self.tasks),
         ] {
             command.arg(flag).arg(value.to_string());
-        }
-        if let Some(bug) = self.planted {
-            command.arg("--planted").arg(bug.name());
         }
         Ok(command)
     }
@@ -101,10 +97,7 @@ impl Role for Playing {
                     async move { play(&graph, seed, &next, first + moves, &reporter).await },
                 );
             }
-            while let Some(played) = playing.join_next().await {
-                played.map_err(|error| Failure::broken(error.to_string()))??;
-            }
-            Ok::<_, Failure>(())
+            join_all(playing).await
         })?;
         reporter.tell(&Record::Done)?;
         // As a process that dies: nothing is closed.

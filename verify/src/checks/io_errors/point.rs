@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::super::audit::{Findings, look_over};
+use super::super::audit::look_over;
 use super::super::child::{self, Child, Ending, Heard};
 use super::super::directory::Settings;
+use super::super::findings::Findings;
 use super::super::ledger::Ledger;
 use super::super::record::Record;
 use super::super::replay::Replay;
@@ -87,14 +88,10 @@ fn copy(source: &Path, target: &Path) -> std::io::Result<()> {
 
 /// The process.
 pub(super) fn endure(plan: Plan, folder: &Path, round: u64) -> std::io::Result<Command> {
-    let mut command = child::command(ROLE)?;
-    command.arg("--folder").arg(folder);
+    let mut command = child::command_on(ROLE, folder, plan.planted)?;
     command.arg("--seed").arg(plan.seed.to_string());
     command.arg("--round").arg(round.to_string());
     command.arg("--operations").arg(plan.operations.to_string());
-    if let Some(bug) = plan.planted {
-        command.arg("--planted").arg(bug.name());
-    }
     let settings = Settings {
         is_small: true,
         ..Settings::default()

@@ -8,10 +8,7 @@ use floe_store::op::Faults;
 
 use super::comparison::{Comparison, Operator};
 use super::{Join, values};
-use crate::wire::read::{Map, Str, members};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::Attribute;
-use crate::wire::voice::Voice;
+use crate::wire::{Attribute, Map, Refusal, Result, Str, Voice, members};
 
 members! {
     /// What must hold of an attribute.

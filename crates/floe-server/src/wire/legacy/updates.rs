@@ -5,10 +5,7 @@ use floe_store::json::{Named, ValueFault};
 use floe_store::op::invalid;
 use floe_store::{Error, Value};
 
-use crate::wire::read::{Map, Str, members};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::Attribute;
-use crate::wire::voice::Voice;
+use crate::wire::{Attribute, Map, Refusal, Result, Str, Voice, members};
 
 members! {
     /// What to do to an attribute.

@@ -1,24 +1,21 @@
 //! BatchGetItem.
 
 use floe_store::Engine;
-use floe_store::json::{Layer, Named, ValueFault, Writer, write_item};
+use floe_store::json::{Layer, Writer, write_item};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{
     self, BatchGetItem, BatchGetItemOutput, Faults, TABLE_NAMES_CONSTRAINT, is_name,
     length_at_least, length_at_most,
 };
 
-use crate::wire::echo::echo;
-use crate::wire::expressions::{Parameters, Placeholders, check_unmixed};
-use crate::wire::legacy::attributes_to_get;
-use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
-use crate::wire::read::{Map, Str, members, request, request_and_layer};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::Attributes;
-use crate::wire::write::{Split, room, write_consumed_list, write_items};
+use crate::wire::{
+    Attributes, GivenNames, Map, Projected, Refusal, Result, Split, Str, TableName, check_unmixed,
+    echo, members, nameless, object, request, request_and_layer, return_capacity,
+    return_capacity_faults, room, write_consumed_list, write_items,
+};
 
 members! {
-    Request<'a> as "BatchGetItemInput" {
+    Request<'a> {
         "RequestItems" => request_items: Map<'a, KeysAndAttributes<'a>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
     }
@@ -28,10 +25,7 @@ members! {
     /// What to read from one table.
     KeysAndAttributes<'a> as "KeysAndAttributes" {
         "Keys" => keys: Vec<Attributes>,
-        "AttributesToGet" => attributes_to_get: Vec<Str<'a>>,
-        "ConsistentRead" => consistent_read: bool,
-        "ProjectionExpression" => projection_expression: Str<'a>,
-        "ExpressionAttributeNames" => expression_attribute_names: Map<'a, Str<'a>>,
+        ..projected: Projected<'a>,
     }
 }
 
@@ -53,7 +47,7 @@ fn operation(request: Request<'_>, layer: Layer, names: &mut GivenNames) -> Resu
     check_names_filled(&tables, layer)?;
     check_unmixed_over_tables(&tables)?;
     let mut operation = BatchGetItem::new();
-    operation.return_capacity = return_capacity(request.return_consumed_capacity.as_deref());
+    operation.return_capacity = return_capacity(&request.return_consumed_capacity);
     for (name, table) in tables {
         let request = keys_and_attributes(table, layer)?;
         let name = names.plain(TableName::new(name));
@@ -66,7 +60,7 @@ fn operation(request: Request<'_>, layer: Layer, names: &mut GivenNames) -> Resu
     Ok(operation)
 }
 
-/// Some faults are told alone, whatever else there is.
+/// Some faults are reported alone, whatever else there is.
 fn check_members(request: &Request<'_>) -> Result<()> {
     let mut faults = Faults::new();
     match &request.request_items {
@@ -76,7 +70,7 @@ fn check_members(request: &Request<'_>) -> Result<()> {
             table_faults(&mut faults, &tables.0);
         }
     }
-    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
+    return_capacity_faults(&mut faults, &request.return_consumed_capacity);
     faults.into_result()?;
     Ok(())
 }
@@ -107,7 +101,8 @@ fn table_faults(faults: &mut Faults, tables: Tables<'_, '_>) {
         if table.keys.is_none() {
             faults.add_null(format_args!("requestItems.{name}.member.keys"));
         }
-        if table.attributes_to_get.as_ref().is_some_and(Vec::is_empty) {
+        let listed = table.projected.attributes_to_get.as_ref();
+        if listed.is_some_and(Vec::is_empty) {
             let path = format_args!("RequestItems.{name}.member.AttributesToGet");
             faults.add_unseen(path, length_at_least(1));
         }
@@ -122,30 +117,28 @@ fn are_names(tables: Tables<'_, '_>) -> bool {
 
 /// Names of attributes come before everything else.
 fn check_names_filled(tables: Tables<'_, '_>, layer: Layer) -> Result<()> {
-    for (_, table) in tables {
-        let mut faults = table.keys.iter().flatten().map(|key| key.fault.as_ref());
-        let names = table.attributes_to_get.as_ref();
-        if faults.any(|fault| fault.is_some_and(ValueFault::is_nameless))
-            || names.is_some_and(|names| names.iter().any(|name| name.is_empty()))
-        {
-            return Err(Refusal::validation(
-                ValueFault::EmptyName(Named::Attribute).message(layer),
-            ));
-        }
+    let is_nameless = |table: &KeysAndAttributes<'_>| {
+        let mut names = table.projected.attributes_to_get.iter().flatten();
+        let mut keys = table.keys.iter().flatten();
+        keys.any(Attributes::is_nameless) || names.any(|name| name.is_empty())
+    };
+    match tables.iter().any(|(_, table)| is_nameless(table)) {
+        true => Err(nameless(layer)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// An expression for one table does not go with what expressions have replaced for another.
 fn check_unmixed_over_tables(tables: Tables<'_, '_>) -> Result<()> {
-    let given =
-        |is_given: fn(&KeysAndAttributes<'_>) -> bool| tables.iter().any(|(_, t)| is_given(t));
+    let given = |is_given: fn(&Projected<'_>) -> bool| {
+        let mut tables = tables.iter();
+        tables.any(|(_, table)| is_given(&table.projected))
+    };
+    let listed = given(|projected| projected.attributes_to_get.is_some());
+    let expression = given(|projected| projected.expression.is_some());
     check_unmixed(
-        &[("AttributesToGet", given(|t| t.attributes_to_get.is_some()))],
-        &[(
-            "ProjectionExpression",
-            given(|t| t.projection_expression.is_some()),
-        )],
+        &[("AttributesToGet", listed)],
+        &[("ProjectionExpression", expression)],
     )
 }
 
@@ -153,32 +146,15 @@ fn keys_and_attributes(
     table: KeysAndAttributes<'_>,
     layer: Layer,
 ) -> Result<op::KeysAndAttributes> {
-    let parameters = Parameters {
-        replaced: &[],
-        expressions: &[(
-            "ProjectionExpression",
-            table.projection_expression.is_some(),
-        )],
-        names: table.expression_attribute_names.is_some(),
-        values: false,
-    };
-    parameters.check(layer)?;
-    let placeholders = Placeholders::new(table.expression_attribute_names, None, layer)?;
-    let mut parser = placeholders.parser();
-    let projection = match (&table.projection_expression, &table.attributes_to_get) {
-        (Some(text), _) => Some(parser.projection(text)?),
-        (None, Some(names)) => Some(attributes_to_get(names)?),
-        (None, None) => None,
-    };
-    parser.finish()?;
-    let mut keys = Vec::with_capacity(table.keys.as_ref().map_or(0, Vec::len));
-    for key in table.keys.unwrap_or_default() {
-        keys.push(key.sound(layer)?);
-    }
+    let projected = table.projected;
+    projected.check_unmixed(layer)?;
+    let consistent = projected.consistent_read.unwrap_or(false);
+    let projection = projected.parse(layer)?;
+    let keys = table.keys.unwrap_or_default().into_iter();
     Ok(op::KeysAndAttributes {
-        keys,
+        keys: keys.map(|key| key.sound(layer)).collect::<Result<_>>()?,
         projection,
-        consistent: table.consistent_read.unwrap_or(false),
+        consistent,
     })
 }
 
@@ -190,8 +166,7 @@ fn write(output: &BatchGetItemOutput, names: &GivenNames, body: &str) -> Result<
     };
     let asked = asked.request_items.map_or_else(Vec::new, |map| map.0);
     let read = output.items.values().flatten();
-    let mut writer = Writer::with_capacity(256 + room(read));
-    writer.object(|w| {
+    Ok(object(256 + room(read), |w| {
         w.name("Responses").object(|w| {
             for (table, items) in &output.items {
                 write_items(w.name(names.given(table)), items);
@@ -206,8 +181,7 @@ fn write(output: &BatchGetItemOutput, names: &GivenNames, body: &str) -> Result<
             }
         });
         write_consumed_list(w, &output.consumed, Split::Total);
-    });
-    Ok(writer.into_bytes())
+    }))
 }
 
 /// What to read from a table: these keys, and what the request says besides.
@@ -216,23 +190,22 @@ fn write_table(
     table: Option<&KeysAndAttributes<'_>>,
     write_keys: impl FnOnce(&mut Writer),
 ) {
-    let attributes = table.and_then(|table| table.attributes_to_get.as_ref());
-    let names = table.and_then(|table| table.expression_attribute_names.as_ref());
+    let projected = table.map(|table| &table.projected);
     w.object(|w| {
-        if let Some(attributes) = attributes {
+        if let Some(attributes) = projected.and_then(|it| it.attributes_to_get.as_ref()) {
             w.name("AttributesToGet")
                 .array(|w| attributes.iter().for_each(|name| w.string(name)));
         }
-        if let Some(consistent) = table.and_then(|table| table.consistent_read) {
+        if let Some(consistent) = projected.and_then(|it| it.consistent_read) {
             w.name("ConsistentRead").bool(consistent);
         }
-        if let Some(names) = names {
-            let names = names.0.iter();
+        if let Some(Map(names)) = projected.and_then(|it| it.names.as_ref()) {
+            let names = names.iter();
             w.name("ExpressionAttributeNames")
                 .object(|w| names.for_each(|(key, name)| w.name(key).string(name)));
         }
         write_keys(w.name("Keys"));
-        if let Some(text) = table.and_then(|table| table.projection_expression.as_ref()) {
+        if let Some(text) = projected.and_then(|it| it.expression.as_ref()) {
             w.name("ProjectionExpression").string(text);
         }
     });
@@ -242,8 +215,7 @@ fn write_table(
 fn tables_echo(tables: Tables<'_, '_>) -> String {
     let mut sorted: Vec<_> = tables.iter().collect();
     sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut writer = Writer::default();
-    writer.object(|w| {
+    let body = object(0, |w| {
         for (name, table) in sorted {
             let keys = table.keys.iter().flatten();
             write_table(w.name(name), Some(table), |w| {
@@ -251,5 +223,5 @@ fn tables_echo(tables: Tables<'_, '_>) -> String {
             });
         }
     });
-    echo(String::from_utf8_lossy(&writer.into_bytes()))
+    echo(String::from_utf8_lossy(&body))
 }

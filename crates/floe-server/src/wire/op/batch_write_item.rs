@@ -3,25 +3,21 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
-use floe_store::json::{Layer, Named, ValueFault, Writer, write_item};
+use floe_store::json::{Layer, ValueFault, Writer, write_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{
     BatchWrite, BatchWriteItem, BatchWriteItemOutput, Faults, TABLE_NAMES_CONSTRAINT,
     WRITES_CONSTRAINT, is_name,
 };
 
-use crate::wire::echo::{AsItem, AsList, OrNull, echo};
-use crate::wire::parameter::{
-    GivenNames, TableName, return_capacity, return_capacity_faults, return_collection,
-    return_collection_faults,
+use crate::wire::{
+    AsItem, AsList, Attributes, GivenNames, Map, OrNull, Refusal, Result, Split, Str, TableName,
+    echo, members, nameless, object, request, return_capacity, return_capacity_faults,
+    return_collection, return_collection_faults, write_collections, write_consumed_list,
 };
-use crate::wire::read::{Map, Str, members, request};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::Attributes;
-use crate::wire::write::{Split, write_collections, write_consumed_list};
 
 members! {
-    Request<'a> as "BatchWriteItemInput" {
+    Request<'a> {
         "RequestItems" => request_items: Map<'a, Vec<WriteRequest<'a>>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
         "ReturnItemCollectionMetrics" => return_item_collection_metrics: Str<'a>,
@@ -66,9 +62,8 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<BatchWriteI
     let tables = request.request_items.map_or_else(Vec::new, |map| map.0);
     check_names_filled(&tables)?;
     let mut operation = BatchWriteItem::new();
-    operation.return_capacity = return_capacity(request.return_consumed_capacity.as_deref());
-    operation.return_collection =
-        return_collection(request.return_item_collection_metrics.as_deref());
+    operation.return_capacity = return_capacity(&request.return_consumed_capacity);
+    operation.return_collection = return_collection(&request.return_item_collection_metrics);
     for (name, writes) in tables {
         // A table may be named twice, by its name and by its resource name.
         let name = names.plain(TableName::new(name));
@@ -78,7 +73,7 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<BatchWriteI
     Ok(operation)
 }
 
-/// The first write that is refused is told, be it for what the engine finds.
+/// The first write that is refused is reported, be it for what the engine finds.
 fn batch_writes(requests: Vec<WriteRequest<'_>>) -> Result<Vec<BatchWrite>> {
     let mut writes: Vec<BatchWrite> = Vec::with_capacity(requests.len());
     for request in requests {
@@ -107,11 +102,8 @@ fn check_members(request: &Request<'_>) -> Result<()> {
         None => faults.add_null("requestItems"),
         Some(tables) => table_faults(&mut faults, tables),
     }
-    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
-    return_collection_faults(
-        &mut faults,
-        request.return_item_collection_metrics.as_deref(),
-    );
+    return_capacity_faults(&mut faults, &request.return_consumed_capacity);
+    return_collection_faults(&mut faults, &request.return_item_collection_metrics);
     faults.into_result()?;
     check_table_names(tables.unwrap_or_default())
 }
@@ -123,27 +115,24 @@ fn table_faults(faults: &mut Faults, tables: Tables<'_, '_>) {
     }
     for (name, writes) in tables {
         for (at, write) in writes.iter().enumerate() {
-            let mut missing = |what: &str| {
+            let missing = write.attributes().filter(|(_, given)| given.is_none());
+            for (what, _) in missing {
                 let at = at + 1;
                 faults.add_null(format_args!(
                     "requestItems.{name}.member.{at}.member.{what}"
                 ));
-            };
-            if write
-                .put_request
-                .as_ref()
-                .is_some_and(|put| put.item.is_none())
-            {
-                missing("putRequest.item");
-            }
-            if write
-                .delete_request
-                .as_ref()
-                .is_some_and(|delete| delete.key.is_none())
-            {
-                missing("deleteRequest.key");
             }
         }
+    }
+}
+
+impl WriteRequest<'_> {
+    /// The attributes of each request that it has, with the path of their member.
+    fn attributes(&self) -> impl Iterator<Item = (&'static str, Option<&Attributes>)> {
+        let (put, delete) = (self.put_request.as_ref(), self.delete_request.as_ref());
+        let put = put.map(|put| ("putRequest.item", put.item.as_ref()));
+        let delete = delete.map(|delete| ("deleteRequest.key", delete.key.as_ref()));
+        put.into_iter().chain(delete)
     }
 }
 
@@ -163,24 +152,10 @@ fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
 
 /// Names of attributes come before everything else in the items.
 fn check_names_filled(tables: Tables<'_, '_>) -> Result<()> {
-    let mut writes = tables.iter().flat_map(|(_, writes)| writes);
-    let is_nameless = |attributes: Option<&Attributes>| {
-        let fault = attributes.and_then(|attributes| attributes.fault.as_ref());
-        fault.is_some_and(ValueFault::is_nameless)
-    };
-    let found = writes.any(|write| {
-        is_nameless(write.put_request.as_ref().and_then(|put| put.item.as_ref()))
-            || is_nameless(
-                write
-                    .delete_request
-                    .as_ref()
-                    .and_then(|delete| delete.key.as_ref()),
-            )
-    });
-    match found {
-        true => Err(Refusal::validation(
-            ValueFault::EmptyName(Named::Attribute).message(Layer::Older),
-        )),
+    let writes = tables.iter().flat_map(|(_, writes)| writes);
+    let mut attributes = writes.flat_map(WriteRequest::attributes);
+    match attributes.any(|(_, given)| given.is_some_and(Attributes::is_nameless)) {
+        true => Err(nameless(Layer::Older)),
         false => Ok(()),
     }
 }
@@ -188,12 +163,12 @@ fn check_names_filled(tables: Tables<'_, '_>) -> Result<()> {
 fn batch_write(write: WriteRequest<'_>) -> Result<BatchWrite> {
     match (write.put_request, write.delete_request) {
         (Some(put), None) => {
-            let item = put.item.unwrap_or_default().sound(Layer::Older)?;
-            Ok(BatchWrite::Put(item))
+            let item = put.item.unwrap_or_default();
+            item.sound(Layer::Older).map(BatchWrite::Put)
         }
         (None, Some(delete)) => {
-            let key = delete.key.unwrap_or_default().sound(Layer::Older)?;
-            Ok(BatchWrite::Delete(key))
+            let key = delete.key.unwrap_or_default();
+            key.sound(Layer::Older).map(BatchWrite::Delete)
         }
         // In these words, of all that there are.
         (None, None) | (Some(_), Some(_)) => Err(Refusal::validation(
@@ -203,8 +178,7 @@ fn batch_write(write: WriteRequest<'_>) -> Result<BatchWrite> {
 }
 
 fn write(output: &BatchWriteItemOutput, names: &GivenNames) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(256);
-    writer.object(|w| {
+    object(256, |w| {
         w.name("UnprocessedItems").object(|w| {
             for (table, writes) in &output.unprocessed {
                 w.name(names.given(table))
@@ -213,8 +187,7 @@ fn write(output: &BatchWriteItemOutput, names: &GivenNames) -> Vec<u8> {
         });
         write_collections(w, &output.collections, names);
         write_consumed_list(w, &output.consumed, Split::Total);
-    });
-    writer.into_bytes()
+    })
 }
 
 fn write_request(w: &mut Writer, write: &BatchWrite) {

@@ -1,10 +1,6 @@
 //! DescribeLimits.
 
-use floe_store::Engine;
-use floe_store::json::Writer;
-
-use crate::wire::read::empty_request;
-use crate::wire::refusal::Result;
+use crate::wire::{Result, empty_request, object};
 
 /// The quotas of a new account in most regions of AWS. Nothing is held to them here.
 const QUOTAS: [(&str, u64); 4] = [
@@ -14,13 +10,11 @@ const QUOTAS: [(&str, u64); 4] = [
     ("TableMaxWriteCapacityUnits", 40_000),
 ];
 
-pub(crate) async fn answer(_engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) fn answer(body: &str) -> Result<Vec<u8>> {
     empty_request(body)?;
-    let mut writer = Writer::with_capacity(160);
-    writer.object(|w| {
+    Ok(object(160, |w| {
         for (name, units) in QUOTAS {
             w.name(name).number(units);
         }
-    });
-    Ok(writer.into_bytes())
+    }))
 }

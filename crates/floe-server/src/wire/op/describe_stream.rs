@@ -5,12 +5,13 @@ use floe_store::json::{Writer, write_moment};
 use floe_store::limits::{DESCRIBE_STREAM_SHARDS_MAX, SHARD_ID_CHARS};
 use floe_store::op::{DescribeStream, Faults, Shard, StreamDescription, StreamStatus};
 
-use crate::wire::parameter::{limit, limit_faults};
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::Result;
+use crate::wire::table::describe::write_key;
+use crate::wire::{
+    Result, Str, limit, limit_faults, members, object, request, require, word_faults,
+};
 
 members! {
-    Request<'a> as "DescribeStreamInput" {
+    Request<'a> {
         "StreamArn" => stream_arn: Str<'a>,
         "Limit" => limit: i32,
         "ExclusiveStartShardId" => exclusive_start_shard_id: Str<'a>,
@@ -39,22 +40,26 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
         None => engine.describe_stream(operation).await?,
         Some(parent) => describe_children(engine, operation, &parent).await?,
     };
-    Ok(write(&output))
+    Ok(object(1024, |w| {
+        w.name("StreamDescription")
+            .object(|w| write_description(w, &output));
+    }))
 }
 
 fn check_members(request: &Request<'_>) -> Result<()> {
     let mut faults = Faults::new();
-    if request.stream_arn.is_none() {
-        faults.add_null("streamArn");
-    }
+    require(&mut faults, &request.stream_arn, "streamArn");
     limit_faults(&mut faults, request.limit, DESCRIBE_STREAM_SHARDS_MAX);
     if let Some(shard) = &request.exclusive_start_shard_id {
         faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
     }
     if let Some(filter) = &request.shard_filter {
-        if let Some(word) = &filter.kind {
-            faults.one_of(word, "shardFilter.type", &["CHILD_SHARDS"]);
-        }
+        word_faults(
+            &mut faults,
+            &filter.kind,
+            "shardFilter.type",
+            &["CHILD_SHARDS"],
+        );
         if let Some(shard) = &filter.shard_id {
             faults.length(shard, "shardFilter.shardId", SHARD_ID_CHARS);
         }
@@ -86,15 +91,6 @@ async fn describe_children(
     }
 }
 
-fn write(stream: &StreamDescription) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(1024);
-    writer.object(|w| {
-        w.name("StreamDescription")
-            .object(|w| write_description(w, stream));
-    });
-    writer.into_bytes()
-}
-
 fn write_description(w: &mut Writer, stream: &StreamDescription) {
     w.name("StreamArn").string(&stream.arn);
     w.name("StreamLabel").string(&stream.label);
@@ -106,14 +102,7 @@ fn write_description(w: &mut Writer, stream: &StreamDescription) {
     w.name("CreationRequestDateTime");
     write_moment(w, stream.created);
     w.name("TableName").string(&stream.table_name);
-    w.name("KeySchema").array(|w| {
-        for element in &stream.key_schema {
-            w.object(|w| {
-                w.name("AttributeName").string(&element.name);
-                w.name("KeyType").string(element.role.as_str());
-            });
-        }
-    });
+    write_key(w, &stream.key_schema);
     w.name("Shards")
         .array(|w| stream.shards.iter().for_each(|shard| write_shard(w, shard)));
     if let Some(id) = &stream.last_shard_id {

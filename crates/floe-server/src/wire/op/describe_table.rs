@@ -2,25 +2,13 @@
 
 use floe_store::Engine;
 
-use crate::wire::parameter::TableName;
-use crate::wire::read::{members, request};
-use crate::wire::refusal::Result;
+use crate::wire::Result;
 use crate::wire::table::describe::{self, Moment};
 use crate::wire::table::name;
 
-members! {
-    Request<'a> as "DescribeTableInput" {
-        "TableName" => table_name: TableName<'a>,
-    }
-}
-
 pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let request: Request<'_> = request(body)?;
-    let name = name::required(engine, request.table_name)?;
+    let name = name::requested(engine, body)?;
     let table = engine.describe_table(name).await?;
-    Ok(describe::answer(
-        "Table",
-        &table,
-        Moment::Life(engine.now()),
-    ))
+    let moment = Moment::Life(engine.now());
+    Ok(describe::answer("Table", &table, moment))
 }

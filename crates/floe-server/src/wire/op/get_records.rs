@@ -1,17 +1,16 @@
 //! GetRecords.
 
 use floe_store::Engine;
-use floe_store::json::{RecordForm, Writer, write_record};
+use floe_store::json::{RecordForm, write_record};
 use floe_store::limits::{GET_RECORDS_MAX, SHARD_ITERATOR_CHARS};
 use floe_store::op::{Faults, GetRecords, GetRecordsOutput};
 
-use crate::wire::parameter::{limit, limit_faults};
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::Result;
-use crate::wire::write::write_item_hashed;
+use crate::wire::{
+    Result, Str, length_faults, limit, limit_faults, members, object, request, write_item_hashed,
+};
 
 members! {
-    Request<'a> as "GetRecordsInput" {
+    Request<'a> {
         "ShardIterator" => shard_iterator: Str<'a>,
         "Limit" => limit: i32,
     }
@@ -28,10 +27,8 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
 
 fn operation(request: Request<'_>) -> Result<GetRecords> {
     let mut faults = Faults::new();
-    match &request.shard_iterator {
-        None => faults.add_null("shardIterator"),
-        Some(iterator) => faults.length(iterator, "shardIterator", SHARD_ITERATOR_CHARS),
-    }
+    let iterator = &request.shard_iterator;
+    length_faults(&mut faults, iterator, "shardIterator", SHARD_ITERATOR_CHARS);
     limit_faults(&mut faults, request.limit, GET_RECORDS_MAX);
     faults.into_result()?;
     Ok(GetRecords {
@@ -46,8 +43,7 @@ fn write(output: &GetRecordsOutput, region: &str) -> Vec<u8> {
         identity: ["PrincipalId", "Type"],
         write_image: write_item_hashed,
     };
-    let mut writer = Writer::with_capacity(4096);
-    writer.object(|w| {
+    object(4096, |w| {
         w.name("Records").array(|w| {
             let records = output.records.iter();
             records.for_each(|record| write_record(w, record, &form));
@@ -55,6 +51,5 @@ fn write(output: &GetRecordsOutput, region: &str) -> Vec<u8> {
         if let Some(next) = &output.next_iterator {
             w.name("NextShardIterator").string(next);
         }
-    });
-    writer.into_bytes()
+    })
 }

@@ -1,16 +1,13 @@
 //! ListStreams.
 
 use floe_store::Engine;
-use floe_store::json::Writer;
 use floe_store::limits::LIST_STREAMS_MAX;
 use floe_store::op::{Faults, ListStreams, ListStreamsOutput};
 
-use crate::wire::parameter::{TableName, limit, limit_faults};
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::Result;
+use crate::wire::{Result, Str, TableName, limit, limit_faults, members, object, request};
 
 members! {
-    Request<'a> as "ListStreamsInput" {
+    Request<'a> {
         "TableName" => table_name: TableName<'a>,
         "Limit" => limit: i32,
         "ExclusiveStartStreamArn" => exclusive_start_stream_arn: Str<'a>,
@@ -38,8 +35,7 @@ fn operation(request: Request<'_>) -> Result<ListStreams> {
 }
 
 fn write(output: &ListStreamsOutput) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(512);
-    writer.object(|w| {
+    object(512, |w| {
         w.name("Streams").array(|w| {
             for stream in &output.streams {
                 w.object(|w| {
@@ -52,6 +48,5 @@ fn write(output: &ListStreamsOutput) -> Vec<u8> {
         if let Some(arn) = &output.last_arn {
             w.name("LastEvaluatedStreamArn").string(arn);
         }
-    });
-    writer.into_bytes()
+    })
 }

@@ -1,14 +1,12 @@
 //! ListTables.
 
 use floe_store::Engine;
-use floe_store::json::Writer;
 use floe_store::op::{Faults, ListTables, ListTablesOutput};
 
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::Result;
+use crate::wire::{Result, Str, members, object, request};
 
 members! {
-    Request<'a> as "ListTablesInput" {
+    Request<'a> {
         "ExclusiveStartTableName" => exclusive_start_table_name: Str<'a>,
         "Limit" => limit: i32,
     }
@@ -35,13 +33,11 @@ fn operation(request: Request<'_>) -> Result<ListTables> {
 }
 
 fn write(output: &ListTablesOutput) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(512);
-    writer.object(|w| {
+    object(512, |w| {
         w.name("TableNames")
             .array(|w| output.table_names.iter().for_each(|name| w.string(name)));
         if let Some(name) = &output.last_name {
             w.name("LastEvaluatedTableName").string(name);
         }
-    });
-    writer.into_bytes()
+    })
 }

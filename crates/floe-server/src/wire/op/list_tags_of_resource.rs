@@ -1,16 +1,13 @@
 //! ListTagsOfResource.
 
 use floe_store::Engine;
-use floe_store::json::Writer;
-use floe_store::table::TableDescription;
 
 use super::tag_resource::missing_resource;
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::Result;
 use crate::wire::table::name;
+use crate::wire::{Result, Str, members, object, request};
 
 members! {
-    Request<'a> as "ListTagsOfResourceInput" {
+    Request<'a> {
         "ResourceArn" => resource_arn: Str<'a>,
         // A table has no more tags than fit on one page.
         "NextToken" => next_token: Str<'a>,
@@ -23,12 +20,7 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let name = name::of_resource(engine, arn)?;
     let table = engine.describe_table(name).await;
     let table = table.map_err(|error| missing_resource(error, arn.unwrap_or_default()))?;
-    Ok(write(&table))
-}
-
-fn write(table: &TableDescription) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(256);
-    writer.object(|w| {
+    Ok(object(256, |w| {
         w.name("Tags").array(|w| {
             for (key, value) in &table.definition.tags {
                 w.object(|w| {
@@ -37,6 +29,5 @@ fn write(table: &TableDescription) -> Vec<u8> {
                 });
             }
         });
-    });
-    writer.into_bytes()
+    }))
 }

@@ -2,7 +2,7 @@
 //! written.
 //!
 //! Each takes a request through the same steps, in DynamoDB's order: the shape of the whole body first
-//! ([`read`](super::read)), then lengths, ranges and words of its members, told together, then parameters that
+//! ([`read`](super::read)), then lengths, ranges and words of its members, reported together, then parameters that
 //! cannot be mixed, then values, then expressions. What needs the table is left to the engine.
 
 pub(super) mod batch_get_item;

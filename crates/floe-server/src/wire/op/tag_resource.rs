@@ -4,13 +4,12 @@ use floe_store::op::{Faults, UpdateTags};
 use floe_store::{Engine, Error};
 
 use super::create_table::tags;
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::{Refusal, Result};
 use crate::wire::table::members::Tag;
 use crate::wire::table::name;
+use crate::wire::{Refusal, Result, Str, members, request};
 
 members! {
-    Request<'a> as "TagResourceInput" {
+    Request<'a> {
         "ResourceArn" => resource_arn: Str<'a>,
         "Tags" => tags: Vec<Tag<'a>>,
     }
@@ -50,7 +49,7 @@ pub(super) fn null(member: &str) -> Refusal {
     }
 }
 
-/// A table that is not there is told by its resource name.
+/// A table that is not there is named by its resource name.
 pub(super) fn missing_resource(error: Error, arn: &str) -> Error {
     match error {
         // The service has spelled it so for years.

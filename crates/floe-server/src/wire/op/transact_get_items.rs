@@ -3,23 +3,20 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
-use floe_store::json::{Layer, ValueFault, Writer};
+use floe_store::json::{Layer, ValueFault};
 use floe_store::limits::TRANSACT_ITEMS_MAX;
 use floe_store::op::{
     Faults, TransactGet, TransactGetItems, TransactGetItemsOutput, length_at_most,
 };
 
-use crate::wire::echo::{AsItem, AsList, AsNames, OrNull, echo};
-use crate::wire::expressions::Placeholders;
-use crate::wire::parameter::{GivenNames, TableName, return_capacity, return_capacity_faults};
-use crate::wire::read::{Map, Str, members, request};
-use crate::wire::refusal::Result;
-use crate::wire::value::Attributes;
-use crate::wire::voice::Voice;
-use crate::wire::write::{Split, room, write_consumed_list, write_item_hashed};
+use crate::wire::{
+    AsItem, AsList, AsNames, Attributes, GivenNames, Map, OrNull, Result, Split, Str, TableName,
+    Voice, echo, members, object, projection, request, require, return_capacity,
+    return_capacity_faults, room, write_consumed_list, write_item_hashed,
+};
 
 members! {
-    Request<'a> as "TransactGetItemsInput" {
+    Request<'a> {
         "TransactItems" => transact_items: Vec<TransactGetItem<'a>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
     }
@@ -67,11 +64,11 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGet
         .collect();
     Ok(TransactGetItems {
         gets: gets?,
-        return_capacity: return_capacity(request.return_consumed_capacity.as_deref()),
+        return_capacity: return_capacity(&request.return_consumed_capacity),
     })
 }
 
-/// What is missing is told together with a word that is none; else the number of items comes before the word.
+/// What is missing is reported together with a word that is none; else the number of items comes before the word.
 fn check_members(request: &Request<'_>) -> Result<()> {
     let mut faults = Faults::new();
     match &request.transact_items {
@@ -85,7 +82,7 @@ fn check_members(request: &Request<'_>) -> Result<()> {
             }
         }
     }
-    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
+    return_capacity_faults(&mut faults, &request.return_consumed_capacity);
     Ok(faults.into_result()?)
 }
 
@@ -93,12 +90,9 @@ fn item_faults(faults: &mut Faults, at: usize, get: Option<&Get<'_>>) {
     let Some(get) = get else {
         return faults.add_null(format_args!("transactItems.{at}.member.get"));
     };
-    if get.key.is_none() {
-        faults.add_null(format_args!("transactItems.{at}.member.get.key"));
-    }
-    if get.table_name.is_none() {
-        faults.add_null(format_args!("transactItems.{at}.member.get.tableName"));
-    }
+    let path = format_args!("transactItems.{at}.member.get");
+    require(faults, &get.key, format_args!("{path}.key"));
+    require(faults, &get.table_name, format_args!("{path}.tableName"));
 }
 
 /// Too few are found by the operation.
@@ -125,13 +119,8 @@ fn check_table_names(gets: &[Get<'_>]) -> Result<()> {
 
 fn transact_get(get: Get<'_>, names: &mut GivenNames) -> Result<TransactGet> {
     let key = get.key.unwrap_or_default().sound(Layer::Older)?;
-    let placeholders = Placeholders::new(get.expression_attribute_names, None, Layer::Older)?;
-    let mut parser = placeholders.parser();
-    let projection = match &get.projection_expression {
-        Some(text) => Some(parser.projection(text)?),
-        None => None,
-    };
-    parser.finish()?;
+    let names_given = get.expression_attribute_names;
+    let projection = projection(&get.projection_expression, names_given, None, Layer::Older)?;
     Ok(TransactGet {
         projection,
         ..TransactGet::new(names.plain(get.table_name.unwrap_or_default()), key)
@@ -139,8 +128,7 @@ fn transact_get(get: Get<'_>, names: &mut GivenNames) -> Result<TransactGet> {
 }
 
 fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(256 + room(output.items.iter().flatten()));
-    writer.object(|w| {
+    object(256 + room(output.items.iter().flatten()), |w| {
         w.name("Responses").array(|w| {
             for item in &output.items {
                 w.object(|w| {
@@ -151,8 +139,7 @@ fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
             }
         });
         write_consumed_list(w, &output.consumed, Split::Read);
-    });
-    writer.into_bytes()
+    })
 }
 
 impl Display for TransactGetItem<'_> {

@@ -2,7 +2,6 @@
 
 mod action;
 
-use floe_store::json::Writer;
 use floe_store::limits::TRANSACT_ITEMS_MAX;
 use floe_store::op::{
     Faults, TransactWrite, TransactWriteItems, TransactWriteItemsOutput, length_at_least,
@@ -10,19 +9,16 @@ use floe_store::op::{
 };
 use floe_store::{Engine, Units};
 
-use crate::wire::echo::{AsList, echo};
-use crate::wire::parameter::{
-    GivenNames, return_capacity, return_capacity_faults, return_collection,
-    return_collection_faults,
+use crate::wire::{
+    AsList, GivenNames, Refusal, Result, Split, Str, echo, members, object, request,
+    return_capacity, return_capacity_faults, return_collection, return_collection_faults,
+    write_collections, write_consumed_list,
 };
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::write::{Split, write_collections, write_consumed_list};
 
 use action::{Action, TransactWriteItem};
 
 members! {
-    Request<'a> as "TransactWriteItemsInput" {
+    Request<'a> {
         "TransactItems" => transact_items: Vec<TransactWriteItem<'a>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
         "ReturnItemCollectionMetrics" => return_item_collection_metrics: Str<'a>,
@@ -56,8 +52,8 @@ fn operation(mut request: Request<'_>, names: &mut GivenNames) -> Result<Transac
     Ok(TransactWriteItems {
         actions: writes,
         token: request.client_request_token.map(Str::into_owned),
-        return_capacity: return_capacity(request.return_consumed_capacity.as_deref()),
-        return_collection: return_collection(request.return_item_collection_metrics.as_deref()),
+        return_capacity: return_capacity(&request.return_consumed_capacity),
+        return_collection: return_collection(&request.return_item_collection_metrics),
     })
 }
 
@@ -82,11 +78,8 @@ fn check_members(request: &Request<'_>, items: Option<&[TransactWriteItem<'_>]>)
         }
     }
     faults.token(request.client_request_token.as_deref());
-    return_capacity_faults(&mut faults, request.return_consumed_capacity.as_deref());
-    return_collection_faults(
-        &mut faults,
-        request.return_item_collection_metrics.as_deref(),
-    );
+    return_capacity_faults(&mut faults, &request.return_consumed_capacity);
+    return_collection_faults(&mut faults, &request.return_item_collection_metrics);
     Ok(faults.into_result()?)
 }
 
@@ -107,7 +100,7 @@ fn check_table_names(actions: &[Action<'_>]) -> Result<()> {
     for (at, action) in actions.iter().enumerate() {
         let member = action.kind.member();
         let path = format_args!("transactItems.{}.member.{member}.tableName", at + 1);
-        faults.table_name_at(action.table_name.as_deref().unwrap_or_default(), path);
+        faults.table_name_at(action.table_name(), path);
     }
     Ok(faults.into_result()?)
 }
@@ -118,10 +111,8 @@ fn write(output: &TransactWriteItemsOutput, names: &GivenNames) -> Vec<u8> {
         true => Split::Write,
         false => Split::Read,
     };
-    let mut writer = Writer::with_capacity(64);
-    writer.object(|w| {
+    object(64, |w| {
         write_collections(w, &output.collections, names);
         write_consumed_list(w, &output.consumed, split);
-    });
-    writer.into_bytes()
+    })
 }

@@ -4,12 +4,11 @@ use floe_store::op::{UpdateTags, missing_table};
 use floe_store::{Engine, Error};
 
 use super::tag_resource::null;
-use crate::wire::read::{Str, members, request};
-use crate::wire::refusal::{Refusal, Result};
 use crate::wire::table::name;
+use crate::wire::{Refusal, Result, Str, members, request};
 
 members! {
-    Request<'a> as "UntagResourceInput" {
+    Request<'a> {
         "ResourceArn" => resource_arn: Str<'a>,
         "TagKeys" => tag_keys: Vec<Str<'a>>,
     }

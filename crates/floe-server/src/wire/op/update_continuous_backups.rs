@@ -4,13 +4,11 @@ use floe_store::Engine;
 use floe_store::op::Faults;
 
 use super::describe_continuous_backups::describe;
-use crate::wire::parameter::TableName;
-use crate::wire::read::{members, request};
-use crate::wire::refusal::{Refusal, Result};
 use crate::wire::table::name;
+use crate::wire::{Refusal, Result, TableName, members, request, require};
 
 members! {
-    Request<'a> as "UpdateContinuousBackupsInput" {
+    Request<'a> {
         "TableName" => table_name: TableName<'a>,
         "PointInTimeRecoverySpecification" => specification: Specification<'a>,
     }
@@ -27,18 +25,17 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let name = name::required(engine, request.table_name)?;
     let mut faults = Faults::new();
-    let enabled = match &request.specification {
-        None => {
-            faults.add_null("pointInTimeRecoverySpecification");
-            None
-        }
-        Some(specification) => specification.enabled,
-    };
-    if request.specification.is_some() && enabled.is_none() {
-        faults.add_null("pointInTimeRecoverySpecification.pointInTimeRecoveryEnabled");
+    let path = "pointInTimeRecoverySpecification";
+    require(&mut faults, &request.specification, path);
+    if let Some(Specification { enabled, .. }) = &request.specification {
+        let path = format_args!("{path}.pointInTimeRecoveryEnabled");
+        require(&mut faults, enabled, path);
     }
     faults.into_result()?;
-    if enabled == Some(true) {
+    if request
+        .specification
+        .is_some_and(|it| it.enabled == Some(true))
+    {
         let message = "PointInTimeRecoverySpecification is not supported by this server";
         return Err(Refusal::validation(message));
     }

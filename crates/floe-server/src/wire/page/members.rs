@@ -1,116 +1,187 @@
-//! The checks of the members of Query and Scan that come first, each stage telling all that it finds.
+//! The members of Query and Scan, and the checks of them that come first, each stage telling all that it finds.
 //!
 //! A request is checked by the newer of DynamoDB's two layers of validation, unless it lacks what must be there or
 //! holds a number that is none of 32 bits: then the older one does it, in its own words and order.
 
+use floe_store::json::{Layer, ValueFault};
 use floe_store::limits::{INDEX_NAME_CHARS, SCAN_SEGMENTS_MAX};
 use floe_store::op::Faults;
 
 use super::{Int, SELECTS};
-use crate::wire::legacy::attributes_to_get_faults;
-use crate::wire::legacy::filter::{Filters, lacks_operator, operator_faults};
-use crate::wire::parameter::return_capacity_faults;
-use crate::wire::read::Str;
-use crate::wire::refusal::Result;
+use crate::wire::legacy::filter::{Filters, filter_values, lacks_operator, operator_faults};
+use crate::wire::{
+    Attribute, Attributes, Map, Parameters, Refusal, Result, Str, TableName,
+    attributes_to_get_faults, members, nameless, return_capacity_faults, word_faults,
+};
 
-/// The members that are checked first.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Members<'r> {
-    pub(crate) table_name: Option<&'r str>,
-    pub(crate) index_name: Option<&'r str>,
-    pub(crate) attributes_to_get: Option<&'r [Str<'r>]>,
-    pub(crate) select: Option<&'r str>,
-    pub(crate) limit: Option<Int>,
-    pub(crate) segment: Option<Int>,
-    pub(crate) total_segments: Option<Int>,
-    pub(crate) return_capacity: Option<&'r str>,
-    pub(crate) conditional_operator: Option<&'r str>,
-    /// Conditions of the older kind, each with the name of its member.
-    pub(crate) filters: [(&'static str, Option<&'r Filters<'r>>); 2],
+members! {
+    /// The members that Query and Scan have in common.
+    PageMembers<'a> {
+        "TableName" => table_name: TableName<'a>,
+        "IndexName" => index_name: Str<'a>,
+        "Select" => select: Str<'a>,
+        "AttributesToGet" => attributes_to_get: Vec<Str<'a>>,
+        "Limit" => limit: Int,
+        "ConsistentRead" => consistent_read: bool,
+        "ConditionalOperator" => conditional_operator: Str<'a>,
+        "ExclusiveStartKey" => exclusive_start_key: Attributes,
+        "ReturnConsumedCapacity" => return_capacity: Str<'a>,
+        "ProjectionExpression" => projection: Str<'a>,
+        "FilterExpression" => filter: Str<'a>,
+        "ExpressionAttributeNames" => names: Map<'a, Str<'a>>,
+        "ExpressionAttributeValues" => values: Map<'a, Attribute>,
+    }
 }
+
+members! {
+    /// The part of a table that Scan reads.
+    Segments<'a> {
+        "Segment" => segment: Int,
+        "TotalSegments" => total_segments: Int,
+    }
+}
+
+/// Conditions of the older kind, each with the name of its member.
+type OlderFilters<'f, 'r> = &'f [(&'static str, Option<&'r Filters<'r>>)];
 
 /// The greatest number of segments, and the last of them.
 const SEGMENTS_MAX: i32 = SCAN_SEGMENTS_MAX as i32;
 const SEGMENT_MAX: i32 = SEGMENTS_MAX - 1;
 
-impl<'r> Members<'r> {
-    /// Refuses members that are missing or out of range.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.needs_older_layer() {
-            return Ok(self.older_faults().into_result()?);
+impl PageMembers<'_> {
+    /// Refuses members that are missing or out of range, and then attributes without a name, which come before everything
+    /// that expressions say.
+    pub(crate) fn check(
+        &self,
+        segments: &Segments<'_>,
+        filters: OlderFilters<'_, '_>,
+    ) -> Result<()> {
+        self.check_ranges(segments, filters)?;
+        let older = given(filters).flat_map(|(_, filters)| filter_values(filters));
+        let values = self.values.iter().flat_map(|values| &values.0);
+        let mut values = values.map(|(_, value)| value).chain(older);
+        let mut listed = self.attributes_to_get.iter().flatten();
+        let is_nameless = listed.any(|name| name.is_empty())
+            || values.any(|value| value.fault.as_ref().is_some_and(ValueFault::is_nameless))
+            || self
+                .exclusive_start_key
+                .as_ref()
+                .is_some_and(Attributes::is_nameless);
+        match is_nameless {
+            true => Err(nameless(Layer::Current)),
+            false => Ok(()),
         }
-        self.range_faults().into_result()?;
+    }
+
+    /// Refuses parameters that cannot be mixed: those that both operations have, this filter of the older kind, and the key
+    /// conditions of Query.
+    pub(crate) fn check_unmixed(
+        &self,
+        filter: (&'static str, bool),
+        key_conditions: bool,
+        key_expression: bool,
+    ) -> Result<()> {
+        let parameters = Parameters {
+            replaced: &[
+                ("AttributesToGet", self.attributes_to_get.is_some()),
+                filter,
+                ("ConditionalOperator", self.conditional_operator.is_some()),
+                ("KeyConditions", key_conditions),
+            ],
+            expressions: &[
+                ("ProjectionExpression", self.projection.is_some()),
+                ("FilterExpression", self.filter.is_some()),
+                ("KeyConditionExpression", key_expression),
+            ],
+            names: self.names.is_some(),
+            values: self.values.is_some(),
+        };
+        parameters.check(Layer::Current)?;
+        // A projection holds no values.
+        match parameters.values && self.filter.is_none() && !key_expression {
+            true => Err(Refusal::validation(
+                "ExpressionAttributeValues can only be specified when using expressions",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn check_ranges(&self, segments: &Segments<'_>, filters: OlderFilters<'_, '_>) -> Result<()> {
+        if self.needs_older_layer(segments, filters) {
+            return Ok(self.older_faults(segments, filters).into_result()?);
+        }
+        self.range_faults(segments).into_result()?;
         let mut faults = Faults::new();
-        if let Some(name) = self.table_name {
+        if let Some(name) = &self.table_name {
             faults.table_name(name);
         }
-        return_capacity_faults(&mut faults, self.return_capacity);
-        attributes_to_get_faults(&mut faults, self.attributes_to_get);
+        return_capacity_faults(&mut faults, &self.return_capacity);
+        attributes_to_get_faults(&mut faults, self.attributes_to_get.as_deref());
         Ok(faults.into_result()?)
     }
 
-    fn filters(&self) -> impl Iterator<Item = (&'static str, &'r Filters<'r>)> {
-        let filters = self.filters.into_iter();
-        filters.filter_map(|(member, map)| Some((member, map?)))
-    }
-
-    fn needs_older_layer(&self) -> bool {
-        let numbers = [self.limit, self.segment, self.total_segments];
+    fn needs_older_layer(&self, segments: &Segments<'_>, filters: OlderFilters<'_, '_>) -> bool {
+        let numbers = [self.limit, segments.segment, segments.total_segments];
         self.table_name.is_none()
             || numbers.into_iter().flatten().any(|number| number.coerced)
-            || self.filters().any(|(_, map)| lacks_operator(map))
+            || given(filters).any(|(_, filters)| lacks_operator(filters))
     }
 
-    fn older_faults(&self) -> Faults {
+    fn older_faults(&self, segments: &Segments<'_>, filters: OlderFilters<'_, '_>) -> Faults {
         let mut faults = Faults::new();
-        if let Some(word) = self.select {
-            faults.one_of(word, "select", &SELECTS);
-        }
-        if let Some(name) = self.index_name {
+        word_faults(&mut faults, &self.select, "select", &SELECTS);
+        if let Some(name) = &self.index_name {
             faults.pattern(name, "indexName");
             faults.length(name, "indexName", INDEX_NAME_CHARS);
         }
-        if let Some(total) = self.total_segments {
+        if let Some(total) = segments.total_segments {
             faults.value(total.value, "totalSegments", 1..=SEGMENTS_MAX);
         }
-        return_capacity_faults(&mut faults, self.return_capacity);
-        match self.table_name {
+        return_capacity_faults(&mut faults, &self.return_capacity);
+        match &self.table_name {
             None => faults.add_null("tableName"),
             Some(name) => faults.length(name, "tableName", 1..=usize::MAX),
         }
-        if let Some(word) = self.conditional_operator {
-            faults.one_of(word, "conditionalOperator", &["OR", "AND"]);
-        }
-        for (member, filters) in self.filters() {
+        let word = &self.conditional_operator;
+        word_faults(&mut faults, word, "conditionalOperator", &["OR", "AND"]);
+        for (member, filters) in given(filters) {
             operator_faults(&mut faults, member, filters);
         }
-        if let Some(segment) = self.segment {
+        if let Some(segment) = segments.segment {
             faults.value(segment.value, "segment", 0..=SEGMENT_MAX);
         }
         if let Some(limit) = self.limit {
             faults.value(limit.value, "limit", 1..=i32::MAX);
         }
-        attributes_to_get_faults(&mut faults, self.attributes_to_get);
+        attributes_to_get_faults(&mut faults, self.attributes_to_get.as_deref());
         faults
     }
 
-    fn range_faults(&self) -> Faults {
+    fn range_faults(&self, segments: &Segments<'_>) -> Faults {
         let mut faults = Faults::new();
         if let Some(limit) = self.limit {
             faults.value_unseen(limit.value, "Limit", 1..=i32::MAX);
         }
-        if let Some(segment) = self.segment {
+        if let Some(segment) = segments.segment {
             faults.value_unseen(segment.value, "Segment", 0..=SEGMENT_MAX);
         }
-        if let Some(total) = self.total_segments {
+        if let Some(total) = segments.total_segments {
             faults.value_unseen(total.value, "TotalSegments", 1..=SEGMENTS_MAX);
         }
-        if let Some(name) = self.index_name {
+        if let Some(name) = &self.index_name {
             faults.length_unseen(name, "IndexName", INDEX_NAME_CHARS);
         }
-        if let Some(name) = self.table_name {
+        if let Some(name) = &self.table_name {
             faults.length_unseen(name, "TableName", 1..=usize::MAX);
         }
         faults
     }
+}
+
+/// The filters that are there.
+fn given<'f, 'r>(
+    filters: OlderFilters<'f, 'r>,
+) -> impl Iterator<Item = (&'static str, &'r Filters<'r>)> + use<'f, 'r> {
+    let filters = filters.iter();
+    filters.filter_map(|(member, filters)| Some((*member, (*filters)?)))
 }

@@ -9,22 +9,22 @@ use floe_store::table::{
 };
 use floe_store::{Name, TableDef, Timestamp};
 
-/// When in the life of a table it is described, on which depends what is told.
+use crate::wire::object;
+
+/// When in the life of a table it is described, on which depends what is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// It is being made: what it takes at once is told only if it was asked for.
+    /// It is being made: what it takes at once is described only if it was asked for.
     Creation,
     /// It is there at this moment.
     Life(Timestamp),
-    /// It is being removed: its key and its indexes are not told.
+    /// It is being removed: its key and its indexes are left out.
     Deletion,
 }
 
 /// The description of a table as the only member of an answer.
 pub(crate) fn answer(member: &str, table: &TableDescription, moment: Moment) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(1024);
-    writer.object(|w| write(w.name(member), table, moment));
-    writer.into_bytes()
+    object(1024, |w| write(w.name(member), table, moment))
 }
 
 /// A moment, in seconds with decimals.
@@ -45,7 +45,7 @@ pub fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
     w.object(|w| {
         if moment != Moment::Deletion {
             write_definitions(w, definition);
-            write_key(w, &definition.key);
+            write_key(w, &definition.key.elements());
             write_time(w.name("CreationDateTime"), table.created);
             write_indexes(w, table, IndexKind::Local, moment);
             write_indexes(w, table, IndexKind::Global, moment);
@@ -87,11 +87,12 @@ fn write_definitions(w: &mut Writer, table: &TableDef) {
     });
 }
 
-fn write_key(w: &mut Writer, key: &KeySchema) {
+/// The elements of a key.
+pub(crate) fn write_key(w: &mut Writer, elements: &[KeySchemaElement]) {
     w.name("KeySchema").array(|w| {
-        for KeySchemaElement { name, role } in key.elements() {
+        for KeySchemaElement { name, role } in elements {
             w.object(|w| {
-                w.name("AttributeName").string(&name);
+                w.name("AttributeName").string(name);
                 w.name("KeyType").string(role.as_str());
             });
         }
@@ -138,7 +139,7 @@ fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, momen
     }
 }
 
-/// What is told of reserved throughput where there is none.
+/// What stands for reserved throughput where there is none.
 const NONE: Throughput = Throughput { read: 0, write: 0 };
 
 fn write_units(w: &mut Writer, throughput: Throughput) {
@@ -196,7 +197,7 @@ fn write_indexes(w: &mut Writer, table: &TableDescription, kind: IndexKind, mome
 fn write_index(w: &mut Writer, index: &IndexDef, description: &IndexDescription, moment: Moment) {
     w.object(|w| {
         w.name("IndexName").string(&index.name);
-        write_key(w, &index.key);
+        write_key(w, &index.key.elements());
         write_projection(w, &index.projection);
         if index.kind == IndexKind::Global {
             w.name("IndexStatus").string(description.status.as_str());
@@ -254,7 +255,7 @@ fn write_class(w: &mut Writer, table: &TableDef, history: &TableHistory) {
     });
 }
 
-/// Nothing is encrypted here: the key is told as it was asked for, in the form of a resource name.
+/// Nothing is encrypted here: the key is shown as it was asked for, in the form of a resource name.
 fn write_encryption(w: &mut Writer, encryption: &Encryption, table_arn: &str) {
     // What AWS manages for the account has an id of its own in each; here it is the same everywhere.
     const MANAGED_KEY: &str = "00000000-0000-4000-8000-000000000000";

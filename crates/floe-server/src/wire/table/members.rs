@@ -1,15 +1,18 @@
 //! The structures of which requests define tables, and what of `floe-store` they become.
 //!
 //! A fault that `floe-store` cannot express, such as a member that is missing or a word that DynamoDB does not know,
-//! is noted while the structure is converted. What stands in its place is sound, so that it is not told twice.
+//! is noted while the structure is converted. What stands in its place is sound, so that it is not reported twice.
 
 use floe_store::Name;
-use floe_store::op::{CreateIndex, Faults, KeyRole, KeySchemaElement};
-use floe_store::table::{Billing, IndexKind, KeyKind, Projection, StreamView, Throughput};
+use floe_store::op::{CreateIndex, Faults, KeyRole, KeySchemaElement, length_at_least};
+use floe_store::table::{Billing, IndexKind, KeyKind, Projection, Scaling, StreamView, Throughput};
 
-use super::settings::{OnDemandMembers, WarmMembers, scaling};
-use crate::wire::read::{Str, members};
-use crate::wire::refusal::{Refusal, Result};
+use super::settings::{
+    EncryptionMembers, OnDemandMembers, WarmMembers, encryption_faults, scaling,
+};
+use crate::wire::{
+    Refusal, Result, Str, TableName, members, require, required_word_faults, word_faults,
+};
 
 members! {
     /// The type of an attribute.
@@ -44,49 +47,52 @@ members! {
 }
 
 members! {
-    /// A global index.
-    GlobalIndex<'a> as "GlobalSecondaryIndex" {
-        "IndexName" => index_name: Str<'a>,
-        "KeySchema" => key_schema: Vec<KeyElement<'a>>,
-        "Projection" => projection: ProjectionMembers<'a>,
+    /// What a global index that is made is, in both forms.
+    GlobalIndexMembers<'a> {
         "ProvisionedThroughput" => provisioned_throughput: ProvisionedThroughput<'a>,
         "OnDemandThroughput" => on_demand_throughput: OnDemandMembers<'a>,
         "WarmThroughput" => warm_throughput: WarmMembers<'a>,
+        ..index: IndexMembers<'a>,
     }
+}
+
+members! {
+    /// What any index that is made is.
+    IndexMembers<'a> {
+        "IndexName" => index_name: Str<'a>,
+        "KeySchema" => key_schema: Vec<KeyElement<'a>>,
+        "Projection" => projection: ProjectionMembers<'a>,
+    }
+}
+
+members! {
+    /// A global index.
+    GlobalIndex<'a> as "GlobalSecondaryIndex" { ..global: GlobalIndexMembers<'a>, }
 }
 
 members! {
     /// A global index that is added to a table.
-    AddedIndex<'a> as "CreateGlobalSecondaryIndexAction" {
-        "IndexName" => index_name: Str<'a>,
-        "KeySchema" => key_schema: Vec<KeyElement<'a>>,
-        "Projection" => projection: ProjectionMembers<'a>,
-        "ProvisionedThroughput" => provisioned_throughput: ProvisionedThroughput<'a>,
-        "OnDemandThroughput" => on_demand_throughput: OnDemandMembers<'a>,
-        "WarmThroughput" => warm_throughput: WarmMembers<'a>,
-    }
-}
-
-impl<'a> From<AddedIndex<'a>> for GlobalIndex<'a> {
-    fn from(added: AddedIndex<'a>) -> Self {
-        Self {
-            index_name: added.index_name,
-            key_schema: added.key_schema,
-            projection: added.projection,
-            provisioned_throughput: added.provisioned_throughput,
-            on_demand_throughput: added.on_demand_throughput,
-            warm_throughput: added.warm_throughput,
-            request: added.request,
-        }
-    }
+    AddedIndex<'a> as "CreateGlobalSecondaryIndexAction" { ..global: GlobalIndexMembers<'a>, }
 }
 
 members! {
     /// A local index.
-    LocalIndex<'a> as "LocalSecondaryIndex" {
-        "IndexName" => index_name: Str<'a>,
-        "KeySchema" => key_schema: Vec<KeyElement<'a>>,
-        "Projection" => projection: ProjectionMembers<'a>,
+    LocalIndex<'a> as "LocalSecondaryIndex" { ..index: IndexMembers<'a>, }
+}
+
+members! {
+    /// The members that CreateTable and UpdateTable have in common.
+    TableMembers<'a> {
+        "TableName" => table_name: TableName<'a>,
+        "AttributeDefinitions" => attribute_definitions: Vec<AttributeDefinition<'a>>,
+        "BillingMode" => billing_mode: Str<'a>,
+        "ProvisionedThroughput" => provisioned_throughput: ProvisionedThroughput<'a>,
+        "StreamSpecification" => stream_specification: StreamSpecification<'a>,
+        "SSESpecification" => sse_specification: EncryptionMembers<'a>,
+        "TableClass" => table_class: Str<'a>,
+        "DeletionProtectionEnabled" => deletion_protection_enabled: bool,
+        "OnDemandThroughput" => on_demand_throughput: OnDemandMembers<'a>,
+        "WarmThroughput" => warm_throughput: WarmMembers<'a>,
     }
 }
 
@@ -106,26 +112,78 @@ members! {
     }
 }
 
-/// The types of attributes.
-pub(crate) fn definitions(
-    list: &[AttributeDefinition<'_>],
-    faults: &mut Faults,
-) -> Vec<(Name, KeyKind)> {
-    let mut definitions = Vec::with_capacity(list.len());
-    for (at, definition) in list.iter().enumerate() {
-        let path = format!("attributeDefinitions.{}.member", at + 1);
-        let name = attribute_name(definition.attribute_name.as_deref(), &path, faults);
-        let path = format!("{path}.attributeType");
-        let word = required_word(
-            definition.attribute_type.as_deref(),
-            &path,
-            &["B", "N", "S"],
-            faults,
-        );
-        let kind = word.and_then(KeyKind::from_name).unwrap_or(KeyKind::S);
-        definitions.push((name, kind));
+impl TableMembers<'_> {
+    /// Refuses a stream that is switched on without images (in the first words), or off with them (in the second).
+    pub(crate) fn check_stream(&self, without_view: &str, with_view: &str) -> Result<()> {
+        let Some(stream) = &self.stream_specification else {
+            return Ok(());
+        };
+        let is_on = stream.stream_enabled == Some(true);
+        match (is_on, stream.stream_view_type.is_some()) {
+            (true, false) => Err(Refusal::invalid(without_view)),
+            (false, true) => Err(Refusal::invalid(with_view)),
+            _ => Ok(()),
+        }
     }
-    definitions
+
+    /// The types of attributes.
+    pub(crate) fn definitions(&self, faults: &mut Faults) -> Vec<(Name, KeyKind)> {
+        let mut definitions = Vec::new();
+        for (at, definition) in self.attribute_definitions.iter().flatten().enumerate() {
+            let path = format!("attributeDefinitions.{}.member", at + 1);
+            let name = attribute_name(definition.attribute_name.as_deref(), &path, faults);
+            let word = &definition.attribute_type;
+            let path = format_args!("{path}.attributeType");
+            required_word_faults(faults, word, path, &["B", "N", "S"]);
+            let kind = word.as_deref().and_then(KeyKind::from_name);
+            definitions.push((name, kind.unwrap_or(KeyKind::S)));
+        }
+        definitions
+    }
+
+    /// The reserved throughput, after the words for how it is paid for.
+    pub(crate) fn throughput(&self, faults: &mut Faults) -> Option<Throughput> {
+        let words = &["PROVISIONED", "PAY_PER_REQUEST"];
+        word_faults(faults, &self.billing_mode, "billingMode", words);
+        let units = self.provisioned_throughput.as_ref();
+        units.map(|units| throughput(units, "provisionedThroughput", faults))
+    }
+
+    /// The images of a stream that is switched on (`Some(Some(..))`) or off (`Some(None)`), and the faults of the encryption.
+    pub(crate) fn stream(&self, faults: &mut Faults) -> Option<Option<StreamView>> {
+        let stream = self.stream_specification.as_ref().map(|stream| {
+            require(
+                faults,
+                &stream.stream_enabled,
+                "streamSpecification.streamEnabled",
+            );
+            let word = &stream.stream_view_type;
+            let words = &["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"];
+            word_faults(faults, word, "streamSpecification.streamViewType", words);
+            let view = word.as_deref().and_then(StreamView::from_name);
+            let view = view.unwrap_or(StreamView::NewAndOldImages);
+            (stream.stream_enabled == Some(true)).then_some(view)
+        });
+        encryption_faults(self.sse_specification.as_ref(), faults);
+        stream
+    }
+}
+
+/// Refuses what this store has not, and must not be taken for done.
+pub(crate) fn check_supported(members: [(&str, bool); 2]) -> Result<()> {
+    match members.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Refusal::validation(format!(
+            "{name} is not supported by this server"
+        ))),
+    }
+}
+
+/// Refuses throughput that is reserved and paid for by the request.
+pub(crate) fn no_throughput() -> Refusal {
+    Refusal::invalid(
+        "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+    )
 }
 
 /// The elements of a key.
@@ -145,57 +203,62 @@ pub(crate) fn key_schema(
     for (at, element) in list.iter().enumerate() {
         let path = format!("{path}.{}.member", at + 1);
         let name = attribute_name(element.attribute_name.as_deref(), &path, faults);
-        let path = format!("{path}.keyType");
-        let roles = &["HASH", "RANGE"];
-        let role = required_word(element.key_type.as_deref(), &path, roles, faults);
-        let role = role.and_then(KeyRole::from_name).unwrap_or(KeyRole::Hash);
+        let word = &element.key_type;
+        let path = format_args!("{path}.keyType");
+        required_word_faults(faults, word, path, &["HASH", "RANGE"]);
+        let role = word.as_deref().and_then(KeyRole::from_name);
+        let role = role.unwrap_or(KeyRole::Hash);
         elements.push(KeySchemaElement { name, role });
     }
     elements
 }
 
-/// A global index that is asked for, at this path of the request.
-pub(crate) fn global_index(
-    index: &GlobalIndex<'_>,
-    path: &str,
-    billing: Option<Billing>,
-    faults: &mut Faults,
-) -> CreateIndex {
-    let key_path = format!("{path}.keySchema");
-    let key_schema = key_schema(index.key_schema.as_deref(), &key_path, faults);
-    let projection = projection(index.projection.as_ref(), path, faults);
-    let name = index_name(index.index_name.as_deref(), path, faults);
-    let throughput = index.provisioned_throughput.as_ref();
-    let path = format!("{path}.provisionedThroughput");
-    let throughput = throughput.map(|units| self::throughput(units, &path, faults));
-    let billing = match throughput {
-        Some(throughput) => Billing::Provisioned(throughput),
-        None => billing.unwrap_or(Billing::OnDemand),
-    };
-    CreateIndex {
-        name,
-        kind: IndexKind::Global,
-        key_schema,
-        projection,
-        throughput,
-        scaling: scaling(
-            index.on_demand_throughput.as_ref(),
-            index.warm_throughput.as_ref(),
-            billing,
-        ),
+impl IndexMembers<'_> {
+    /// An index that is asked for, at this path of the request. DynamoDB looks at the name of a local one first, and at that
+    /// of a global one last.
+    fn create(&self, kind: IndexKind, path: &str, faults: &mut Faults) -> CreateIndex {
+        let given = self.index_name.as_deref();
+        let first = (kind == IndexKind::Local).then(|| index_name(given, path, faults));
+        let key_path = format!("{path}.keySchema");
+        let key_schema = key_schema(self.key_schema.as_deref(), &key_path, faults);
+        let projection = projection(self.projection.as_ref(), path, faults);
+        CreateIndex {
+            name: first.unwrap_or_else(|| index_name(given, path, faults)),
+            kind,
+            key_schema,
+            projection,
+            throughput: None,
+            scaling: Scaling::default(),
+        }
     }
 }
 
-/// A local index that is asked for, at this path of the request.
-pub(crate) fn local_index(index: &LocalIndex<'_>, path: &str, faults: &mut Faults) -> CreateIndex {
-    let key_path = format!("{path}.keySchema");
-    CreateIndex {
-        name: index_name(index.index_name.as_deref(), path, faults),
-        kind: IndexKind::Local,
-        key_schema: key_schema(index.key_schema.as_deref(), &key_path, faults),
-        projection: projection(index.projection.as_ref(), path, faults),
-        throughput: None,
-        scaling: Default::default(),
+impl GlobalIndexMembers<'_> {
+    /// A global index that is asked for, at this path of the request.
+    pub(crate) fn create(
+        &self,
+        path: &str,
+        billing: Option<Billing>,
+        faults: &mut Faults,
+    ) -> CreateIndex {
+        let mut index = self.index.create(IndexKind::Global, path, faults);
+        let path = format!("{path}.provisionedThroughput");
+        let units = self.provisioned_throughput.as_ref();
+        index.throughput = units.map(|units| throughput(units, &path, faults));
+        let billing = match index.throughput {
+            Some(throughput) => Billing::Provisioned(throughput),
+            None => billing.unwrap_or(Billing::OnDemand),
+        };
+        let on_demand = self.on_demand_throughput.as_ref();
+        index.scaling = scaling(on_demand, self.warm_throughput.as_ref(), billing);
+        index
+    }
+}
+
+impl LocalIndex<'_> {
+    /// A local index that is asked for, at this path of the request.
+    pub(crate) fn create(&self, path: &str, faults: &mut Faults) -> CreateIndex {
+        self.index.create(IndexKind::Local, path, faults)
     }
 }
 
@@ -221,15 +284,14 @@ fn projection(
         faults.add_null(path);
         return Projection::All;
     };
-    let word = projection.projection_type.as_deref();
-    if let Some(word) = word {
-        let path = format_args!("{path}.projectionType");
-        faults.one_of(word, path, &["ALL", "INCLUDE", "KEYS_ONLY"]);
-    }
+    let word = &projection.projection_type;
+    let words = &["ALL", "INCLUDE", "KEYS_ONLY"];
+    word_faults(faults, word, format_args!("{path}.projectionType"), words);
+    let word = word.as_deref();
     let names = projection.non_key_attributes.as_deref();
     if names.is_some_and(<[_]>::is_empty) && word != Some("INCLUDE") {
-        let constraint = "Member must have length greater than or equal to 1";
-        faults.add("[]", format_args!("{path}.nonKeyAttributes"), constraint);
+        let path = format_args!("{path}.nonKeyAttributes");
+        faults.add("[]", path, length_at_least(1));
     }
     match (word, names) {
         (Some("KEYS_ONLY"), _) => Projection::KeysOnly,
@@ -256,7 +318,7 @@ pub(crate) fn check_projection(projection: Option<&ProjectionMembers<'_>>) -> Re
         }
         _ => return Ok(()),
     };
-    Err(invalid(&fault))
+    Err(Refusal::invalid(fault))
 }
 
 /// Reserved throughput, at this path of the request.
@@ -271,9 +333,8 @@ pub(crate) fn throughput(
             None => faults.add_null(path),
             Some(units) => faults.value(units, path, 1..=i64::MAX),
         }
-        units
-            .and_then(|units| u64::try_from(units).ok())
-            .filter(|units| *units > 0)
+        let units = units.and_then(|units| u64::try_from(units).ok());
+        units.filter(|units| *units > 0)
     };
     let write = units(throughput.write_capacity_units, "writeCapacityUnits");
     let read = units(throughput.read_capacity_units, "readCapacityUnits");
@@ -281,37 +342,6 @@ pub(crate) fn throughput(
         read: read.unwrap_or(1),
         write: write.unwrap_or(1),
     }
-}
-
-/// The images of a stream that is switched on (`Some(Some(..))`) or off (`Some(None)`).
-pub(crate) fn stream(
-    stream: Option<&StreamSpecification<'_>>,
-    faults: &mut Faults,
-) -> Option<Option<StreamView>> {
-    let stream = stream?;
-    if stream.stream_enabled.is_none() {
-        faults.add_null("streamSpecification.streamEnabled");
-    }
-    if let Some(word) = stream.stream_view_type.as_deref() {
-        let words = &["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"];
-        faults.one_of(word, "streamSpecification.streamViewType", words);
-    }
-    let view = stream.stream_view_type.as_deref();
-    let view = view.and_then(StreamView::from_name);
-    let view = view.unwrap_or(StreamView::NewAndOldImages);
-    Some((stream.stream_enabled == Some(true)).then_some(view))
-}
-
-/// The words for a billing mode.
-pub(crate) fn billing_faults(mode: Option<&str>, faults: &mut Faults) {
-    if let Some(mode) = mode {
-        faults.one_of(mode, "billingMode", &["PROVISIONED", "PAY_PER_REQUEST"]);
-    }
-}
-
-/// `One or more parameter values were invalid: ` and the message.
-pub(crate) fn invalid(message: &str) -> Refusal {
-    Refusal::Store(floe_store::op::invalid(message))
 }
 
 /// Stands for a name that is missing.
@@ -325,17 +355,4 @@ fn attribute_name(name: Option<&str>, path: &str, faults: &mut Faults) -> Name {
             Name::from(SOUND_NAME)
         }
     }
-}
-
-fn required_word<'w>(
-    word: Option<&'w str>,
-    path: &str,
-    words: &[&str],
-    faults: &mut Faults,
-) -> Option<&'w str> {
-    match word {
-        Some(word) => faults.one_of(word, path, words),
-        None => faults.add_null(path),
-    }
-    word
 }

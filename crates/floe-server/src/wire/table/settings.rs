@@ -3,9 +3,7 @@
 use floe_store::op::{Faults, ScalingUpdate};
 use floe_store::table::{Billing, Encryption, OnDemandThroughput, Scaling, TableClass, Throughput};
 
-use super::members::invalid;
-use crate::wire::read::{Str, members};
-use crate::wire::refusal::{Refusal, Result};
+use crate::wire::{Refusal, Result, Str, members, word_faults};
 
 members! {
     /// The most that is taken of what is paid for by the request.
@@ -68,22 +66,27 @@ pub(crate) fn scaling_update(
     warm: Option<&WarmMembers<'_>>,
 ) -> ScalingUpdate {
     let limit = |limit: i64| (limit != -1).then(|| units(limit));
+    let [read_max, write_max] = on_demand.map_or([None; 2], |limits| {
+        [
+            limits.max_read_request_units,
+            limits.max_write_request_units,
+        ]
+    });
+    let [warm_read, warm_write] = warm.map_or([None; 2], |warm| {
+        [warm.read_units_per_second, warm.write_units_per_second]
+    });
     ScalingUpdate {
-        read_max: on_demand
-            .and_then(|limits| limits.max_read_request_units)
-            .map(limit),
-        write_max: on_demand
-            .and_then(|limits| limits.max_write_request_units)
-            .map(limit),
-        warm_read: warm.and_then(|warm| warm.read_units_per_second).map(units),
-        warm_write: warm.and_then(|warm| warm.write_units_per_second).map(units),
+        read_max: read_max.map(limit),
+        write_max: write_max.map(limit),
+        warm_read: warm_read.map(units),
+        warm_write: warm_write.map(units),
     }
 }
 
 /// Refuses a change of an index that says to take something at once, and not what.
 pub(crate) fn check_index_warm(index: &str, warm: Option<&WarmMembers<'_>>) -> Result<()> {
     match warm {
-        Some(warm) if !is_warm(warm) => Err(invalid(&format!(
+        Some(warm) if !is_warm(warm) => Err(Refusal::invalid(format!(
             "WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond \
              specified for index: {index}"
         ))),
@@ -94,8 +97,8 @@ pub(crate) fn check_index_warm(index: &str, warm: Option<&WarmMembers<'_>>) -> R
 /// The storage class.
 pub(crate) fn table_class(word: Option<&str>) -> Result<Option<TableClass>> {
     let Some(word) = word else { return Ok(None) };
-    let classes = [TableClass::Standard, TableClass::StandardInfrequentAccess];
-    let class = classes.into_iter().find(|class| class.as_str() == word);
+    let mut classes = [TableClass::Standard, TableClass::StandardInfrequentAccess].into_iter();
+    let class = classes.find(|class| class.as_str() == word);
     class.map(Some).ok_or_else(|| {
         Refusal::validation(
             "Invalid table-class parameter provided. Please try again with a valid table-class value: \
@@ -107,9 +110,8 @@ pub(crate) fn table_class(word: Option<&str>) -> Result<Option<TableClass>> {
 /// The words and lengths of an encryption.
 pub(crate) fn encryption_faults(encryption: Option<&EncryptionMembers<'_>>, faults: &mut Faults) {
     let Some(encryption) = encryption else { return };
-    if let Some(word) = encryption.sse_type.as_deref() {
-        faults.one_of(word, "sSESpecification.sSEType", &["AES256", "KMS"]);
-    }
+    let (word, words) = (&encryption.sse_type, &["AES256", "KMS"]);
+    word_faults(faults, word, "sSESpecification.sSEType", words);
     if let Some(key) = encryption.kms_master_key_id.as_deref() {
         faults.length(key, "sSESpecification.kMSMasterKeyId", 1..=2048);
     }
@@ -135,5 +137,5 @@ pub(crate) fn encryption(
             return Ok(Some(Some(Encryption { key })));
         }
     };
-    Err(invalid(fault))
+    Err(Refusal::invalid(fault))
 }

@@ -1,8 +1,8 @@
 //! Updates and what they make of items.
 
 use crate::error::{Error, Result};
-use crate::expr::fixture::{Random, list, numbers, path, strings};
 use crate::expr::parse::Parser;
+use crate::expr::tests::{Random, list, numbers, path, strings};
 use crate::expr::update::{SetOperand, Update};
 use crate::item::Item;
 use crate::number::Number;

@@ -89,20 +89,17 @@ pub(in crate::expr) fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) ->
     if clean {
         return Ok(());
     }
-    let first = |wanted: Clash| {
-        written.iter().enumerate().find_map(|(n, two)| {
-            let earlier = written.iter().take(n);
-            earlier
-                .filter(|one| Clash::between(one, two) == Some(wanted))
-                .map(|one| ((*one).clone(), (*two).clone()))
-                .next()
-        })
-    };
-    if let Some((one, two)) = first(Clash::Overlap) {
-        return Err(Fault::Overlap(one, two));
+    let kinds: [(_, fn(_, _) -> _); 2] = [
+        (Clash::Overlap, Fault::Overlap),
+        (Clash::Conflict, Fault::Conflict),
+    ];
+    for (wanted, fault) in kinds {
+        for (n, two) in written.iter().enumerate() {
+            let mut earlier = written.iter().take(n);
+            if let Some(one) = earlier.find(|one| Clash::between(one, two) == Some(wanted)) {
+                return Err(fault((*one).clone(), (*two).clone()));
+            }
+        }
     }
-    match first(Clash::Conflict) {
-        Some((one, two)) => Err(Fault::Conflict(one, two)),
-        None => Ok(()),
-    }
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::expr::condition::{Condition, Operand};
-use crate::expr::fixture::{Random, list, path, strings};
 use crate::expr::path::Path;
 use crate::expr::projection::Paths;
 use crate::expr::render::Renderer;
+use crate::expr::tests::{Random, list, path, strings};
 use crate::expr::update::{SetOperand, Update};
 use crate::expr::{ExpressionKind, KeyCondition, KeyOp};
 use crate::item::Item;

@@ -24,11 +24,9 @@ pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
         .chain(update.read_paths())
         .try_for_each(check_path)?;
     check_apart(update.paths())?;
-    for (_, value) in &update.add {
-        check_action("ADD", value)?;
-    }
-    for (_, value) in &update.delete {
-        check_action("DELETE", value)?;
+    for (action, clause) in [("ADD", &update.add), ("DELETE", &update.delete)] {
+        let mut values = clause.iter().map(|(_, value)| value);
+        values.try_for_each(|value| check_action(action, value))?;
     }
     values().try_for_each(check_set_types)
 }
@@ -110,17 +108,13 @@ pub(in crate::expr) fn check_set_types(value: &SetValue) -> Result<(), Fault> {
             check_type("list_append", second, ValueType::L)?;
         }
     }
-    match value {
-        SetValue::Operand(_) => Ok(()),
-        SetValue::Sum(left, right) => {
-            check_type("+", left, ValueType::N)?;
-            check_type("+", right, ValueType::N)
-        }
-        SetValue::Difference(left, right) => {
-            check_type("-", left, ValueType::N)?;
-            check_type("-", right, ValueType::N)
-        }
-    }
+    let (operator, left, right) = match value {
+        SetValue::Operand(_) => return Ok(()),
+        SetValue::Sum(left, right) => ("+", left, right),
+        SetValue::Difference(left, right) => ("-", left, right),
+    };
+    check_type(operator, left, ValueType::N)?;
+    check_type(operator, right, ValueType::N)
 }
 
 fn check_type(

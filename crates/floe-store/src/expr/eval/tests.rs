@@ -1,8 +1,8 @@
 //! Conditions and whether they hold.
 
 use crate::expr::condition::Condition;
-use crate::expr::fixture::{Random, list, numbers, path, strings};
 use crate::expr::parse::Parser;
+use crate::expr::tests::{Random, list, numbers, path, strings};
 use crate::item::Item;
 use crate::number::Number;
 use crate::value::{Set, Value};

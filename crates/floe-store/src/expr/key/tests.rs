@@ -2,7 +2,7 @@
 
 use super::{KeyCondition, KeyOp, KeyRange};
 use crate::error::Error;
-use crate::expr::fixture::strings;
+use crate::expr::tests::strings;
 use crate::table::{KeyAttribute, KeyKind, KeySchema};
 use crate::value::Value;
 

@@ -136,14 +136,13 @@ impl Builder<'_, '_> {
                 self.conditions.push(inner.not());
                 Ok(())
             }
-            Node::And => {
-                let (left, right) = self.two_conditions()?;
-                self.conditions.push(left.and(right));
-                Ok(())
-            }
-            Node::Or => {
-                let (left, right) = self.two_conditions()?;
-                self.conditions.push(left.or(right));
+            Node::And | Node::Or => {
+                let right = self.condition()?;
+                let left = self.condition()?;
+                self.conditions.push(match node {
+                    Node::And => left.and(right),
+                    _ => left.or(right),
+                });
                 Ok(())
             }
         }
@@ -160,13 +159,11 @@ impl Builder<'_, '_> {
         }
         match function {
             "attribute_exists" => {
-                let operand = self.operand()?;
-                let path = document_path("attribute_exists", operand)?;
+                let path = document_path("attribute_exists", self.operand()?)?;
                 self.leaf(Condition::AttributeExists(path))
             }
             "attribute_not_exists" => {
-                let operand = self.operand()?;
-                let path = document_path("attribute_not_exists", operand)?;
+                let path = document_path("attribute_not_exists", self.operand()?)?;
                 self.leaf(Condition::AttributeNotExists(path))
             }
             "attribute_type" => {
@@ -207,11 +204,6 @@ impl Builder<'_, '_> {
 
     fn condition(&mut self) -> Result<Condition, Fault> {
         self.conditions.pop().ok_or(Fault::Unbalanced)
-    }
-
-    fn two_conditions(&mut self) -> Result<(Condition, Condition), Fault> {
-        let right = self.condition()?;
-        Ok((self.condition()?, right))
     }
 }
 

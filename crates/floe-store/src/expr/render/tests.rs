@@ -2,9 +2,9 @@
 
 use super::Renderer;
 use crate::expr::condition::{Condition, Operand};
-use crate::expr::fixture::{Random, list, path, strings};
 use crate::expr::path::Path;
 use crate::expr::projection::Paths;
+use crate::expr::tests::{Random, list, path, strings};
 use crate::expr::update::{SetOperand, Update};
 use crate::expr::{KeyCondition, KeyOp};
 use crate::text::Name;

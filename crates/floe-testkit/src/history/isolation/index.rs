@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::explain::{Listed, Told};
+use super::display::{Lines, Listed};
 use super::{Anomaly, AnomalyKind, Step, Transaction};
 
 /// The position of a transaction in the history.
@@ -162,7 +162,7 @@ where
     fn tell(&mut self, kind: AnomalyKind, transactions: Vec<TransactionId>, what: &str) {
         self.anomalies.push(Anomaly {
             kind,
-            explanation: format!("{}{what}", Told(self.history, &transactions)),
+            explanation: format!("{}{what}", Lines(self.history, &transactions)),
             transactions,
         });
     }

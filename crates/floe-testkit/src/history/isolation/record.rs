@@ -1,8 +1,6 @@
 //! Records what transactions read and appended, while they do it.
 
-use std::sync::{Mutex, PoisonError};
-
-use crate::history::{Stamp, Stamps};
+use crate::history::{Log, Stamp};
 
 /// A transaction of a history, with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,15 +50,13 @@ pub enum Status {
 /// Records a history. Clients share it by reference.
 #[derive(Debug)]
 pub struct Recorder<K, V> {
-    stamps: Stamps,
-    transactions: Mutex<Vec<Transaction<K, V>>>,
+    log: Log<Transaction<K, V>>,
 }
 
 impl<K, V> Default for Recorder<K, V> {
     fn default() -> Self {
         Self {
-            stamps: Stamps::default(),
-            transactions: Mutex::default(),
+            log: Log::default(),
         }
     }
 }
@@ -76,7 +72,7 @@ impl<K, V> Recorder<K, V> {
         OpenTransaction {
             recorder: self,
             client,
-            invoked: self.stamps.next(),
+            invoked: self.log.stamp(),
             steps: Vec::new(),
             ended: false,
         }
@@ -84,9 +80,7 @@ impl<K, V> Recorder<K, V> {
 
     /// The history. Transactions still under way are not in it.
     pub fn into_transactions(self) -> Vec<Transaction<K, V>> {
-        self.transactions
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.log.into_entries()
     }
 }
 
@@ -130,19 +124,14 @@ impl<K, V> OpenTransaction<'_, K, V> {
 
     fn end(&mut self, status: Status) {
         self.ended = true;
-        let returned = (status != Status::Unknown).then(|| self.recorder.stamps.next());
-        let transaction = Transaction {
+        let returned = (status != Status::Unknown).then(|| self.recorder.log.stamp());
+        self.recorder.log.push(Transaction {
             client: self.client,
             steps: std::mem::take(&mut self.steps),
             status,
             invoked: self.invoked,
             returned,
-        };
-        self.recorder
-            .transactions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(transaction);
+        });
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::explain::{Listed, Told};
+use super::display::{Lines, Listed};
 use super::index::{Element, ElementId, Index, KeyId, Read, TransactionId};
 use super::{Anomaly, AnomalyKind, Status, Transaction};
 
@@ -354,7 +354,7 @@ where
         Anomaly {
             kind,
             transactions: transactions.to_vec(),
-            explanation: format!("{}{text}", Told(self.history, transactions)),
+            explanation: format!("{}{text}", Lines(self.history, transactions)),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Records what clients did to single keys, while they do it.
 
 use std::fmt::{self, Display};
-use std::sync::{Mutex, PoisonError};
 
-use crate::history::{Stamp, Stamps};
+use crate::history::{Log, Stamp};
 
 /// An operation of a history, with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,15 +33,13 @@ impl<K, O: Display> Display for Event<K, O> {
 /// Records a history. Clients share it by reference.
 #[derive(Debug)]
 pub struct Recorder<K, O> {
-    stamps: Stamps,
-    events: Mutex<Vec<Event<K, O>>>,
+    log: Log<Event<K, O>>,
 }
 
 impl<K, O> Default for Recorder<K, O> {
     fn default() -> Self {
         Self {
-            stamps: Stamps::default(),
-            events: Mutex::default(),
+            log: Log::default(),
         }
     }
 }
@@ -58,7 +55,7 @@ impl<K, O> Recorder<K, O> {
     pub fn call(&self, client: u64, key: K, effect: Option<O>) -> Call<'_, K, O> {
         Call {
             recorder: self,
-            invoked: self.stamps.next(),
+            invoked: self.log.stamp(),
             client,
             open: Some((key, effect)),
         }
@@ -66,16 +63,7 @@ impl<K, O> Recorder<K, O> {
 
     /// The history. Operations still under way are not in it.
     pub fn into_events(self) -> Vec<Event<K, O>> {
-        self.events
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, event: Event<K, O>) {
-        self.events
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(event);
+        self.log.into_entries()
     }
 }
 
@@ -94,7 +82,7 @@ pub struct Call<'a, K, O> {
 impl<K, O> Call<'_, K, O> {
     /// It was answered: this is what was done and found.
     pub fn returned(mut self, operation: O) {
-        let returned = self.recorder.stamps.next();
+        let returned = self.recorder.log.stamp();
         if let Some((key, _)) = self.open.take() {
             self.push(key, operation, Some(returned));
         }
@@ -109,7 +97,7 @@ impl<K, O> Call<'_, K, O> {
     }
 
     fn push(&self, key: K, operation: O, returned: Option<Stamp>) {
-        self.recorder.push(Event {
+        self.recorder.log.push(Event {
             client: self.client,
             key,
             operation,

@@ -22,10 +22,7 @@ enum Made {
 /// need is no need, since they can be left out.
 pub(super) struct Supply<S> {
     states: HashMap<S, usize>,
-    needed: Vec<usize>,
-    makers: Vec<usize>,
-    /// How many operations may make any state.
-    makers_of_any: usize,
+    counts: Counts,
     required: Vec<Part>,
     optional: Vec<Part>,
 }
@@ -40,9 +37,7 @@ impl<S: Clone + Eq + Hash> Supply<S> {
     {
         let mut supply = Self {
             states: HashMap::new(),
-            needed: Vec::new(),
-            makers: Vec::new(),
-            makers_of_any: 0,
+            counts: Counts::default(),
             required: Vec::new(),
             optional: Vec::new(),
         };
@@ -80,101 +75,82 @@ impl<S: Clone + Eq + Hash> Supply<S> {
         let next = self.states.len();
         let at = *self.states.entry(state).or_insert(next);
         if at == next {
-            self.needed.push(0);
-            self.makers.push(0);
+            self.counts.needed.push(0);
+            self.counts.makers.push(0);
         }
         at
     }
 
     /// Whether the state is needed and nothing can make it.
     pub(super) fn lacks(&self, state: &S) -> bool {
-        self.states
-            .get(state)
-            .is_some_and(|&at| self.is_lacking(at))
+        let at = self.states.get(state);
+        at.is_some_and(|&at| self.counts.lack(at))
     }
 
     /// Whether a state other than this one is needed and nothing can make it.
     pub(super) fn lacks_any_but(&self, present: &S) -> bool {
         let present = self.states.get(present);
-        (0..self.needed.len()).any(|at| Some(&at) != present && self.is_lacking(at))
-    }
-
-    fn is_lacking(&self, state: usize) -> bool {
-        self.makers_of_any == 0
-            && self.makers.get(state) == Some(&0)
-            && self.needed.get(state).is_some_and(|&needed| needed > 0)
+        (0..self.states.len()).any(|at| Some(&at) != present && self.counts.lack(at))
     }
 
     /// A required operation has its place.
     pub(super) fn take_required(&mut self, at: usize) {
         if let Some(part) = self.required.get(at) {
-            count(
-                &mut self.needed,
-                &mut self.makers,
-                &mut self.makers_of_any,
-                part,
-                |n| n - 1,
-            );
+            self.counts.step(part, |n| n - 1);
         }
     }
 
     /// A required operation is without a place again.
     pub(super) fn give_required(&mut self, at: usize) {
         if let Some(part) = self.required.get(at) {
-            count(
-                &mut self.needed,
-                &mut self.makers,
-                &mut self.makers_of_any,
-                part,
-                |n| n + 1,
-            );
+            self.counts.step(part, |n| n + 1);
         }
     }
 
     /// An optional operation is used.
     pub(super) fn take_optional(&mut self, at: usize) {
         if let Some(part) = self.optional.get(at) {
-            count(
-                &mut self.needed,
-                &mut self.makers,
-                &mut self.makers_of_any,
-                part,
-                |n| n - 1,
-            );
+            self.counts.step(part, |n| n - 1);
         }
     }
 
     /// An optional operation can be used again.
     pub(super) fn give_optional(&mut self, at: usize) {
         if let Some(part) = self.optional.get(at) {
-            count(
-                &mut self.needed,
-                &mut self.makers,
-                &mut self.makers_of_any,
-                part,
-                |n| n + 1,
-            );
+            self.counts.step(part, |n| n + 1);
         }
     }
 }
 
-fn count(
-    needed: &mut [usize],
-    makers: &mut [usize],
-    makers_of_any: &mut usize,
-    part: &Part,
-    step: impl Fn(usize) -> usize,
-) {
-    if let Some(needed) = part.needs.and_then(|at| needed.get_mut(at)) {
-        *needed = step(*needed);
-    }
-    match part.makes {
-        Made::Nothing => {}
-        Made::State(at) => {
-            if let Some(makers) = makers.get_mut(at) {
-                *makers = step(*makers);
-            }
+/// How many operations still to come need and make each state, by its position.
+#[derive(Default)]
+struct Counts {
+    needed: Vec<usize>,
+    makers: Vec<usize>,
+    /// How many operations may make any state.
+    makers_of_any: usize,
+}
+
+impl Counts {
+    /// Counts an operation in or out.
+    fn step(&mut self, part: &Part, step: impl Fn(usize) -> usize) {
+        if let Some(needed) = part.needs.and_then(|at| self.needed.get_mut(at)) {
+            *needed = step(*needed);
         }
-        Made::Any => *makers_of_any = step(*makers_of_any),
+        match part.makes {
+            Made::Nothing => {}
+            Made::State(at) => {
+                if let Some(makers) = self.makers.get_mut(at) {
+                    *makers = step(*makers);
+                }
+            }
+            Made::Any => self.makers_of_any = step(self.makers_of_any),
+        }
+    }
+
+    fn lack(&self, state: usize) -> bool {
+        self.makers_of_any == 0
+            && self.makers.get(state) == Some(&0)
+            && self.needed.get(state).is_some_and(|&needed| needed > 0)
     }
 }

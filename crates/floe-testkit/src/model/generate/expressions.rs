@@ -54,13 +54,11 @@ impl Dice {
 
     /// One of the types that have an order.
     fn kind(&self) -> KeyKind {
-        self.pick(&[KeyKind::S, KeyKind::N, KeyKind::B])
-            .copied()
-            .unwrap_or(KeyKind::S)
+        self.one_of(&[KeyKind::S, KeyKind::N, KeyKind::B])
     }
 
     fn comparator(&self) -> Comparator {
-        self.pick(&COMPARATORS).copied().unwrap_or(Comparator::Eq)
+        self.one_of(&COMPARATORS)
     }
 }
 
@@ -68,13 +66,7 @@ impl Generator {
     /// A path that requests use: rarely one into the key.
     fn any_path(&self, table: &TableDef) -> Path {
         if self.dice.rarely(60) {
-            let names: Vec<_> = table.key.attributes().map(|a| a.name.clone()).collect();
-            let path = Path::attribute(
-                self.dice
-                    .pick(&names)
-                    .cloned()
-                    .unwrap_or_else(|| "pk".into()),
-            );
+            let path = Path::attribute(self.key_name(table));
             return if self.dice.chance(10) {
                 path.field("x")
             } else {
@@ -130,10 +122,7 @@ impl Generator {
         match self.dice.below(12) {
             0..2 => Condition::AttributeExists(path),
             2..4 => Condition::AttributeNotExists(path),
-            4 => {
-                let kind = self.dice.pick(&TYPES).copied().unwrap_or(ValueType::S);
-                Condition::AttributeType(path.into(), kind)
-            }
+            4 => Condition::AttributeType(path.into(), self.dice.one_of(&TYPES)),
             5 => {
                 let kind = if self.dice.chance(80) {
                     KeyKind::S

@@ -153,9 +153,18 @@ impl Dice {
         choices.get(self.below(choices.len()))
     }
 
+    /// One of these.
+    fn one_of<T: Copy, const COUNT: usize>(&self, choices: &[T; COUNT]) -> T {
+        const { assert!(COUNT > 0, "nothing to choose from") };
+        let [first, ..] = choices.as_slice() else {
+            unreachable!("there is a first choice");
+        };
+        *self.pick(choices).unwrap_or(first)
+    }
+
     /// One of these texts.
-    fn text(&self, choices: &[&'static str]) -> &'static str {
-        self.pick(choices).copied().unwrap_or("a")
+    fn text<const COUNT: usize>(&self, choices: &[&'static str; COUNT]) -> &'static str {
+        self.one_of(choices)
     }
 }
 

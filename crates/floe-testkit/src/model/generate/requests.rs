@@ -3,7 +3,7 @@
 use floe_store::Item;
 use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::op::*;
-use floe_store::table::{IndexDef, TableDef};
+use floe_store::table::{IndexDef, IndexKind, TableDef};
 
 use super::super::step::Step;
 use super::Generator;
@@ -299,6 +299,12 @@ impl Generator {
         }
     }
 
+    /// Whether a read is consistent: rarely from a global index, which refuses it.
+    fn consistent(&self, index: Option<&IndexDef>) -> bool {
+        let is_allowed = index.is_none_or(|index| index.kind == IndexKind::Local);
+        self.dice.chance(if is_allowed { 40 } else { 5 })
+    }
+
     fn select(&self, indexed: bool) -> Option<Select> {
         match self.dice.below(20) {
             0 => Some(Select::AllAttributes),
@@ -343,7 +349,6 @@ impl Generator {
                 }
             }
         }
-        let local = index.is_none_or(|index| index.kind == floe_store::table::IndexKind::Local);
         Step::Query(Query {
             table_name: self.name(&table),
             index_name: self.index_name(index),
@@ -354,11 +359,7 @@ impl Generator {
             limit: self.limit(),
             start_key,
             forward: self.dice.chance(60),
-            consistent: if local {
-                self.dice.chance(40)
-            } else {
-                self.dice.chance(5)
-            },
+            consistent: self.consistent(index),
             return_capacity: self.capacity(),
         })
     }
@@ -376,7 +377,6 @@ impl Generator {
         });
         // Which segment a key belongs to is for the engine to say.
         let starts = segment.is_none() && self.dice.chance(15);
-        let local = index.is_none_or(|index| index.kind == floe_store::table::IndexKind::Local);
         Step::Scan(Scan {
             table_name: self.name(&table),
             index_name: self.index_name(index),
@@ -386,11 +386,7 @@ impl Generator {
             limit: self.limit(),
             start_key: starts.then(|| self.start_key(&table, index)),
             segment,
-            consistent: if local {
-                self.dice.chance(40)
-            } else {
-                self.dice.chance(5)
-            },
+            consistent: self.consistent(index),
             return_capacity: self.capacity(),
         })
     }

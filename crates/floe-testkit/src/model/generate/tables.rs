@@ -99,10 +99,7 @@ impl Generator {
     }
 
     fn view(&self) -> StreamView {
-        self.dice
-            .pick(&VIEWS)
-            .copied()
-            .unwrap_or(StreamView::NewAndOldImages)
+        self.dice.one_of(&VIEWS)
     }
 
     fn spoil_table(&self, create: &mut CreateTable) {
@@ -145,11 +142,7 @@ impl Generator {
                 .chance(50)
                 .then(|| self.dice.text(&NAMES).to_owned()),
             start_after: None,
-            limit: self
-                .dice
-                .chance(60)
-                .then(|| self.dice.pick(&limits).copied())
-                .flatten(),
+            limit: self.dice.chance(60).then(|| self.dice.one_of(&limits)),
         })
     }
 

@@ -163,14 +163,16 @@ impl Generator {
         key
     }
 
+    /// The name of an attribute of the table's key.
+    pub(super) fn key_name(&self, table: &TableDef) -> Name {
+        let names: Vec<Name> = table.key.attributes().map(|a| a.name.clone()).collect();
+        let name = self.dice.pick(&names).cloned();
+        name.unwrap_or_else(|| "pk".into())
+    }
+
     /// Makes something wrong with a key.
     fn spoil(&self, table: &TableDef, key: &mut Item) {
-        let names: Vec<Name> = table.key.attributes().map(|a| a.name.clone()).collect();
-        let name = self
-            .dice
-            .pick(&names)
-            .cloned()
-            .unwrap_or_else(|| "pk".into());
+        let name = self.key_name(table);
         match self.dice.below(6) {
             0 => drop(key.remove(&name)),
             1 => drop(key.insert(name, self.dice.value(1))),

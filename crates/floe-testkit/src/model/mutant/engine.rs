@@ -1,7 +1,7 @@
 //! Bugs in the operations.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use floe_store::expr::{Condition, KeyOp};
 use floe_store::limits::TOKEN_CHARS;
@@ -10,6 +10,7 @@ use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Engine, Error, Item, Result, Value, each_operation, forward_to};
 
 use super::Bug;
+use crate::lock::lock;
 
 /// An engine with a planted bug.
 pub struct Mutant {
@@ -44,7 +45,7 @@ impl Mutant {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 
     async fn table(&self, name: &str) -> Option<TableDescription> {

@@ -9,10 +9,23 @@ mod harness;
 pub use engine::Mutant;
 pub use harness::MutantHarness;
 
-/// A bug to plant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Bug {
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $bug:ident,)*) => {
+        /// A bug to plant.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Bug {
+            $($(#[$doc])* $bug,)*
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: [Self; 35] = [$(Self::$bug,)*];
+        }
+    };
+}
+
+bugs! {
     /// A page that ends at the limit does not say where to go on.
     LastKeyMissingAtLimit,
     /// The limit counts items that passed the filter.
@@ -83,45 +96,4 @@ pub enum Bug {
     NothingExpires,
     /// The last item put before reopening is lost.
     LastPutLostOnReopen,
-}
-
-impl Bug {
-    /// All of them.
-    pub const ALL: [Self; 35] = [
-        Self::LastKeyMissingAtLimit,
-        Self::FilterBeforeLimit,
-        Self::StartKeyIncluded,
-        Self::BackwardIgnored,
-        Self::BetweenExcludesTheEnd,
-        Self::NumbersSortedAsText,
-        Self::PageWithoutMegabyte,
-        Self::CountBeforeFilter,
-        Self::SegmentLosesAnItem,
-        Self::IndexEntryNotRemoved,
-        Self::IndexProjectionLost,
-        Self::ConditionIgnoredOnDelete,
-        Self::ConditionIgnoredOnPut,
-        Self::OldItemMissingOnFailure,
-        Self::CheckIgnored,
-        Self::TransactionNotAtomic,
-        Self::ReasonsStopAtTheFirst,
-        Self::TokenForgotten,
-        Self::TokenMismatchAccepted,
-        Self::WriteTokenForgotten,
-        Self::BatchWriteLosesTheLast,
-        Self::BatchGetIgnoresProjection,
-        Self::GetIgnoresProjection,
-        Self::UpdatedReturnsAll,
-        Self::IndexWritesFree,
-        Self::EventualReadsCostTwice,
-        Self::ChangeSkipped,
-        Self::OldImageMissing,
-        Self::ExpiryWithoutIdentity,
-        Self::ItemCountNeverFalls,
-        Self::MessageInLowerCase,
-        Self::TableBeforeRequest,
-        Self::ListTablesWithoutLast,
-        Self::NothingExpires,
-        Self::LastPutLostOnReopen,
-    ];
 }

@@ -74,3 +74,10 @@ pub struct Ran {
     /// How many that were parked are done now.
     pub replayed: u64,
 }
+
+impl Ran {
+    /// How many changes are done.
+    pub(super) const fn done(&self) -> u64 {
+        self.handled + self.parked + self.unwanted + self.repeated
+    }
+}

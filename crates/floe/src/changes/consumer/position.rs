@@ -1,10 +1,10 @@
 //! How far the changes of a table are done, under the term of the lease.
 
 use super::stored::ConsumerPosition;
+use crate::attribute::document::Json;
 use crate::db::Db;
 use crate::delivery::{Positions, Token};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Json;
 
 /// Makes the position one's own, and reads it. `None` if somebody has taken the lease since.
 pub(super) async fn claim(

@@ -3,12 +3,11 @@
 //! The tables are the sources, and the items the keys. What is stored is up to where the changes of a table are done.
 
 use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use floe_store::op::HoldChanges;
-use floe_store::{BoxFuture, Error as StoreError, Item, Timestamp};
+use floe_store::{BoxFuture, Item, Timestamp};
 use tracing::Instrument;
 
 use super::super::limits::{
@@ -17,14 +16,14 @@ use super::super::limits::{
 };
 use super::notice::{Notice, Progress, Ran};
 use super::source::{Mark, Source};
+use super::tables::{Known, Table, Tables, lock};
 use super::turn::Task;
-use super::{Consumer, lease, position};
-use crate::changes::telemetry;
+use super::{Consumer, lease, position, telemetry};
 use crate::delivery::{
     Batch, BatchOf, Beat, Consume, End, Entry, Group, Host, Limits, Load, Notice as LeaseNotice,
-    Orders, Positions, Recent, Replays, Run, Size, Standing, Token, outlast,
+    Orders, Recent, Replays, Run, Size, Standing, Token, outlast,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The processes of a consumer, of which one delivers.
 pub(super) struct Processes<'c> {
@@ -117,40 +116,6 @@ impl Group for Processes<'_> {
 
 /// The tables, each with how far it is if that is new.
 type Sources = Vec<(Box<Source>, Option<Mark>)>;
-
-/// The tables whose changes are delivered in a run.
-pub(super) struct Tables<'c> {
-    pub(super) consumer: &'c Consumer,
-    ran: &'c Mutex<Ran>,
-    pub(super) token: Token,
-    names: Vec<Arc<str>>,
-    /// How many changes are parked.
-    pub(super) parked_count: AtomicUsize,
-    known: Mutex<Known>,
-}
-
-/// What is known in a run.
-struct Known {
-    tables: Vec<Table>,
-    recent: Recent<()>,
-    /// The items of which something is parked, by the number of their table.
-    parked: HashSet<(usize, Item)>,
-    /// When it was last told how it gets on, and how many changes were done by then.
-    told: (Timestamp, u64),
-    last_created: Timestamp,
-}
-
-/// How far a table is.
-struct Table {
-    /// Up to where it was read.
-    read: Positions,
-    /// What is held.
-    holds: Vec<HoldChanges>,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Consume for Tables<'_> {
     type Source = Box<Source>;
@@ -281,45 +246,5 @@ impl Consume for Tables<'_> {
             }
         }
         Ok(replays)
-    }
-}
-
-impl Tables<'_> {
-    pub(super) fn count(&self, count: impl FnOnce(&mut Ran)) {
-        count(&mut lock(self.ran));
-    }
-
-    /// Stores how far everything of a table is done, and holds what is not; `false` if somebody else delivers by now.
-    async fn store_table(&self, number: usize, table: &str, mark: &Mark) -> Result<bool> {
-        let (db, name) = (&self.consumer.db, &self.consumer.name);
-        if !position::store(db, name, table, &self.token, &mark.positions).await? {
-            return Ok(false);
-        }
-        if !db.engine().capabilities().change_holds {
-            return Ok(true);
-        }
-        let held = lock(&self.known)
-            .tables
-            .get(number)
-            .map(|t| t.holds.clone());
-        let held = held.unwrap_or_default();
-        for hold in mark.holds.iter().filter(|hold| !held.contains(hold)) {
-            match db.engine().hold_changes(hold.clone()).await {
-                // Somebody else under this name is further on. If nobody is, reading tells.
-                Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
-                Err(error) => return Err(Error::from(error)),
-            }
-        }
-        if let Some(table) = lock(&self.known).tables.get_mut(number) {
-            table.holds.clone_from(&mark.holds);
-        }
-        Ok(true)
-    }
-}
-
-impl Ran {
-    /// How many changes are done.
-    const fn done(&self) -> u64 {
-        self.handled + self.parked + self.unwanted + self.repeated
     }
 }

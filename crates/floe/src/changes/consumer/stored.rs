@@ -14,8 +14,9 @@ use sha2::{Digest, Sha256};
 use super::super::change::Change;
 use super::super::limits::{ERROR_CHARS_MAX, PART_BYTES_MAX};
 use super::super::work::Pending;
+use crate::attribute::document::Json;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Json, Schema};
+use crate::model::Schema;
 
 /// The schemas of what consumers keep, for [`Db::ensure_tables`](crate::Db::ensure_tables).
 pub const SCHEMAS: [&Schema; 4] = [

@@ -9,7 +9,7 @@ use super::super::work::Work;
 use super::Consumer;
 use super::notice::Notice;
 use super::parked::{Parked, Parking, Removed};
-use super::run::Tables;
+use super::tables::Tables;
 use crate::delivery::{Attempts, End, StoreRetry, Timeout, outlast};
 use crate::error::{Error, ErrorKind, Result};
 

@@ -10,13 +10,13 @@
 //! 408, and 429, after as long as `Retry-After` says. Anything else is a fault of the request, and parked; redirects are
 //! not followed.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use floe_store::BoxFuture;
+use floe_store::{BoxFuture, hex};
 use hmac::{Hmac, KeyInit, Mac};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
@@ -223,10 +223,7 @@ fn signature(secret: &[u8], body: &[u8]) -> String {
     // A key of any length will do.
     if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) {
         mac.update(body);
-        for byte in mac.finalize().into_bytes() {
-            // Writing to text does not fail.
-            _ = write!(text, "{byte:02x}");
-        }
+        text += &hex::encode(&mac.finalize().into_bytes());
     }
     text
 }

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use floe_store::hash::fnv1a;
+
 use crate::events::name::StreamName;
 
 /// One of the chains that a feed consists of.
@@ -84,15 +86,6 @@ impl Default for Partitions {
     fn default() -> Self {
         Self::ONE
     }
-}
-
-/// FNV-1a of 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    bytes.iter().fold(BASIS, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
-    })
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ use crate::error::Result;
 use crate::events::feed::telemetry;
 use crate::events::name::StreamName;
 
-pub use self::lag::Lag;
 pub(super) use self::lag::behind;
 
 /// Reads the epochs of a partition.

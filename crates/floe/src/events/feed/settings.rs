@@ -13,7 +13,7 @@ use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::schema::{INDEX, STREAM};
 use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load};
-use crate::model::tables::ENSURE_DEADLINE;
+use crate::tables::ENSURE_DEADLINE;
 
 /// What follows the name of an events table in that of its index table.
 const INDEX_SUFFIX: &str = "-index";

@@ -99,8 +99,9 @@ mod tests {
     use crate::events::EventData;
     use crate::events::codec::Compression;
     use crate::events::limits::TipLimits;
+    use crate::events::position::Position;
     use crate::events::schema::{Batch, StoredEvent};
-    use crate::events::sync::{Change, Guard, Position, Sync};
+    use crate::events::sync::{Change, Guard, Sync};
 
     fn tip(stream: &str, types: &[&str], next: u64, appended: u64) -> Item {
         let events = types.iter().map(|case| {

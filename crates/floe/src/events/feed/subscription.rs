@@ -32,10 +32,11 @@ use std::time::Duration;
 use floe_store::{BoxFuture, Timestamp};
 
 use super::checkpoint::Checkpoint;
+use super::lag::Lag;
 use super::limits::{POLL, STREAMS_AT_ONCE};
 use super::log::TableLog;
 use super::partition::Partition;
-use super::reader::{FeedBatch, Filter, Lag, Reader};
+use super::reader::{FeedBatch, Filter, Reader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Recorded, StreamName};
 use crate::side_by_side;

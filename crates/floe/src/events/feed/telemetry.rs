@@ -5,7 +5,8 @@ use std::time::Duration;
 use tracing::field::Empty;
 use tracing::{Level, Span};
 
-use super::{Lag, Partition};
+use super::lag::Lag;
+use super::partition::Partition;
 use crate::error::Error;
 use crate::events::StreamName;
 use crate::telemetry::{debug_span, measure, metrics};

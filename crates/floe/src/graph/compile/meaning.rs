@@ -8,7 +8,7 @@ use crate::graph::changes::exists;
 use crate::graph::keys::Place;
 use crate::graph::stored;
 use crate::graph::writes::{claimed, missing};
-use crate::tx::commit::Failure;
+use crate::tx::part::Failure;
 
 /// A write, and what it means if its condition does not hold.
 #[derive(Clone, Debug)]

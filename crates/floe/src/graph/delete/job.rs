@@ -1,21 +1,16 @@
-//! Deletions that do not fit into one transaction: done in steps, each of which can be the last before a crash.
+//! The state of a deletion in steps, and the marks on what it deletes.
 //!
-//! First the entity is marked and an intent is noted, in one transaction, in which its entries in the indexes go as well if
-//! they fit. From then on it is gone for readers, and nothing can be linked to it. Then its edges go, some at a time, and
-//! the number of edges that lead to it with them (`removal.rs`); at last, when that number is 0, the entity and the intent.
-//!
-//! Every step depends on the mark. So doing one again does no harm, whoever finds an intent can go on, also several at
-//! once, and who comes too late does nothing to an entity that was created anew under the same key.
+//! A mark comes with the intent to delete, in one transaction, in which the entity's entries in the indexes go as well if
+//! they fit. From then on it is gone for readers, and nothing can be linked to it.
 
 use std::collections::BTreeSet;
 
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite};
 use floe_store::{Item, Number, Value};
-use tracing::Instrument;
 
 use super::incoming::incoming_of;
-use super::plan::{follower, restricted};
+use super::plan::follower;
 use super::progress::{Deleted, Listener, Progress};
 use crate::db::Db;
 use crate::error::Result;
@@ -24,23 +19,21 @@ use crate::graph::reads::Reads;
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
 use crate::graph::stored::{
-    self, BEHIND_ID, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY,
-    Stored, VERSION, meta,
+    self, Edge, HELD_BY, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY, Stored, VERSION, meta,
 };
-use crate::graph::telemetry;
 use crate::graph::writes::{
-    contended, entity_check, entity_update, intent_delete, intent_put, is_leaving, is_number,
-    is_version, release,
+    contended, entity_check, entity_update, intent_put, is_leaving, is_number, is_version, release,
 };
 
 /// How often an entity is marked anew because somebody else has changed it.
 const MARKS_MAX: u32 = 50;
 
+/// A deletion in steps.
 pub(super) struct Job<'a> {
     pub(super) db: &'a Db,
     pub(super) scope: &'a str,
     listener: Listener<'a>,
-    queue: Vec<Place>,
+    pub(super) queue: Vec<Place>,
     /// All that were ever in the queue.
     queued: BTreeSet<Place>,
     /// All that goes, if it had to be found out.
@@ -66,28 +59,11 @@ impl<'a> Job<'a> {
     }
 
     pub(super) const fn reads(&self) -> Reads<'a> {
-        Reads {
-            db: self.db,
-            tx: None,
-        }
+        Reads::of_graph(self.db, None)
     }
 
     pub(super) fn schema(&self) -> &'a GraphSchema {
         self.db.graph_schema()
-    }
-
-    /// Deletes an entity and all that goes with it.
-    ///
-    /// # Errors
-    ///
-    /// [`Restricted`](crate::ErrorKind::Restricted) when others refer to it; then nothing was done.
-    pub(super) async fn delete(mut self, root: &Place) -> Result<Deleted> {
-        match self.mark(root, None).await? {
-            Mark::Done => self.enqueue(root.clone()),
-            Mark::Absent => {}
-            Mark::Held(edge) => return Err(restricted(root, &edge)),
-        }
-        self.run().await
     }
 
     /// Takes note of an entity that is marked.
@@ -97,19 +73,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Removes all that is marked.
-    pub(super) async fn run(mut self) -> Result<Deleted> {
-        let span = telemetry::delete();
-        while let Some(place) = self.queue.pop() {
-            self.finish(&place).instrument(span.clone()).await?;
-        }
-        span.record("floe.graph.entities", self.deleted.entities);
-        Ok(self.deleted)
-    }
-
     /// Marks an entity and notes the intent to delete it. If it goes with another, that one must be marked, and the edge
     /// be there that joins them.
-    async fn mark(&mut self, place: &Place, with: Option<(&Place, &Edge)>) -> Result<Mark> {
+    pub(super) async fn mark(
+        &mut self,
+        place: &Place,
+        with: Option<(&Place, &Edge)>,
+    ) -> Result<Mark> {
         for _ in 0..MARKS_MAX {
             let Some(old) = self.reads().entity(place).await? else {
                 return Ok(Mark::Absent);
@@ -135,6 +105,16 @@ impl<'a> Job<'a> {
             }
         }
         Err(contended(place, MARKS_MAX))
+    }
+
+    pub(super) async fn is_leaving(&self, place: &Place) -> Result<bool> {
+        let stored = self.reads().entity(place).await?;
+        Ok(stored.is_some_and(|stored| stored.is_leaving))
+    }
+
+    /// The check that an entity is marked.
+    pub(super) fn marked(&self, place: &Place) -> TransactWrite {
+        entity_check(self.schema(), place, is_leaving())
     }
 
     /// The check that an edge is there.
@@ -220,45 +200,6 @@ impl<'a> Job<'a> {
         Ok(goes)
     }
 
-    /// Removes all that belongs to a marked entity, and the entity.
-    async fn finish(&mut self, place: &Place) -> Result<()> {
-        loop {
-            // Where there is nothing marked, somebody else was faster; the intent went with the entity.
-            let Some(()) = self.remove_outgoing(place).await? else {
-                return self.forget(place).await;
-            };
-            let Some(stored) = self.remove_incoming(place).await? else {
-                return self.forget(place).await;
-            };
-            let Some(()) = self.remove_entries(place, &stored).await? else {
-                return self.forget(place).await;
-            };
-            let is_empty = is_leaving().and(is_number(&INCOMING, 0));
-            let entities = self.schema().entities();
-            let entity =
-                DeleteItem::new(entities.as_str(), stored::entity_key(place)).condition(is_empty);
-            let intent = |of| intent_delete(self.schema(), of, place);
-            let mut writes = vec![entity.into(), intent(LEAVING_ID)];
-            if stored.is_behind {
-                writes.push(intent(BEHIND_ID));
-            }
-            if send(self.db, writes).await?.is_applied() {
-                self.deleted.entities += 1;
-                self.tell(place, 0);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Removes an intent of which nothing is left, on the condition that it is so.
-    async fn forget(&self, place: &Place) -> Result<()> {
-        let is_unmarked = Condition::attribute_not_exists(meta(&LEAVING));
-        let check = entity_check(self.schema(), place, is_unmarked);
-        let writes = vec![check, intent_delete(self.schema(), LEAVING_ID, place)];
-        // Refused, it is to be deleted again, by somebody else.
-        send(self.db, writes).await.map(drop)
-    }
-
     pub(super) fn tell(&self, place: &Place, incoming_left: u64) {
         (self.listener)(&Progress {
             entity: place.key.clone(),
@@ -291,7 +232,8 @@ impl<'a> Job<'a> {
     }
 }
 
-enum Mark {
+/// What became of an entity that was to be marked.
+pub(super) enum Mark {
     Done,
     Absent,
     /// Another refers to it, and refuses.

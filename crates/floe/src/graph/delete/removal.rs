@@ -17,8 +17,7 @@ use crate::graph::reads;
 use crate::graph::steps::send;
 use crate::graph::stored::{Edge, SUBJECT_KEY, Stored, UNIQUE_KEY};
 use crate::graph::writes::{
-    contended, count, counts, edge_write, entity_check, entity_update, exists, is_holder,
-    is_leaving, release,
+    contended, count, counts, edge_write, entity_update, exists, is_holder, is_leaving, release,
 };
 
 /// How often the same edges are removed anew because somebody else has removed some of them.
@@ -69,11 +68,6 @@ impl Job<'_> {
             }
             self.reads().pause(tries).await;
         }
-    }
-
-    pub(super) async fn is_leaving(&self, place: &Place) -> Result<bool> {
-        let stored = self.reads().entity(place).await?;
-        Ok(stored.is_some_and(|stored| stored.is_leaving))
     }
 
     /// Removes edges of a marked entity and counts them where they led to. Tells how many there were.
@@ -139,11 +133,6 @@ impl Job<'_> {
             writes.push(entity_update(self.schema(), &object, update, is_there));
         }
         Ok(writes)
-    }
-
-    /// The check that an entity is marked.
-    pub(super) fn marked(&self, place: &Place) -> TransactWrite {
-        entity_check(self.schema(), place, is_leaving())
     }
 
     /// Removes what is left of the entries and claims of a marked entity.

@@ -117,8 +117,9 @@ pub(super) fn of_type(reads: &Reads<'_>, scope: &str, type_name: &str) -> Query 
 
 /// Notes the first state of an index, unless somebody else was faster.
 async fn save_new(reads: &Reads<'_>, scope: &str, index: &IndexDef, state: &State) -> Result<bool> {
-    let mut put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
-    put.condition = Some(Condition::attribute_not_exists(Path::attribute(ID)));
+    let is_new = Condition::attribute_not_exists(Path::attribute(ID));
+    let put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
+    let put = put.condition(is_new);
     Ok(send(reads.db, vec![put.into()]).await?.is_applied())
 }
 
@@ -128,15 +129,11 @@ pub(super) async fn save(
     index: &IndexDef,
     state: &State,
 ) -> Result<()> {
-    let mut put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
     // A newer program may have begun to rebuild it for its own function.
-    let version = Path::attribute(STATE_VERSION);
-    put.condition = Some(
-        Condition::attribute_not_exists(Path::attribute(ID)).or(Condition::le(
-            version,
-            Value::N(Number::from(state.version)),
-        )),
-    );
+    let is_older = Condition::le(Path::attribute(STATE_VERSION), Value::from(state.version));
+    let is_ours = Condition::attribute_not_exists(Path::attribute(ID)).or(is_older);
+    let put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
+    let put = put.condition(is_ours);
     match send(reads.db, vec![put.into()]).await?.is_applied() {
         true => Ok(()),
         false => Err(Error::new(

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::difference::Difference;
 use super::order::arrange;
+use crate::attribute::Invalid;
+use crate::attribute::document;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::keys::{EntityKey, Place};
 use crate::graph::node::{ToKey, check_names};
 use crate::graph::schema::{GraphSchema, OnDelete};
 use crate::graph::stored::Edge;
-use crate::model::attribute::Invalid;
-use crate::model::document;
 
 /// How a list changes.
 pub(super) enum ListChange {

@@ -6,12 +6,12 @@ use floe_store::Item;
 use floe_store::expr::KeyCondition;
 use floe_store::op::Query;
 
+use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{check_part, check_scope, type_key};
 use crate::graph::node::{Entity, FromNode, Node};
 use crate::graph::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
-use crate::model::query::Page;
 
 /// All entities of a type: see [`Graph::all`].
 #[derive(Clone, Debug)]

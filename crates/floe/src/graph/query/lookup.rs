@@ -7,6 +7,7 @@ use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
 use floe_store::{Item, Value};
 
+use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::index::incomplete;
@@ -16,7 +17,6 @@ use crate::graph::schema::{IndexDef, MapIndex};
 use crate::graph::stored::{
     self, INDEX_KEY, SCOPE_INDEX_NAME, SUBJECT_KEY, UNIQUE_KEY, entry_owner, text,
 };
-use crate::model::query::Page;
 
 /// A query of an index: see [`Graph::find`].
 #[derive(Clone, Debug)]

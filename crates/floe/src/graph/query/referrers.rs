@@ -3,6 +3,7 @@
 use floe_store::expr::{Condition, Path};
 use floe_store::{Item, Value};
 
+use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{EntityKey, Place};
@@ -10,7 +11,6 @@ use crate::graph::node::{FromNode, Node, ToKey};
 use crate::graph::reads;
 use crate::graph::schema::Relation;
 use crate::graph::stored::{Edge, INDEX, OBJECT_KEY, PREDICATE, PREDICATE_KEY, SUBJECT_KEY};
-use crate::model::query::Page;
 
 /// What leads to an object: see [`Graph::referrers`].
 #[derive(Clone, Debug)]

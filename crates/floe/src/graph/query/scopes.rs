@@ -20,7 +20,7 @@ impl Db {
     /// missing.
     pub async fn graph_scopes(&self) -> Result<Vec<String>> {
         let schema = self.graph_schema();
-        let reads = Reads { db: self, tx: None };
+        let reads = Reads::of_graph(self, None);
         let mut scopes = BTreeSet::new();
         for (table, name) in [
             (schema.entities(), SCOPE),

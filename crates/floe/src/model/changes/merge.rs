@@ -1,9 +1,9 @@
 //! What several rows of one item have done with a field, taken together.
 
+use crate::attribute::Invalid;
 use crate::error::Error;
-use crate::model::attribute::Invalid;
 use crate::model::field::Change;
-use crate::model::row::FieldReport;
+use crate::model::report::FieldReport;
 
 /// Adds what a row has done with a field to what rows before it have done. A row sees what the rows before
 /// it have changed, so its value is the last word; whether the field is locked depends on all of them.

@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 use floe_store::Value;
 
 use super::predicate::{Ask, Predicate, Term};
+use crate::attribute::FieldKind;
+use crate::attribute::{Attribute, Element, Invalid};
 use crate::error::{Error, Result};
-use crate::model::attribute::{Attribute, Element, Invalid};
 use crate::model::field::Rules;
-use crate::model::schema::FieldKind;
 
 /// A field of a model in a condition. The derive makes one for each field and hands them to the closures of
 /// [`query`](crate::Tx::query) and `filter`.

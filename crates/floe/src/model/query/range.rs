@@ -12,7 +12,7 @@ use floe_store::{Item, Value};
 
 use super::predicate::{Ask, Node, Term};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::key::{encode_id, sort_fields, sort_text};
+use crate::model::keys::{encode_id, sort_fields, sort_text};
 use crate::model::schema::{
     FieldKind, FieldSchema, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
     SortKeyEncoding,
@@ -273,7 +273,7 @@ impl Terms {
         match lengths.max() {
             Some(bytes) if bytes > SORT_KEY_BYTES_MAX => {
                 let what = format!("the key is too long: bytes={bytes} max={SORT_KEY_BYTES_MAX}");
-                let invalid = crate::model::attribute::Invalid::new(what);
+                let invalid = crate::attribute::Invalid::new(what);
                 Err(Error::invalid(self.schema.model, term.field, &invalid))
             }
             _ => Ok(()),

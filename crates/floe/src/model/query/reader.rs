@@ -10,7 +10,7 @@ use floe_store::{BoxFuture, Item, Timestamp, Value};
 use super::range::Range;
 use crate::db::Db;
 use crate::error::Result;
-use crate::model::key::EncodedKey;
+use crate::model::keys::EncodedKey;
 use crate::model::schema::{
     IndexProjection, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
 };

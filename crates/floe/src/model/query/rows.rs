@@ -11,7 +11,7 @@ use floe_store::{BoxFuture, Item};
 use futures_core::Stream;
 
 use super::reader::{Plan, Reader};
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Page};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -100,16 +100,6 @@ enum State {
     Reading(BoxFuture<'static, (Box<Reader>, Result<()>)>),
     /// It was dropped in the middle of a change, or has failed.
     Ended,
-}
-
-/// A page: see [`Select::page`](super::Select::page).
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Page<T> {
-    /// What was found.
-    pub rows: Vec<T>,
-    /// Where the next page begins; `None` if there is none.
-    pub next: Option<Cursor>,
 }
 
 impl<S: Source, M> fmt::Debug for Rows<S, M> {

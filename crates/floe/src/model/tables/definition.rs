@@ -8,13 +8,13 @@ use floe_store::table::{
 };
 use floe_store::{Name, TableDef};
 
-use super::difference::{index_text, key_text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::key::{has_number_id, has_sort_key};
+use crate::model::keys::{has_number_id, has_sort_key};
 use crate::model::schema::{
     FieldKind, FieldSchema, IndexProjection, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE,
     Schema,
 };
+use crate::tables::difference::{index_text, key_text};
 
 /// The tables of these models, in the order of their names.
 ///
@@ -208,18 +208,9 @@ fn stored_field(model: &Schema, attribute: &str) -> Option<&'static FieldSchema>
 }
 
 const fn kind_text(kind: FieldKind) -> &'static str {
-    match key_kind(kind) {
+    match kind.key_kind() {
         Some(kind) => kind.as_str(),
         None => "other",
-    }
-}
-
-const fn key_kind(kind: FieldKind) -> Option<KeyKind> {
-    match kind {
-        FieldKind::Text => Some(KeyKind::S),
-        FieldKind::Number => Some(KeyKind::N),
-        FieldKind::Bytes => Some(KeyKind::B),
-        FieldKind::Other => None,
     }
 }
 
@@ -269,7 +260,7 @@ fn index_key(
     }
     let attribute = |name: &&str| {
         let field = index_field(model, index, name)?;
-        let kind = key_kind(field.kind).ok_or_else(|| {
+        let kind = field.kind.key_kind().ok_or_else(|| {
             let what =
                 "a field that is neither text, number nor bytes cannot be in the key of an index";
             index_fault(model, index, what, &format!(" field={name}"))

@@ -5,7 +5,7 @@ mod ensure;
 mod infrastructure;
 mod wrapper;
 
-use crate::model::attribute::Attribute;
+use crate::attribute::Attribute;
 use crate::model::schema::{
     FieldKind, FieldSchema, IndexProjection, IndexSchema, Role, Schema, SortKeyEncoding,
 };

@@ -2,8 +2,8 @@
 
 use super::template::{self, Part};
 use super::words::{FieldWords, Words, fault};
+use crate::attribute::FieldKind;
 use crate::error::Result;
-use crate::model::schema::FieldKind;
 use crate::registry::schema::{CONTENT_HASH, PARTITION_KEY, SORT_KEY};
 
 /// The keys, told apart.

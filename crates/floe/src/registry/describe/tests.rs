@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::registry::key::tests::{BUILDS, LAYERS, LEGACY};
+use crate::registry::keys::tests::{BUILDS, LAYERS, LEGACY};
 
 #[test]
 fn a_description_reads_back_as_what_it_was_made_of() {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::{kind_of, retention_secs};
+use crate::attribute::FieldKind;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::schema::FieldKind;
 
 /// What a description says.
 #[derive(Clone, Debug, PartialEq, Eq)]

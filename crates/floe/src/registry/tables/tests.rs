@@ -1,8 +1,8 @@
 //! Tables that registries share, and what they do not agree on.
 
 use super::*;
-use crate::registry::key::tests::field;
-use crate::registry::key::tests::{BUILDS, LAYERS};
+use crate::registry::keys::tests::field;
+use crate::registry::keys::tests::{BUILDS, LAYERS};
 use crate::registry::schema::{KeyPart, RegistryField, StatusIndex};
 
 /// The text of the error that these two have together.

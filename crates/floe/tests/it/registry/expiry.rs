@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::changes::{Change, Failure, Handled, Inserted, Removed, Router};
-use floe::registry::Expired;
+use floe::changes::{Change, Expired, Failure, Handled, Inserted, Removed, Router};
 use floe_store::op::{
     ChangeKind, DescribeStream, GetRecords, GetShardIterator, IteratorKind, ListStreams,
 };

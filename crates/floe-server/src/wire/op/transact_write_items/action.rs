@@ -3,17 +3,14 @@
 use std::fmt::{self, Display};
 
 use floe_store::json::{Layer, Named, Reader, ValueFault};
-use floe_store::limits::EXPRESSION_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, Faults, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Error, Item};
 
-use crate::wire::echo::{AsItem, AsNames, AsValues, OrNull};
-use crate::wire::expressions::Placeholders;
-use crate::wire::parameter::{GivenNames, TableName};
-use crate::wire::read::{Map, Place, Read, Str, begin_structure, member, members, service_class};
-use crate::wire::refusal::{Refusal, Result};
-use crate::wire::value::{Attributes, TransactAttribute};
-use crate::wire::voice::Voice;
+use crate::wire::{
+    AsItem, AsNames, AsValues, Attributes, GivenNames, Map, Members, OrNull, Place, Placeholders,
+    Read, Refusal, Result, Str, TableName, TransactAttribute, Voice, begin_structure,
+    check_condition_size, member, members, nameless, service_class, skip_null, word_faults,
+};
 
 /// An element of `TransactItems`, which must hold one action.
 #[derive(Debug, Default)]
@@ -32,19 +29,17 @@ impl<'a> Read<'a> for TransactWriteItem<'a> {
         begin_structure(reader, place, Self::class)?;
         let mut item = Self::default();
         while let Some(name) = reader.next_name()? {
-            let action = match &*name {
-                "ConditionCheck" => member(reader)?.map(Check::into_action),
-                "Put" => member(reader)?.map(Put::into_action),
-                "Delete" => member(reader)?.map(Delete::into_action),
-                "Update" => member(reader)?.map(Update::into_action),
-                _ => {
-                    reader.skip()?;
-                    continue;
+            let kind = Kind::ALL.into_iter().find(|kind| kind.class() == name);
+            match kind {
+                None => reader.skip()?,
+                Some(_) if skip_null(reader)? => {}
+                Some(kind) => {
+                    let action = Action::read(kind, reader)?;
+                    match item.action {
+                        None => item.action = Some(action),
+                        Some(_) => item.more.push(action),
+                    }
                 }
-            };
-            match item.action {
-                None => item.action = action,
-                Some(_) => item.more.extend(action),
             }
         }
         Ok(item)
@@ -89,60 +84,15 @@ impl Display for TransactWriteItem<'_> {
     }
 }
 
-/// Declares the members of an action, which holds these attributes: its own, and those that all actions have.
-macro_rules! action {
-    (
-        $(#[$doc:meta])*
-        $name:ident as $class:literal of $attributes:ident { $($member:literal => $field:ident: $type:ty,)* }
-        $(with $update:ident)?
-    ) => {
-        members! {
-            $(#[$doc])*
-            $name<'a> as $class {
-                $($member => $field: $type,)*
-                "TableName" => table_name: TableName<'a>,
-                "ConditionExpression" => condition_expression: Str<'a>,
-                "ExpressionAttributeNames" => expression_attribute_names: Map<'a, Str<'a>>,
-                "ExpressionAttributeValues" => expression_attribute_values: Map<'a, TransactAttribute>,
-                "ReturnValuesOnConditionCheckFailure" => return_values_on_condition_check_failure: Str<'a>,
-            }
-        }
-
-        impl<'a> $name<'a> {
-            fn into_action(self) -> Action<'a> {
-                let update = None;
-                $(let update = update.or(self.$update);)?
-                Action {
-                    kind: Kind::$name,
-                    table_name: self.table_name,
-                    attributes: self.$attributes,
-                    update,
-                    condition: self.condition_expression,
-                    names: self.expression_attribute_names,
-                    values: self.expression_attribute_values,
-                    return_on_failure: self.return_values_on_condition_check_failure,
-                }
-            }
-        }
-    };
-}
-
-action! {
-    /// Writes nothing, but must hold.
-    Check as "ConditionCheck" of key { "Key" => key: Attributes, }
-}
-action! {
-    /// Sets the whole item.
-    Put as "Put" of item { "Item" => item: Attributes, }
-}
-action! {
-    /// Removes an item.
-    Delete as "Delete" of key { "Key" => key: Attributes, }
-}
-action! {
-    /// Changes parts of an item.
-    Update as "Update" of key { "Key" => key: Attributes, "UpdateExpression" => update_expression: Str<'a>, }
-    with update_expression
+members! {
+    /// The members that all kinds of actions have.
+    ActionMembers<'a> {
+        "TableName" => table_name: TableName<'a>,
+        "ConditionExpression" => condition: Str<'a>,
+        "ExpressionAttributeNames" => names: Map<'a, Str<'a>>,
+        "ExpressionAttributeValues" => values: Map<'a, TransactAttribute>,
+        "ReturnValuesOnConditionCheckFailure" => return_on_failure: Str<'a>,
+    }
 }
 
 /// Which kind of action it is.
@@ -155,7 +105,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The member of an element that holds such an action.
+    const ALL: [Self; 4] = [Self::Check, Self::Put, Self::Delete, Self::Update];
+
+    /// The class of the action, as which the member of an element that holds one is named.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Check => "ConditionCheck",
+            Self::Put => "Put",
+            Self::Delete => "Delete",
+            Self::Update => "Update",
+        }
+    }
+
+    /// The member of an element that holds such an action, as faults name it.
     pub(super) const fn member(self) -> &'static str {
         match self {
             Self::Check => "conditionCheck",
@@ -180,17 +142,44 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Action<'a> {
     pub(super) kind: Kind,
-    pub(super) table_name: Option<TableName<'a>>,
     /// The item of a put, the key of the others.
     attributes: Option<Attributes>,
     update: Option<Str<'a>>,
-    condition: Option<Str<'a>>,
-    names: Option<Map<'a, Str<'a>>>,
-    values: Option<Map<'a, TransactAttribute>>,
-    return_on_failure: Option<Str<'a>>,
+    members: ActionMembers<'a>,
 }
 
-impl Action<'_> {
+impl<'a> Members<'a> for Action<'a> {
+    fn read_member(&mut self, name: &str, reader: &mut Reader<'a>) -> Result<bool> {
+        match (name, self.kind) {
+            ("Item", Kind::Put) => self.attributes = member(reader)?,
+            ("Key", Kind::Check | Kind::Delete | Kind::Update) => {
+                self.attributes = member(reader)?;
+            }
+            ("UpdateExpression", Kind::Update) => self.update = member(reader)?,
+            _ => return self.members.read_member(name, reader),
+        }
+        Ok(true)
+    }
+}
+
+impl<'a> Action<'a> {
+    fn read(kind: Kind, reader: &mut Reader<'a>) -> Result<Self> {
+        let mut action = Self {
+            kind,
+            attributes: None,
+            update: None,
+            members: ActionMembers::default(),
+        };
+        let class = || format!("class {}", service_class(kind.class()));
+        action.read_members(reader, Place::Member, class)?;
+        Ok(action)
+    }
+
+    /// The name of the table; empty if there is none.
+    pub(super) fn table_name(&self) -> &str {
+        self.members.table_name.as_deref().unwrap_or_default()
+    }
+
     /// The member that holds the attributes.
     const fn attributes_member(&self) -> &'static str {
         match self.kind {
@@ -209,40 +198,43 @@ impl Action<'_> {
         missing(self.attributes_member(), self.attributes.is_none());
         let is_update = self.kind == Kind::Update;
         missing("updateExpression", is_update && self.update.is_none());
-        missing("tableName", self.table_name.is_none());
+        let members = &self.members;
+        missing("tableName", members.table_name.is_none());
         let is_check = self.kind == Kind::Check;
-        missing("conditionExpression", is_check && self.condition.is_none());
-        if let Some(word) = &self.return_on_failure {
-            let name = "returnValuesOnConditionCheckFailure";
-            let path = format_args!("transactItems.{at}.member.{member}.{name}");
-            faults.one_of(word, path, &["ALL_OLD", "NONE"]);
-        }
+        let lacks_condition = is_check && members.condition.is_none();
+        missing("conditionExpression", lacks_condition);
+        let name = "returnValuesOnConditionCheckFailure";
+        let path = format_args!("transactItems.{at}.member.{member}.{name}");
+        word_faults(
+            faults,
+            &members.return_on_failure,
+            path,
+            &["ALL_OLD", "NONE"],
+        );
     }
 
     /// Names of attributes come before everything else in an action.
     fn check_names_filled(&self) -> Result<()> {
-        let is_nameless = |fault: Option<&ValueFault>| fault.is_some_and(ValueFault::is_nameless);
-        let voice = Voice::from(Layer::Older);
-        let nameless = ValueFault::EmptyName(Named::Attribute);
         let attributes = self.attributes.as_ref();
-        if is_nameless(attributes.and_then(|attributes| attributes.fault.as_ref())) {
-            return Err(voice.refuse_value(&nameless));
+        if attributes.is_some_and(Attributes::is_nameless) {
+            return Err(nameless(Layer::Older));
         }
-        let mut names = self.names.iter().flat_map(|names| &names.0);
+        let mut names = self.members.names.iter().flat_map(|names| &names.0);
         if let Some((key, _)) = names.find(|(_, name)| name.is_empty()) {
             return Err(Refusal::validation(format!(
                 "ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
             )));
         }
-        let mut values = self.values.iter().flat_map(|values| &values.0);
-        match values.find(|(_, value)| is_nameless(value.0.fault.as_ref())) {
-            Some((key, _)) => Err(voice.refuse_placeholder(&nameless, key)),
-            None => Ok(()),
+        let values = self.members.values.iter().flat_map(|values| &values.0);
+        for (key, TransactAttribute(value)) in values {
+            if value.fault.as_ref().is_some_and(ValueFault::is_nameless) {
+                let fault = ValueFault::EmptyName(Named::Attribute);
+                return Err(Voice::from(Layer::Older).refuse_placeholder(&fault, key));
+            }
         }
+        Ok(())
     }
-}
 
-impl Action<'_> {
     /// The action that it asks for, or what DynamoDB finds first of all that is wrong with it.
     pub(super) fn into_write(mut self, names: &mut GivenNames) -> Result<TransactWrite> {
         self.check_names_filled()?;
@@ -252,19 +244,20 @@ impl Action<'_> {
             .fault
             .take_if(|fault| self.kind != Kind::Put && matches!(fault, ValueFault::TooDeep(_)));
         let item = attributes.sound(Layer::Older)?;
-        let values = self.values.map(|Map(values)| {
+        let members = self.members;
+        let values = members.values.map(|Map(values)| {
             let values = values.into_iter();
             Map(values.map(|(key, value)| (key, value.0)).collect())
         });
-        let placeholders = Placeholders::new(self.names, values, Layer::Older)?;
+        let placeholders = Placeholders::new(members.names, values, Layer::Older)?;
         let mut parser = placeholders.parser();
         let update = match &self.update {
             Some(text) => Some(parser.update(text)?),
             None => None,
         };
-        let condition = match &self.condition {
+        let condition = match &members.condition {
             Some(text) => {
-                check_condition_size(text)?;
+                check_condition_size(text, Voice::from(Layer::Older))?;
                 let condition = parser.condition(text);
                 Some(condition.map_err(|error| self.kind.refuse_condition(&item, error))?)
             }
@@ -277,8 +270,8 @@ impl Action<'_> {
         if let Some(fault) = too_deep {
             return Err(Voice::from(Layer::Older).refuse_value(&fault));
         }
-        let table_name = names.plain(self.table_name.unwrap_or_default());
-        let return_old_on_failure = self.return_on_failure.as_deref() == Some("ALL_OLD");
+        let table_name = names.plain(members.table_name.unwrap_or_default());
+        let return_old_on_failure = members.return_on_failure.as_deref() == Some("ALL_OLD");
         Ok(match (self.kind, condition) {
             (Kind::Put, condition) => TransactWrite::Put(PutItem {
                 condition,
@@ -304,25 +297,9 @@ impl Action<'_> {
     }
 }
 
-/// Unlike other expressions, the condition of a transaction is told its size.
-fn check_condition_size(text: &str) -> Result<()> {
-    match text.len() {
-        size if size > EXPRESSION_BYTES_MAX => Err(Refusal::validation(format!(
-            "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; expression size: \
-             {size}"
-        ))),
-        _ => Ok(()),
-    }
-}
-
 impl Display for Action<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let class = match self.kind {
-            Kind::Check => "ConditionCheck",
-            Kind::Put => "Put",
-            Kind::Delete => "Delete",
-            Kind::Update => "Update",
-        };
+        let (class, members) = (self.kind.class(), &self.members);
         let attributes = self.attributes.as_ref();
         let attributes = OrNull(attributes.map(|attributes| AsItem(&attributes.item)));
         write!(f, "{class}({}={attributes}", self.attributes_member())?;
@@ -333,11 +310,11 @@ impl Display for Action<'_> {
             f,
             ", tableName={}, conditionExpression={}, expressionAttributeNames={}, expressionAttributeValues={}, \
              returnValuesOnConditionCheckFailure={}, workloadProfileName=null)",
-            OrNull(self.table_name.as_deref()),
-            OrNull(self.condition.as_deref()),
-            OrNull(self.names.as_ref().map(AsNames)),
-            OrNull(self.values.as_ref().map(AsValues)),
-            OrNull(self.return_on_failure.as_deref()),
+            OrNull(members.table_name.as_deref()),
+            OrNull(members.condition.as_deref()),
+            OrNull(members.names.as_ref().map(AsNames)),
+            OrNull(members.values.as_ref().map(AsValues)),
+            OrNull(members.return_on_failure.as_deref()),
         )
     }
 }

@@ -2,8 +2,8 @@
 
 use super::parse;
 use crate::expr::condition::{Condition, Operand};
-use crate::expr::fixture::path;
 use crate::expr::parse::Parser;
+use crate::expr::tests::path;
 use crate::value::{Value, ValueType};
 
 #[track_caller]

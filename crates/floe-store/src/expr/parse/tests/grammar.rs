@@ -3,8 +3,8 @@
 use super::condition::{check, is, refused, size};
 use super::syntax;
 use crate::expr::condition::Condition;
-use crate::expr::fixture::{path, value};
 use crate::expr::path::Path;
+use crate::expr::tests::{path, value};
 use crate::value::{Value, ValueType};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Key conditions.
 
 use super::{parse, syntax};
-use crate::expr::fixture::value;
 use crate::expr::parse::Parser;
+use crate::expr::tests::value;
 use crate::expr::{KeyCondition, KeyOp};
 
 #[track_caller]

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 
 use super::Parser;
 use crate::error::{Error, Result};
-use crate::expr::fixture::{NAMES, VALUES};
+use crate::expr::tests::{NAMES, VALUES};
 
 /// Parses with the placeholders of the fixture, of which any may stay unused.
 fn parse<T>(text: &str, read: fn(&mut Parser<'static>, &str) -> Result<T>) -> Result<T> {

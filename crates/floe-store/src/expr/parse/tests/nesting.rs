@@ -73,10 +73,7 @@ fn deep_groups() {
         refused(&deep(open, "a=b", close, levels + 1), TOO_MANY);
     }
     let left = deep("(", "a=b", " AND a=b)", 149);
-    let mut expected = Condition::eq(
-        crate::expr::fixture::path("a"),
-        crate::expr::fixture::path("b"),
-    );
+    let mut expected = Condition::eq(crate::expr::tests::path("a"), crate::expr::tests::path("b"));
     let leaf = expected.clone();
     for _ in 0..149 {
         expected = expected.and(leaf.clone());

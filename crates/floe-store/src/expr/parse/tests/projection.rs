@@ -1,8 +1,8 @@
 //! Projections.
 
 use super::{parse, syntax};
-use crate::expr::fixture::path;
 use crate::expr::parse::Parser;
+use crate::expr::tests::path;
 use crate::expr::{Path, Paths};
 
 #[track_caller]

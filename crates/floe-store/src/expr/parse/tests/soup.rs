@@ -2,9 +2,9 @@
 
 use super::parse;
 use crate::error::{Error, Result};
-use crate::expr::fixture::Random;
 use crate::expr::parse::Parser;
 use crate::expr::render::Renderer;
+use crate::expr::tests::Random;
 
 const WORDS: &[&str] = &[
     "a",

@@ -1,8 +1,8 @@
 //! Updates.
 
 use super::{parse, syntax};
-use crate::expr::fixture::{path, value};
 use crate::expr::parse::Parser;
+use crate::expr::tests::{path, value};
 use crate::expr::update::{SetOperand, Update};
 use crate::value::Value;
 

@@ -17,19 +17,14 @@ impl Written<'_> {
 
         let mut update = Update::new();
         for ((_, action), target) in self.actions.iter().zip(&targets) {
-            match action {
-                Action::Add(value) => {
-                    let value = placeholders.value(value)?;
-                    check_action("ADD", value)?;
-                    update.add.push((target.clone(), value.clone()));
-                }
-                Action::Delete(value) => {
-                    let value = placeholders.value(value)?;
-                    check_action("DELETE", value)?;
-                    update.delete.push((target.clone(), value.clone()));
-                }
-                Action::Set(_) | Action::Remove => {}
-            }
+            let (name, clause, value) = match action {
+                Action::Add(value) => ("ADD", &mut update.add, value),
+                Action::Delete(value) => ("DELETE", &mut update.delete, value),
+                Action::Set(_) | Action::Remove => continue,
+            };
+            let value = placeholders.value(value)?;
+            check_action(name, value)?;
+            clause.push((target.clone(), value.clone()));
         }
         for ((_, action), target) in self.actions.iter().zip(targets) {
             match action {
@@ -106,10 +101,8 @@ fn build_operand(
             Node::Value(value) => SetOperand::Value(placeholders.value(value)?.clone()),
             Node::Call { function, count } => {
                 if *count != 2 {
-                    return Err(Fault::OperandCount {
-                        function: (*function).to_owned(),
-                        count: *count,
-                    });
+                    let (function, count) = ((*function).to_owned(), *count);
+                    return Err(Fault::OperandCount { function, count });
                 }
                 let second = operands.pop().ok_or(Fault::Unbalanced)?;
                 let first = operands.pop().ok_or(Fault::Unbalanced)?;

@@ -18,8 +18,9 @@ use crate::delivery::{
 };
 use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::lag::Lag;
 use crate::events::feed::partition::{Partition, Partitions};
-use crate::events::feed::reader::{Filter, Lag};
+use crate::events::feed::reader::Filter;
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Recorded, StreamName};
 use crate::tx::body::TxBody;

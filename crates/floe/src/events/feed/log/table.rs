@@ -14,8 +14,9 @@ use crate::events::feed::partition::Partition;
 use crate::events::load::{self, Manner, Sift, load};
 use crate::events::name::StreamName;
 use crate::events::options::EventStoreOptions;
+use crate::events::position::Position;
 use crate::events::schema::{Events, StoredEvent, StoredUnfold};
-use crate::events::sync::{Change, Guard, Position, Sync, Synced};
+use crate::events::sync::{Change, Guard, Sync, Synced};
 use crate::request::Budget;
 
 /// Epochs and an index in a table.

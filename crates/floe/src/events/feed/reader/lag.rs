@@ -1,9 +1,6 @@
-//! Lag: how many events a reader is behind, and for how long the oldest of them has waited.
+//! Counts how far a reader is behind.
 //!
-//! It is told from the epochs alone: they say how many events there are and when they came to the feed. At the tail that
-//! is one read.
-
-use std::time::Duration;
+//! The epochs alone say how many events there are and when they came to the feed. At the tail that is one read.
 
 use floe_store::Timestamp;
 
@@ -11,50 +8,10 @@ use super::Reader;
 use crate::error::Result;
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::epoch::EpochEvent;
+use crate::events::feed::lag::{Behind, Lag};
 use crate::events::feed::log::{EpochPage, EpochSource};
 use crate::events::feed::partition::Partition;
 use crate::events::feed::span::Span;
-
-/// How far behind a reader is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Lag {
-    /// How many events come after its place, of those that its filter lets through.
-    pub events: u64,
-    /// For how long the oldest of them has been in the feed; zero if there is none.
-    pub age: Duration,
-    /// How many events are [parked](crate::events::feed::Parked). They count neither as events nor for the age.
-    pub parked: u64,
-}
-
-impl Lag {
-    /// That of one who is so far behind at this moment.
-    pub(in crate::events::feed) fn at(behind: Behind, now: Timestamp) -> Self {
-        Self {
-            events: behind.events,
-            age: behind
-                .since
-                .map(|since| now.since(since))
-                .unwrap_or_default(),
-            parked: 0,
-        }
-    }
-
-    /// That of several together.
-    pub(in crate::events::feed) fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.age = self.age.max(other.age);
-        self.parked += other.parked;
-    }
-}
-
-/// What lies between a place and the tail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(in crate::events::feed) struct Behind {
-    pub(in crate::events::feed) events: u64,
-    /// When the oldest came to the feed.
-    pub(in crate::events::feed) since: Option<Timestamp>,
-}
 
 impl<S: EpochSource> Reader<S> {
     /// How far it is behind the tail at this moment.

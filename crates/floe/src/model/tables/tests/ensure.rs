@@ -7,12 +7,12 @@ use floe_store::op::{CreateTable, IndexUpdate, PutItem, Query, UpdateTable, Writ
 use floe_store::table::{Billing, KeyKind, Projection, StreamView, TableStatus, Throughput};
 use floe_store::{Error as StoreError, Item, TableDef};
 
-use super::super::difference::{differences, missing};
 use super::super::{TableChange, table_definitions};
 use super::wrapper::{Fate, SlowEngine, slow_db};
 use super::*;
 use crate::db::Db;
 use crate::error::ErrorKind;
+use crate::tables::difference::{differences, missing};
 
 fn created() -> TableChange {
     TableChange::Created {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::resource_name::{identifier, logical_id, named};
 use super::super::{InfrastructureFormat, infrastructure};
 use super::*;
 use crate::error::ErrorKind;
+use crate::tables::resource_name::{identifier, logical_id, named};
 
 /// Everything that a table can have, under names that need care.
 const AWKWARD: Schema = Schema {

@@ -1,0 +1,127 @@
+//! Versions for people, one down the page or several as rows, and for programs.
+
+use floe::registry::schema::RegistryField;
+use floe::registry::{RegistrySchema, Version};
+use floe_store::json::Writer;
+use floe_store::{Item, Timestamp};
+
+use crate::{Output, Table, cell, moment, object, print_json};
+
+/// Prints a version.
+pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &Version<Item>) {
+    output.either(&|w| write(w, version), &|| {
+        let mut facts = Table::of_facts();
+        facts.fact("version", version.number);
+        facts.fact("status", status(version));
+        for (name, at) in [
+            ("published", version.published),
+            ("expires", expires(version)),
+            ("deleted", version.deleted),
+        ] {
+            if let Some(at) = at {
+                facts.fact(name, moment::text(at));
+            }
+        }
+        let hash = version.hash.clone().unwrap_or_default();
+        for (name, text) in [("held by", held(version)), ("hash", hash)] {
+            if !text.is_empty() {
+                facts.fact(name, text);
+            }
+        }
+        for field in schema.fields {
+            if let Some(value) = version.value.get(field.attribute) {
+                facts.fact(field.name, cell(value));
+            }
+        }
+        facts.print();
+    });
+}
+
+/// Prints versions, with the names of their groups if they are of several.
+pub(super) fn print_versions(
+    output: Output,
+    schema: &RegistrySchema,
+    versions: &[Version<Item>],
+    with_group: bool,
+) {
+    if output.json {
+        let mut versions = versions.iter();
+        versions.all(|version| print_json(&|w| write(w, version)));
+        return;
+    }
+    let is_name = |name: &str| schema.group.iter().any(|field| field.name == name);
+    let fields = schema.fields.iter();
+    let (names, contents): (Vec<&RegistryField>, Vec<&RegistryField>) =
+        fields.partition(|field| is_name(field.name));
+    let names = if with_group { names } else { Vec::new() };
+    let of = |version: &Version<Item>, attribute: &str| {
+        version.value.get(attribute).map(cell).unwrap_or_default()
+    };
+    let mut own = vec!["version", "status", "published"];
+    let (is_ending, is_held) = (versions.iter().any(ends), versions.iter().any(is_held));
+    own.extend(is_ending.then_some("until"));
+    own.extend(is_held.then_some("held by"));
+    let columns = names.iter().map(|field| field.name).chain(own);
+    let mut table = Table::new(columns.chain(contents.iter().map(|field| field.name)));
+    for version in versions {
+        let mut row: Vec<String> = names
+            .iter()
+            .map(|name| of(version, name.attribute))
+            .collect();
+        let published = version.published.map(moment::text);
+        row.extend([
+            version.number.to_string(),
+            status(version).to_owned(),
+            published.unwrap_or_default(),
+        ]);
+        row.extend(is_ending.then(|| until(version).map(moment::day).unwrap_or_default()));
+        row.extend(is_held.then(|| held(version)));
+        row.extend(contents.iter().map(|field| of(version, field.attribute)));
+        table.row(row);
+    }
+    table.print();
+}
+
+/// When it went, or is to go.
+fn until(version: &Version<Item>) -> Option<Timestamp> {
+    version.deleted.or_else(|| expires(version))
+}
+
+fn ends(version: &Version<Item>) -> bool {
+    until(version).is_some()
+}
+
+const fn is_held(version: &Version<Item>) -> bool {
+    version.is_pinned || !version.aliases.is_empty()
+}
+
+fn status(version: &Version<Item>) -> &'static str {
+    match (version.status, version.is_deployed()) {
+        (_, false) => "gone",
+        (Some(status), true) => status.as_str(),
+        (None, true) => "there",
+    }
+}
+
+fn expires(version: &Version<Item>) -> Option<Timestamp> {
+    let secs = version.expires.map(|expires| expires.as_secs());
+    secs.map(|secs| Timestamp::from_millis(secs.saturating_mul(1000)))
+}
+
+/// What keeps it from expiring.
+fn held(version: &Version<Item>) -> String {
+    let pin = version.is_pinned.then_some("pin");
+    let aliases = version.aliases.iter().map(String::as_str);
+    let held: Vec<_> = pin.into_iter().chain(aliases).collect();
+    held.join(", ")
+}
+
+fn write(w: &mut Writer, version: &Version<Item>) {
+    object!(w;
+        "version": version.number, "status": version.status.map(|status| status.as_str()),
+        "published_ms": version.published.map(Timestamp::as_millis),
+        "expires_ms": expires(version).map(Timestamp::as_millis),
+        "deleted_ms": version.deleted.map(Timestamp::as_millis), "pinned": version.is_pinned,
+        "aliases": version.aliases, "hash": version.hash, "item": version.value
+    );
+}

@@ -1,0 +1,104 @@
+//! The description of a model, as its attributes give it.
+
+use syn::{Error, Ident, Path, Type, Visibility};
+
+use crate::attributes::{Default, Given};
+use crate::constraint::Constraint;
+use crate::index::IndexDef;
+use crate::shape::{Shape, option_of};
+
+/// A model whose parts fit together.
+pub(crate) struct ModelDef {
+    pub(crate) vis: Visibility,
+    pub(crate) ident: Ident,
+    pub(crate) krate: Path,
+    pub(crate) table: String,
+    pub(crate) sort_constant: Option<String>,
+    pub(crate) json_sort_key: bool,
+    pub(crate) exactly_once: bool,
+    pub(crate) stream: bool,
+    pub(crate) indexes: Vec<IndexDef>,
+    /// In the order of the struct.
+    pub(crate) fields: Vec<FieldDef>,
+}
+
+/// A field of a model.
+pub(crate) struct FieldDef {
+    pub(crate) vis: Visibility,
+    pub(crate) ident: Ident,
+    pub(crate) ty: Type,
+    /// The name in the struct.
+    pub(crate) name: String,
+    /// The name in the store.
+    pub(crate) attribute: String,
+    pub(crate) role: Role,
+    pub(crate) default: Option<Default>,
+    pub(crate) read_only: bool,
+    pub(crate) expires: bool,
+    pub(crate) is_serde: bool,
+    pub(crate) constraints: Vec<Constraint>,
+    pub(crate) given: Given,
+}
+
+/// The part of a field in the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Partition,
+    Sort,
+    Plain,
+}
+
+impl ModelDef {
+    pub(crate) fn field(&self, name: &Ident) -> Option<&FieldDef> {
+        self.fields.iter().find(|field| field.ident == *name)
+    }
+
+    pub(crate) fn partition(&self) -> impl Iterator<Item = &FieldDef> {
+        self.fields.iter().filter(|f| f.role == Role::Partition)
+    }
+
+    pub(crate) fn sort(&self) -> impl Iterator<Item = &FieldDef> {
+        self.fields.iter().filter(|f| f.role == Role::Sort)
+    }
+
+    pub(crate) fn plain(&self) -> impl Iterator<Item = &FieldDef> {
+        self.fields.iter().filter(|f| f.role == Role::Plain)
+    }
+
+    /// The components of the key in the order in which they are given: the partition key, then the sort
+    /// key, each in the order of the struct.
+    pub(crate) fn components(&self) -> Vec<&FieldDef> {
+        self.partition().chain(self.sort()).collect()
+    }
+
+    /// Whether the field is an attribute of its own: every plain field, and components of the key that an
+    /// index needs.
+    pub(crate) fn is_stored(&self, field: &FieldDef) -> bool {
+        let mut indexed = self.indexes.iter().flat_map(IndexDef::key_fields);
+        field.role == Role::Plain || indexed.any(|name| *name == field.ident)
+    }
+}
+
+impl FieldDef {
+    /// An error at a word of the field, or at the field if it has no such word.
+    pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
+        self.given.error(word, self.ident.span(), message)
+    }
+
+    pub(crate) fn is_optional(&self) -> bool {
+        option_of(&self.ty).is_some()
+    }
+
+    /// The type of the values: of an `Option`, what is inside.
+    pub(crate) fn value_type(&self) -> &Type {
+        option_of(&self.ty).unwrap_or(&self.ty)
+    }
+
+    /// The shape of the values.
+    pub(crate) fn shape(&self) -> Shape {
+        if self.is_serde {
+            return Shape::Unknown;
+        }
+        Shape::of(self.value_type())
+    }
+}

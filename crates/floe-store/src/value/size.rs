@@ -1,0 +1,42 @@
+//! What values weigh; [`size`](crate::size) says how.
+
+use super::Value;
+use crate::number::Number;
+
+/// What a map or list costs besides what is in it.
+pub const CONTAINER_BYTES: usize = 3;
+
+/// What each entry of a map or list costs besides its name and value.
+pub const ENTRY_BYTES: usize = 1;
+
+/// The size of an attribute: its name and its value.
+pub fn attribute_size(name: &str, value: &Value) -> usize {
+    name.len() + value_size(value)
+}
+
+/// The size of a value without a name.
+///
+/// ```
+/// use floe_store::{Value, size::value_size};
+///
+/// assert_eq!(value_size(&Value::from("häß")), 5);
+/// assert_eq!(value_size(&Value::L(vec![])), 3);
+/// assert_eq!(value_size(&Value::L(vec![Value::Null])), 3 + 1 + 1);
+/// ```
+pub fn value_size(value: &Value) -> usize {
+    match value {
+        Value::S(text) => text.len(),
+        Value::N(number) => number.size_bytes(),
+        Value::B(bytes) => bytes.len(),
+        Value::Bool(_) | Value::Null => 1,
+        Value::M(map) => map.iter().fold(CONTAINER_BYTES, |sum, (name, value)| {
+            sum + ENTRY_BYTES + attribute_size(name, value)
+        }),
+        Value::L(list) => list.iter().fold(CONTAINER_BYTES, |sum, value| {
+            sum + ENTRY_BYTES + value_size(value)
+        }),
+        Value::Ss(set) => set.iter().map(|text| text.len()).sum(),
+        Value::Ns(set) => set.iter().map(Number::size_bytes).sum(),
+        Value::Bs(set) => set.iter().map(Vec::len).sum(),
+    }
+}

@@ -1,0 +1,174 @@
+//! Documents: values of any serde type as attributes, and as JSON text.
+//!
+//! Fields with `#[model(serde)]` go through [`to_value`] and [`from_value`], straight between the type and
+//! the store: numbers keep all their digits and bytes stay bytes, which a way through JSON would lose.
+//! Components of keys that are neither text nor numbers are JSON text, by [`to_json_text`] and
+//! [`from_json_text`]. Types that need no serde are in [`attribute`](super).
+//!
+//! | serde | the store |
+//! |---|---|
+//! | `None` | no attribute; inside a struct no entry of the map; inside lists and maps null |
+//! | unit | null |
+//! | bool, text, char | `BOOL`, `S` |
+//! | integers, floats | `N`: integers exactly, floats as their shortest decimal |
+//! | bytes (`serialize_bytes`) | `B` |
+//! | sequences, tuples | `L`; sets are read as sequences too |
+//! | structs, maps | `M`, keys as text |
+//! | enums | the name of the variant, or a map of the name to what it holds, as in serde's JSON |
+
+use floe_store::limits::NESTING_LEVELS_MAX;
+use floe_store::{Number, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{Attribute, Invalid, in_list, in_map, mismatch, missing};
+
+mod json_text;
+mod map_key;
+mod read;
+mod write;
+
+pub use json_text::{from_json_text, to_json_text};
+
+/// A document without a type of its own. A JSON null is stored as null, also as the whole attribute.
+pub type Json = serde_json::Value;
+
+/// The attribute of a serde value; `None` if the attribute is left out.
+///
+/// ```
+/// use floe::attribute::document::to_value;
+/// use floe_store::{Item, Value};
+///
+/// #[derive(serde::Serialize)]
+/// struct Address { street: &'static str, floor: Option<i8> }
+///
+/// let address = Address { street: "Main", floor: None };
+/// let stored = Item::new().with("street", "Main");
+/// assert_eq!(to_value(&address)?, Some(Value::M(stored)));
+/// # Ok::<(), floe::attribute::Invalid>(())
+/// ```
+///
+/// # Errors
+///
+/// When a part of the value has no form in the store: a number beyond 38 digits, a map whose keys are not
+/// text, more than 32 levels. The path tells which part.
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Option<Value>, Invalid> {
+    value.serialize(write::Writer::top())
+}
+
+/// As [`to_value`], for a value that stands so many levels below the attribute.
+pub(crate) fn to_value_below<T: Serialize + ?Sized>(
+    value: &T,
+    levels: usize,
+) -> Result<Option<Value>, Invalid> {
+    value.serialize(write::Writer::at(1 + levels))
+}
+
+/// The serde value of an attribute, or of its absence.
+///
+/// ```
+/// use floe::attribute::document::from_value;
+/// use floe_store::{Item, Value};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Address { street: String, floor: Option<i8> }
+///
+/// let stored = Value::M(Item::new().with("street", "Main"));
+/// let address: Address = from_value(Some(&stored))?;
+/// assert_eq!((address.street.as_str(), address.floor), ("Main", None));
+/// # Ok::<(), floe::attribute::Invalid>(())
+/// ```
+///
+/// # Errors
+///
+/// When the attribute is of another form. The path tells where.
+pub fn from_value<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Invalid> {
+    T::deserialize(read::Reader::top(value))
+}
+
+/// The level below, unless that is one too many.
+fn deeper(level: usize) -> Result<usize, Invalid> {
+    if level < NESTING_LEVELS_MAX {
+        Ok(level + 1)
+    } else {
+        let reason = format!("the value nests too deep: levels_max={NESTING_LEVELS_MAX}");
+        Err(Invalid::new(reason))
+    }
+}
+
+impl Attribute for Json {
+    fn to_value(&self) -> Result<Option<Value>, Invalid> {
+        to_value(self)
+    }
+
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+        json_from_value(value.ok_or_else(missing)?, 1)
+    }
+
+    fn json_schema() -> Json {
+        json!({})
+    }
+}
+
+fn json_from_value(value: &Value, level: usize) -> Result<Json, Invalid> {
+    Ok(match value {
+        Value::Null => Json::Null,
+        Value::Bool(flag) => Json::Bool(*flag),
+        Value::N(number) => Json::Number(json_number(number)?),
+        Value::S(text) => Json::String(text.to_string()),
+        Value::L(list) => {
+            let mut array = Vec::with_capacity(list.len());
+            for (at, value) in list.iter().enumerate() {
+                let json = deeper(level).and_then(|level| json_from_value(value, level));
+                array.push(json.map_err(in_list(at))?);
+            }
+            Json::Array(array)
+        }
+        Value::M(map) => {
+            let mut object = serde_json::Map::with_capacity(map.len());
+            for (name, value) in map.iter() {
+                let json = deeper(level).and_then(|level| json_from_value(value, level));
+                object.insert(name.to_string(), json.map_err(in_map(name))?);
+            }
+            Json::Object(object)
+        }
+        // They would come back as text and lists: another value than the one that was read.
+        Value::B(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => {
+            return Err(mismatch("JSON", value));
+        }
+    })
+}
+
+fn stored_number(text: &str) -> Result<Number, Invalid> {
+    text.parse()
+        .map_err(|_| Invalid::new(format!("the number cannot be stored: value={text}")))
+}
+
+/// The number as JSON has it, which holds fewer digits than the store: rather none than another one.
+fn json_number(number: &Number) -> Result<serde_json::Number, Invalid> {
+    if let Some(small) = number.to_i64() {
+        return Ok(small.into());
+    }
+    if let Some(large) = number.to_u64() {
+        return Ok(large.into());
+    }
+    let float = number.to_f64();
+    if Number::try_from(float) == Ok(*number) {
+        return serde_json::Number::from_f64(float).ok_or_else(|| too_many_digits(number));
+    }
+    // A program can have switched on more digits in serde_json.
+    let exact = number.to_string().parse::<serde_json::Number>().ok();
+    exact
+        .filter(|json| json.to_string().parse() == Ok(*number))
+        .ok_or_else(|| too_many_digits(number))
+}
+
+fn too_many_digits(number: &Number) -> Invalid {
+    Invalid::new(format!(
+        "the number has more digits than a float holds: value={number}"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,418 @@
+//! The deserializer whose input is a value of the store.
+
+use std::fmt;
+
+use floe_store::{Item, Name, Number, Set, Text, Value};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, VariantAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::super::{Invalid, in_list, in_map, missing};
+use super::map_key::KeyReader;
+use super::{deeper, too_many_digits};
+
+impl de::Error for Invalid {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn invalid_type(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let actual = Brief(actual);
+        Self::new(format!(
+            "the stored value has another type: expected={expected} actual={actual}"
+        ))
+    }
+
+    fn invalid_value(actual: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let actual = Brief(actual);
+        Self::new(format!(
+            "the stored value is not allowed: expected={expected} actual={actual}"
+        ))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        in_map(field)(missing())
+    }
+}
+
+/// What was found, without the text or bytes, which may be long and nobody else's business.
+struct Brief<'a>(Unexpected<'a>);
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Unexpected::Str(_) => f.write_str("text"),
+            Unexpected::Bytes(_) => f.write_str("bytes"),
+            Unexpected::Unit => f.write_str("null"),
+            other => other.fmt(f),
+        }
+    }
+}
+
+/// A value as it is seen where it stands: by itself or as an element of a set.
+#[derive(Clone, Copy)]
+enum Seen<'de> {
+    Text(&'de str),
+    Number(Number),
+    Bytes(&'de [u8]),
+    Bool(bool),
+    Null,
+    Map(&'de Item),
+    List(&'de [Value]),
+    Texts(&'de Set<Text>),
+    Numbers(&'de Set<Number>),
+    Binaries(&'de Set<Vec<u8>>),
+}
+
+impl<'de> From<&'de Value> for Seen<'de> {
+    fn from(value: &'de Value) -> Self {
+        match value {
+            Value::S(text) => Self::Text(text),
+            Value::N(number) => Self::Number(*number),
+            Value::B(bytes) => Self::Bytes(bytes),
+            Value::Bool(flag) => Self::Bool(*flag),
+            Value::Null => Self::Null,
+            Value::M(map) => Self::Map(map),
+            Value::L(list) => Self::List(list),
+            Value::Ss(set) => Self::Texts(set),
+            Value::Ns(set) => Self::Numbers(set),
+            Value::Bs(set) => Self::Binaries(set),
+        }
+    }
+}
+
+/// Reads one value, or the absence of the whole attribute.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'de> {
+    seen: Option<Seen<'de>>,
+    level: usize,
+}
+
+impl<'de> Reader<'de> {
+    /// For the value of an attribute.
+    pub(super) fn top(value: Option<&'de Value>) -> Self {
+        Self {
+            seen: value.map(Seen::from),
+            level: 1,
+        }
+    }
+
+    /// For a part of the value.
+    fn part(self, seen: impl Into<Seen<'de>>) -> Result<Self, Invalid> {
+        Ok(Self {
+            seen: Some(seen.into()),
+            level: deeper(self.level)?,
+        })
+    }
+
+    fn seen(self) -> Result<Seen<'de>, Invalid> {
+        self.seen.ok_or_else(missing)
+    }
+
+    fn list<V, I, S>(self, elements: I, visitor: V) -> Result<V::Value, Invalid>
+    where
+        V: Visitor<'de>,
+        I: ExactSizeIterator<Item = S>,
+        S: Into<Seen<'de>>,
+    {
+        let count = elements.len();
+        let mut elements = Elements {
+            reader: self,
+            elements,
+            at: 0,
+        };
+        let value = visitor.visit_seq(&mut elements)?;
+        if elements.elements.len() > 0 {
+            let read = elements.at;
+            let reason = format!("the stored list is too long: expected={read} actual={count}");
+            return Err(Invalid::new(reason));
+        }
+        Ok(value)
+    }
+
+    fn map<V: Visitor<'de>>(self, map: &'de Item, visitor: V) -> Result<V::Value, Invalid> {
+        visitor.visit_map(Entries {
+            reader: self,
+            entries: map.iter(),
+            value: None,
+        })
+    }
+}
+
+/// Hands a number to a visitor that has not asked for a type, by the narrowest that holds it exactly.
+fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
+    if let Some(small) = number.to_i64() {
+        return match u64::try_from(small) {
+            Ok(small) => visitor.visit_u64(small),
+            Err(_) => visitor.visit_i64(small),
+        };
+    }
+    if let Some(large) = number.to_u64() {
+        return visitor.visit_u64(large);
+    }
+    let float = number.to_f64();
+    if Number::try_from(float) == Ok(number) {
+        return visitor.visit_f64(float);
+    }
+    match number.to_i128() {
+        Some(wide) => visitor.visit_i128(wide),
+        None => Err(too_many_digits(&number)),
+    }
+}
+
+/// Hands a number to a visitor that expects an integer.
+fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
+    match number.to_i128() {
+        Some(wide) => match (u64::try_from(wide), i64::try_from(wide)) {
+            (Ok(narrow), _) => visitor.visit_u64(narrow),
+            (_, Ok(narrow)) => visitor.visit_i64(narrow),
+            _ => visitor.visit_i128(wide),
+        },
+        None => match number.to_string().parse::<u128>() {
+            Ok(wide) => visitor.visit_u128(wide),
+            Err(_) => visitor.visit_f64(number.to_f64()),
+        },
+    }
+}
+
+/// Hands a number to a visitor that expects a float of 32 bits, rounded once.
+fn visit_f32<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
+    match number.to_string().parse::<f32>() {
+        Ok(float) if float.is_finite() => visitor.visit_f32(float),
+        _ => Err(Invalid::new(format!(
+            "the number is no f32: value={number}"
+        ))),
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident => $visit:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+            match self.seen()? {
+                Seen::Number(number) => $visit(number, visitor),
+                _ => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Reader<'de> {
+    type Error = Invalid;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.seen()? {
+            Seen::Text(text) => visitor.visit_borrowed_str(text),
+            Seen::Number(number) => visit_number(number, visitor),
+            Seen::Bytes(bytes) => visitor.visit_borrowed_bytes(bytes),
+            Seen::Bool(flag) => visitor.visit_bool(flag),
+            Seen::Null => visitor.visit_unit(),
+            Seen::Map(map) => self.map(map, visitor),
+            Seen::List(list) => self.list(list.iter(), visitor),
+            Seen::Texts(set) => self.list(set.iter().map(|text| Seen::Text(text)), visitor),
+            Seen::Numbers(set) => {
+                self.list(set.iter().map(|number| Seen::Number(*number)), visitor)
+            }
+            Seen::Binaries(set) => self.list(set.iter().map(|bytes| Seen::Bytes(bytes)), visitor),
+        }
+    }
+
+    numbers! {
+        deserialize_i8 => visit_integer;
+        deserialize_i16 => visit_integer;
+        deserialize_i32 => visit_integer;
+        deserialize_i64 => visit_integer;
+        deserialize_i128 => visit_integer;
+        deserialize_u8 => visit_integer;
+        deserialize_u16 => visit_integer;
+        deserialize_u32 => visit_integer;
+        deserialize_u64 => visit_integer;
+        deserialize_u128 => visit_integer;
+        deserialize_f32 => visit_f32;
+        deserialize_f64 => |number: Number, visitor: V| visitor.visit_f64(number.to_f64());
+    }
+
+    // Visitors of text take bytes that are UTF-8, and some of bytes take text.
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.seen()? {
+            Seen::Bytes(bytes) => Err(de::Error::invalid_type(Unexpected::Bytes(bytes), &visitor)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.seen()? {
+            Seen::Text(text) => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        match self.seen {
+            None | Some(Seen::Null) => visitor.visit_none(),
+            Some(_) => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Invalid> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Invalid> {
+        match self.seen()? {
+            Seen::Text(text) => visitor.visit_enum(text.into_deserializer()),
+            Seen::Map(map) => {
+                let mut entries = map.iter();
+                let (Some((name, value)), None) = (entries.next(), entries.next()) else {
+                    let reason = "the stored map is no variant: expected=1 entry";
+                    return Err(Invalid::new(format!("{reason} actual={}", map.len())));
+                };
+                let content = self.part(value).map_err(in_map(name))?;
+                visitor.visit_enum(Variant { name, content })
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool char unit unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+/// The elements of a list or a set.
+struct Elements<'de, I> {
+    reader: Reader<'de>,
+    elements: I,
+    at: usize,
+}
+
+impl<'de, I, S> SeqAccess<'de> for &mut Elements<'de, I>
+where
+    I: ExactSizeIterator<Item = S>,
+    S: Into<Seen<'de>>,
+{
+    type Error = Invalid;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Invalid> {
+        let Some(element) = self.elements.next() else {
+            return Ok(None);
+        };
+        let at = self.at;
+        self.at += 1;
+        let element = self.reader.part(element);
+        let read = element.and_then(|element| seed.deserialize(element));
+        read.map(Some).map_err(in_list(at))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.elements.len())
+    }
+}
+
+/// The entries of a map.
+struct Entries<'de, I> {
+    reader: Reader<'de>,
+    entries: I,
+    /// The entry of which only the name has been read.
+    value: Option<(&'de Name, &'de Value)>,
+}
+
+impl<'de, I> MapAccess<'de> for Entries<'de, I>
+where
+    I: ExactSizeIterator<Item = (&'de Name, &'de Value)>,
+{
+    type Error = Invalid;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Invalid> {
+        self.value = self.entries.next();
+        let Some((name, _)) = self.value else {
+            return Ok(None);
+        };
+        seed.deserialize(KeyReader(name))
+            .map(Some)
+            .map_err(in_map(name))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Invalid> {
+        let asked = "a value of a map was read before its key";
+        let (name, value) = self.value.take().ok_or_else(|| Invalid::new(asked))?;
+        let value = self.reader.part(value);
+        value
+            .and_then(|value| seed.deserialize(value))
+            .map_err(in_map(name))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.entries.len())
+    }
+}
+
+/// A variant that holds something.
+struct Variant<'de> {
+    name: &'de str,
+    content: Reader<'de>,
+}
+
+impl<'de> EnumAccess<'de> for Variant<'de> {
+    type Error = Invalid;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Invalid> {
+        let variant = seed.deserialize(KeyReader(self.name))?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'de> {
+    type Error = Invalid;
+
+    fn unit_variant(self) -> Result<(), Invalid> {
+        de::Deserialize::deserialize(self.content).map_err(in_map(self.name))
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Invalid> {
+        seed.deserialize(self.content).map_err(in_map(self.name))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Invalid> {
+        let read = self.content.deserialize_seq(visitor);
+        read.map_err(in_map(self.name))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Invalid> {
+        let read = self.content.deserialize_map(visitor);
+        read.map_err(in_map(self.name))
+    }
+}

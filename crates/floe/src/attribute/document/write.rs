@@ -1,0 +1,394 @@
+//! The serializer whose output is a value of the store.
+
+use std::fmt;
+
+use floe_store::{Item, Number, Value};
+use serde::ser::{self, Serialize, Serializer};
+
+use super::super::{Invalid, check_name, in_list, in_map};
+use super::map_key::KeyWriter;
+use super::{deeper, stored_number};
+
+/// What serde_json calls a number when it hands over its text, which it does when a program switches on its
+/// `arbitrary_precision`.
+const JSON_NUMBER: &str = "$serde_json::private::Number";
+
+impl ser::Error for Invalid {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}
+
+/// Writes one value. It yields nothing for `None`: what that means depends on where the value stands.
+#[derive(Clone, Copy)]
+pub(super) struct Writer {
+    level: usize,
+}
+
+type Written = Result<Option<Value>, Invalid>;
+
+impl Writer {
+    /// For the value of an attribute.
+    pub(super) const fn top() -> Self {
+        Self::at(1)
+    }
+
+    /// For a value at this level of an attribute.
+    pub(super) const fn at(level: usize) -> Self {
+        Self { level }
+    }
+
+    fn below(self) -> Result<Self, Invalid> {
+        let level = deeper(self.level)?;
+        Ok(Self { level })
+    }
+
+    /// Writes a part of a container in which there is no absence.
+    fn part<T: Serialize + ?Sized>(self, value: &T) -> Result<Value, Invalid> {
+        let written = value.serialize(self.below()?)?;
+        Ok(written.unwrap_or(Value::Null))
+    }
+
+    /// A map of the variant's name to what it holds.
+    fn variant(name: &str, value: Value) -> Value {
+        Value::M(Item::with_capacity(1).with(name, value))
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident: $number:ty => |$value:ident| $written:expr;)*) => {$(
+        fn $method(self, $value: $number) -> Written {
+            $written.map(|number| Some(Value::N(number)))
+        }
+    )*};
+}
+
+impl Serializer for Writer {
+    type Ok = Option<Value>;
+    type Error = Invalid;
+    type SerializeSeq = ListWriter;
+    type SerializeTuple = ListWriter;
+    type SerializeTupleStruct = ListWriter;
+    type SerializeTupleVariant = ListWriter;
+    type SerializeMap = MapWriter;
+    type SerializeStruct = StructWriter;
+    type SerializeStructVariant = StructWriter;
+
+    numbers! {
+        serialize_i8: i8 => |value| Ok(Number::from(value));
+        serialize_i16: i16 => |value| Ok(Number::from(value));
+        serialize_i32: i32 => |value| Ok(Number::from(value));
+        serialize_i64: i64 => |value| Ok(Number::from(value));
+        serialize_i128: i128 => |value| stored_number(&value.to_string());
+        serialize_u8: u8 => |value| Ok(Number::from(value));
+        serialize_u16: u16 => |value| Ok(Number::from(value));
+        serialize_u32: u32 => |value| Ok(Number::from(value));
+        serialize_u64: u64 => |value| Ok(Number::from(value));
+        serialize_u128: u128 => |value| stored_number(&value.to_string());
+        // The scientific form is the shortest decimal that reads back as the same float.
+        serialize_f32: f32 => |value| stored_number(&format!("{value:e}"));
+        serialize_f64: f64 => |value| stored_number(&format!("{value:e}"));
+    }
+
+    fn serialize_bool(self, value: bool) -> Written {
+        Ok(Some(Value::Bool(value)))
+    }
+
+    fn serialize_char(self, value: char) -> Written {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Written {
+        Ok(Some(Value::from(value)))
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Written {
+        Ok(Some(Value::from(value)))
+    }
+
+    fn serialize_none(self) -> Written {
+        Ok(None)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Written {
+        Ok(Some(Value::Null))
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Written {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
+        self.serialize_str(variant)
+    }
+
+    // A struct around `None` is not `None`: serde would not read it from an absent field.
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Written {
+        let written = value.serialize(self)?;
+        Ok(Some(written.unwrap_or(Value::Null)))
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Written {
+        let value = self.part(value).map_err(in_map(variant))?;
+        Ok(Some(Self::variant(variant, value)))
+    }
+
+    fn serialize_seq(self, length: Option<usize>) -> Result<ListWriter, Invalid> {
+        Ok(ListWriter::new(self, None, length.unwrap_or(0)))
+    }
+
+    fn serialize_tuple(self, length: usize) -> Result<ListWriter, Invalid> {
+        Ok(ListWriter::new(self, None, length))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, length: usize) -> Result<ListWriter, Invalid> {
+        Ok(ListWriter::new(self, None, length))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<ListWriter, Invalid> {
+        let inner = self.below().map_err(in_map(variant))?;
+        Ok(ListWriter::new(inner, Some(variant), length))
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<MapWriter, Invalid> {
+        Ok(MapWriter {
+            writer: self,
+            map: Item::new(),
+            key: String::new(),
+        })
+    }
+
+    fn serialize_struct(self, name: &'static str, length: usize) -> Result<StructWriter, Invalid> {
+        let is_json_number = name == JSON_NUMBER;
+        Ok(StructWriter::new(self, None, length, is_json_number))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        length: usize,
+    ) -> Result<StructWriter, Invalid> {
+        let inner = self.below().map_err(in_map(variant))?;
+        Ok(StructWriter::new(inner, Some(variant), length, false))
+    }
+}
+
+/// Writes the elements of a list, which may be what a variant holds.
+pub(super) struct ListWriter {
+    writer: Writer,
+    variant: Option<&'static str>,
+    list: Vec<Value>,
+}
+
+/// The most elements for which room is made in advance: the length that a type announces is only a hint.
+const ELEMENTS_HINT_MAX: usize = 1024;
+
+impl ListWriter {
+    fn new(writer: Writer, variant: Option<&'static str>, length: usize) -> Self {
+        Self {
+            writer,
+            variant,
+            list: Vec::with_capacity(length.min(ELEMENTS_HINT_MAX)),
+        }
+    }
+
+    fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Invalid> {
+        let at = self.list.len();
+        let written = self.writer.part(value).map_err(in_list(at));
+        self.list.push(written.map_err(in_variant(self.variant))?);
+        Ok(())
+    }
+
+    fn finish(self) -> Written {
+        let list = Value::L(self.list);
+        Ok(Some(match self.variant {
+            Some(variant) => Writer::variant(variant, list),
+            None => list,
+        }))
+    }
+}
+
+fn in_variant(variant: Option<&'static str>) -> impl FnOnce(Invalid) -> Invalid {
+    move |invalid| match variant {
+        Some(variant) => in_map(variant)(invalid),
+        None => invalid,
+    }
+}
+
+macro_rules! list_writer {
+    ($($of:ident $method:ident;)*) => {$(
+        impl ser::$of for ListWriter {
+            type Ok = Option<Value>;
+            type Error = Invalid;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Invalid> {
+                self.push(value)
+            }
+
+            fn end(self) -> Written {
+                self.finish()
+            }
+        }
+    )*};
+}
+
+list_writer! {
+    SerializeSeq serialize_element;
+    SerializeTuple serialize_element;
+    SerializeTupleStruct serialize_field;
+    SerializeTupleVariant serialize_field;
+}
+
+/// Writes the fields of a struct, which may be what a variant holds.
+pub(super) struct StructWriter {
+    writer: Writer,
+    variant: Option<&'static str>,
+    map: Item,
+    /// The struct stands for a number, of which its only field is the text.
+    is_json_number: bool,
+}
+
+impl StructWriter {
+    fn new(
+        writer: Writer,
+        variant: Option<&'static str>,
+        length: usize,
+        is_json_number: bool,
+    ) -> Self {
+        Self {
+            writer,
+            variant,
+            map: Item::with_capacity(length.min(ELEMENTS_HINT_MAX)),
+            is_json_number,
+        }
+    }
+
+    fn write<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Invalid> {
+        let inner = self.writer.below();
+        let written = inner.and_then(|inner| value.serialize(inner));
+        let written = written
+            .map_err(in_map(name))
+            .map_err(in_variant(self.variant))?;
+        match written {
+            Some(value) => insert(&mut self.map, name, value),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Written {
+        if self.is_json_number {
+            let text = self.map.get(JSON_NUMBER).and_then(Value::as_s);
+            return stored_number(text.unwrap_or_default()).map(|number| Some(Value::N(number)));
+        }
+        let map = Value::M(self.map);
+        Ok(Some(match self.variant {
+            Some(variant) => Writer::variant(variant, map),
+            None => map,
+        }))
+    }
+}
+
+/// Refuses a name that is there: one of the two values would be lost.
+fn insert(map: &mut Item, name: &str, value: Value) -> Result<(), Invalid> {
+    match map.insert(name, value) {
+        Some(_) => {
+            let twice = Invalid::new("two entries of the map have the same name");
+            Err(in_map(name)(twice))
+        }
+        None => Ok(()),
+    }
+}
+
+impl ser::SerializeStruct for StructWriter {
+    type Ok = Option<Value>;
+    type Error = Invalid;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Invalid> {
+        // The text of the number is no level of its own.
+        match self.is_json_number {
+            true => match value.serialize(self.writer)? {
+                Some(text) => insert(&mut self.map, name, text),
+                None => Ok(()),
+            },
+            false => self.write(name, value),
+        }
+    }
+
+    fn end(self) -> Written {
+        self.finish()
+    }
+}
+
+impl ser::SerializeStructVariant for StructWriter {
+    type Ok = Option<Value>;
+    type Error = Invalid;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Invalid> {
+        self.write(name, value)
+    }
+
+    fn end(self) -> Written {
+        self.finish()
+    }
+}
+
+/// Writes the entries of a map.
+pub(super) struct MapWriter {
+    writer: Writer,
+    map: Item,
+    /// The key whose value comes next.
+    key: String,
+}
+
+impl ser::SerializeMap for MapWriter {
+    type Ok = Option<Value>;
+    type Error = Invalid;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Invalid> {
+        self.key = key.serialize(KeyWriter)?;
+        check_name(&self.key)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Invalid> {
+        let value = self.writer.part(value).map_err(in_map(&self.key))?;
+        insert(&mut self.map, &self.key, value)
+    }
+
+    fn end(self) -> Written {
+        Ok(Some(Value::M(self.map)))
+    }
+}

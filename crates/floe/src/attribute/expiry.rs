@@ -1,0 +1,122 @@
+//! The moment at which an item expires, as DynamoDB wants it: in whole seconds.
+
+use std::time::Duration;
+
+use floe_store::{Timestamp, Value};
+use serde_json::{Value as Json, json};
+
+use super::{Attribute, FieldKind, Invalid, mismatch, missing};
+
+/// The moment at which an item expires, in seconds since 1970.
+///
+/// An item is expired from that second on, whether or not the store has removed it by then.
+///
+/// ```
+/// use std::time::Duration;
+/// use floe::attribute::Expiry;
+/// use floe_store::Timestamp;
+///
+/// let now = Timestamp::from_millis(1_000_000);
+/// let expiry = Expiry::after(now, Duration::from_secs(60));
+/// assert_eq!(expiry.as_secs(), 1060);
+/// assert!(!expiry.is_past(now));
+/// assert!(expiry.is_past(now.plus(Duration::from_secs(60))));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Expiry(u64);
+
+impl Expiry {
+    /// So many seconds after 1970.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs)
+    }
+
+    /// At that moment, or in the second after it: never before.
+    pub const fn at(moment: Timestamp) -> Self {
+        Self(moment.as_millis().div_ceil(1000))
+    }
+
+    /// So long after now.
+    pub fn after(now: Timestamp, duration: Duration) -> Self {
+        Self::at(now.plus(duration))
+    }
+
+    /// Seconds since 1970.
+    pub const fn as_secs(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the item is expired now.
+    pub const fn is_past(self, now: Timestamp) -> bool {
+        self.0 <= now.as_secs()
+    }
+}
+
+impl From<Timestamp> for Expiry {
+    fn from(moment: Timestamp) -> Self {
+        Self::at(moment)
+    }
+}
+
+impl Attribute for Expiry {
+    const KIND: FieldKind = FieldKind::Number;
+
+    fn to_value(&self) -> Result<Option<Value>, Invalid> {
+        Ok(Some(Value::from(self.0)))
+    }
+
+    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+        match value.ok_or_else(missing)? {
+            Value::N(number) => number.to_u64().map(Self).ok_or_else(|| {
+                Invalid::new(format!(
+                    "the number is no moment in seconds: value={number}"
+                ))
+            }),
+            other => Err(mismatch("N", other)),
+        }
+    }
+
+    fn json_schema() -> Json {
+        json!({"type": "integer", "minimum": 0, "description": "seconds since 1970"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_never_comes_early() {
+        let expiry = |millis| Expiry::at(Timestamp::from_millis(millis)).as_secs();
+        assert_eq!(
+            [expiry(0), expiry(1), expiry(1000), expiry(1001)],
+            [0, 1, 1, 2]
+        );
+    }
+
+    #[test]
+    fn it_is_past_from_its_second_on_as_the_store_has_it() {
+        let expiry = Expiry::from_secs(1000);
+        assert!(!expiry.is_past(Timestamp::from_millis(999_999)));
+        assert!(expiry.is_past(Timestamp::from_millis(1_000_000)));
+    }
+
+    #[test]
+    fn endless_durations_do_not_overflow() {
+        let expiry = Expiry::after(Timestamp::from_millis(5), Duration::MAX);
+        assert!(!expiry.is_past(Timestamp::from_millis(u64::MAX - 1_000_000)));
+    }
+
+    #[test]
+    fn it_is_stored_as_a_number_of_seconds() {
+        let stored = Value::from(1000);
+        assert_eq!(Expiry::from_secs(1000).to_value(), Ok(Some(stored.clone())));
+        assert_eq!(
+            Expiry::from_value(Some(&stored)),
+            Ok(Expiry::from_secs(1000))
+        );
+        assert!(Expiry::from_value(None).is_err());
+        assert!(Expiry::from_value(Some(&Value::from(-1))).is_err());
+        assert!(Expiry::from_value(Some(&Value::from("1000"))).is_err());
+    }
+}

@@ -1,0 +1,390 @@
+//! Keys: the components of a model's key, and the two attributes in which they are stored.
+//!
+//! `_id` holds the components of the partition key sorted by name: text as it is, other values as JSON,
+//! joined by NUL. A single number is stored as a number. `_sk` holds the components of the sort key in
+//! the order of the struct, with numbers written so that the order of the text is their order; with
+//! [`SortKeyEncoding::Json`] it is written as `_id` is, which is how the JavaScript library does it.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use floe_store::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
+use floe_store::{Item, Value};
+
+use super::Model;
+use super::schema::{
+    FieldKind, FieldSchema, PARTITION_ATTRIBUTE, Role, SORT_ATTRIBUTE, Schema, SortKeyEncoding,
+};
+use crate::attribute::Invalid;
+use crate::attribute::document::{from_json_text, to_json_text};
+use crate::error::{Error, Result};
+pub use crate::key::EncodedKey;
+use crate::key::{ordered_number, read_ordered_number};
+
+/// What stands between the components of a key.
+const SEPARATOR: char = '\0';
+
+/// The key of an item of a model.
+pub struct Key<M> {
+    encoded: EncodedKey,
+    model: PhantomData<fn() -> M>,
+}
+
+impl EncodedKey {
+    /// The key of a stored item.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is not one that this model writes.
+    pub(crate) fn of_item(schema: &Schema, item: &Item) -> Result<Self> {
+        let id = item.get(PARTITION_ATTRIBUTE).cloned();
+        let sort = item.get(SORT_ATTRIBUTE).cloned();
+        match (id, sort, has_sort_key(schema)) {
+            (Some(id), sort @ Some(_), true) => Ok(Self { id, sort }),
+            (Some(id), _, false) => Ok(Self { id, sort: None }),
+            _ => Err(foreign_key(schema, PARTITION_ATTRIBUTE)),
+        }
+    }
+}
+
+/// Something that names an item of a model: its [`Key`], its generated key struct, or its components.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key of `{M}`",
+    label = "not a key of `{M}`",
+    note = "give the components of the key in the order of the struct, or the generated key struct"
+)]
+pub trait IntoKey<M> {
+    /// The key.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a component is not allowed.
+    fn into_key(self) -> Result<Key<M>>;
+}
+
+impl<M> IntoKey<M> for Key<M> {
+    fn into_key(self) -> Result<Self> {
+        Ok(self)
+    }
+}
+
+impl<M> IntoKey<M> for &Key<M> {
+    fn into_key(self) -> Result<Key<M>> {
+        Ok(self.clone())
+    }
+}
+
+/// The name and value of each component, in any order.
+#[doc(hidden)]
+pub type Components<'a> = &'a [(&'static str, Result<Option<Value>>)];
+
+impl<M: Model> Key<M> {
+    /// The key of these components, which the derive hands over.
+    #[doc(hidden)]
+    pub fn of(components: Components<'_>) -> Result<Self> {
+        let encoded = encode(M::SCHEMA, components)?;
+        Ok(Self {
+            encoded,
+            model: PhantomData,
+        })
+    }
+
+    /// The key as it is stored.
+    pub const fn encoded(&self) -> &EncodedKey {
+        &self.encoded
+    }
+}
+
+impl<M> Clone for Key<M> {
+    fn clone(&self) -> Self {
+        Self {
+            encoded: self.encoded.clone(),
+            model: PhantomData,
+        }
+    }
+}
+
+impl<M> PartialEq for Key<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoded == other.encoded
+    }
+}
+
+impl<M> Eq for Key<M> {}
+
+impl<M> Hash for Key<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.encoded.hash(state);
+    }
+}
+
+impl<M: Model> fmt::Debug for Key<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", M::SCHEMA.model, self.encoded)
+    }
+}
+
+/// The fields of the partition key in the order in which they are stored.
+pub(crate) fn partition_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
+    let mut fields: Vec<_> = schema.partition().collect();
+    fields.sort_by_key(|field| field.attribute);
+    fields
+}
+
+/// The fields of the sort key in the order in which they are stored, after the constant.
+pub(crate) fn sort_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
+    let mut fields: Vec<_> = schema.sort().collect();
+    if schema.sort_key_encoding == SortKeyEncoding::Json {
+        fields.sort_by_key(|field| field.attribute);
+    }
+    fields
+}
+
+/// Whether `_id` is a number: the key is a single number.
+pub(crate) fn has_number_id(schema: &Schema) -> bool {
+    single(schema.partition()).is_some_and(|only| only.kind == FieldKind::Number)
+}
+
+/// Whether items of the model have a sort key.
+pub(crate) fn has_sort_key(schema: &Schema) -> bool {
+    schema.sort_constant.is_some() || schema.sort().next().is_some()
+}
+
+fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
+    let value = |field: &FieldSchema| {
+        let found = components.iter().find(|(name, _)| *name == field.name);
+        let value = found.map_or(Ok(None), |(_, value)| value.clone())?;
+        let value = value.ok_or_else(|| Invalid::new("a component of the key is missing"));
+        value
+            .and_then(|value| of_kind(field, value))
+            .map_err(|e| Error::invalid(schema.model, field.name, &e))
+    };
+    Ok(EncodedKey {
+        id: encode_id(schema, value)?,
+        sort: encode_sort(schema, value)?,
+    })
+}
+
+/// Refuses a value that would be read back as another: the kind decides how.
+fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
+    let (expected, actual) = (field.kind, value.value_type());
+    match expected.key_kind() {
+        Some(kind) if !kind.matches(&value) => Err(Invalid::new(format!(
+            "a component of the key has another type: expected={expected:?} actual={actual}"
+        ))),
+        _ => Ok(value),
+    }
+}
+
+/// `_id` of these components.
+///
+/// # Errors
+///
+/// [`InvalidField`](crate::ErrorKind::InvalidField) when one of them cannot be in a key.
+pub(crate) fn encode_id(
+    schema: &Schema,
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+) -> Result<Value> {
+    if let Some(only) = single(schema.partition()) {
+        return encode_single(schema, only, value(only)?);
+    }
+    let fields = partition_fields(schema);
+    let text = join(schema, None, &fields, value, false)?;
+    check_length(&text, PARTITION_KEY_BYTES_MAX)
+        .map_err(|e| Error::invalid(schema.model, PARTITION_ATTRIBUTE, &e))?;
+    Ok(Value::from(text))
+}
+
+/// The only field, if there is just one.
+fn single(mut fields: impl Iterator<Item = &'static FieldSchema>) -> Option<&'static FieldSchema> {
+    let first = fields.next()?;
+    fields.next().is_none().then_some(first)
+}
+
+/// A key of one component is the component: text and numbers are stored as they are.
+fn encode_single(schema: &Schema, field: &FieldSchema, value: Value) -> Result<Value> {
+    let invalid = |invalid| Error::invalid(schema.model, field.name, &invalid);
+    let text = match (field.kind, value) {
+        (FieldKind::Number, number) => return Ok(number),
+        (FieldKind::Text, Value::S(text)) => {
+            check_text(&text).map_err(invalid)?;
+            text
+        }
+        (_, value) => component_text(field, &value, false)
+            .map_err(invalid)?
+            .into(),
+    };
+    check_length(&text, PARTITION_KEY_BYTES_MAX).map_err(invalid)?;
+    Ok(Value::S(text))
+}
+
+fn encode_sort(
+    schema: &Schema,
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+) -> Result<Option<Value>> {
+    if !has_sort_key(schema) {
+        return Ok(None);
+    }
+    let fields = sort_fields(schema);
+    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
+    let text = join(schema, schema.sort_constant, &fields, value, ordered)?;
+    check_length(&text, SORT_KEY_BYTES_MAX)
+        .map_err(|e| Error::invalid(schema.model, whole(&fields, SORT_ATTRIBUTE), &e))?;
+    Ok(Some(Value::from(text)))
+}
+
+/// What to call the key as a whole: its only component, or the attribute.
+fn whole(fields: &[&'static FieldSchema], attribute: &'static str) -> &'static str {
+    match fields {
+        [only] => only.name,
+        _ => attribute,
+    }
+}
+
+fn check_length(text: &str, bytes_max: usize) -> Result<(), Invalid> {
+    match text.len() {
+        0 => Err(Invalid::new("the key is empty")),
+        bytes if bytes > bytes_max => Err(Invalid::new(format!(
+            "the key is too long: bytes={bytes} bytes_max={bytes_max}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The texts of the components, after the constant, with NUL between them.
+fn join(
+    schema: &Schema,
+    constant: Option<&str>,
+    fields: &[&'static FieldSchema],
+    value: impl Fn(&FieldSchema) -> Result<Value>,
+    ordered: bool,
+) -> Result<String> {
+    let mut joined = constant.unwrap_or_default().to_owned();
+    for (at, field) in fields.iter().enumerate() {
+        if at > 0 || constant.is_some() {
+            joined.push(SEPARATOR);
+        }
+        let text = component_text(field, &value(field)?, ordered);
+        joined += &text.map_err(|e| Error::invalid(schema.model, field.name, &e))?;
+    }
+    Ok(joined)
+}
+
+fn check_text(text: &str) -> Result<(), Invalid> {
+    match text.contains(SEPARATOR) {
+        true => Err(Invalid::new("text in a key cannot contain NUL")),
+        false => Ok(()),
+    }
+}
+
+/// The text of a component of a sort key.
+///
+/// # Errors
+///
+/// When the value cannot be in a key.
+pub(crate) fn sort_text(
+    schema: &Schema,
+    field: &FieldSchema,
+    value: &Value,
+) -> Result<String, Invalid> {
+    component_text(
+        field,
+        value,
+        schema.sort_key_encoding == SortKeyEncoding::Ordered,
+    )
+}
+
+/// The text of a component. Different values of a field have different texts.
+fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<String, Invalid> {
+    match value {
+        Value::S(text) => {
+            check_text(text)?;
+            // Where a component can be text or something else, text that looks like the other is quoted.
+            match field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
+                true => to_json_text(value),
+                false => Ok(text.as_str().to_owned()),
+            }
+        }
+        Value::N(number) if ordered => Ok(ordered_number(number)),
+        other => to_json_text(other),
+    }
+}
+
+/// The value of a text that a component of no fixed kind has, unless that is the text itself.
+fn read_other(text: &str, ordered: bool) -> Option<Value> {
+    let number = || read_ordered_number(text).map(Value::N);
+    ordered
+        .then(number)
+        .flatten()
+        .or_else(|| from_json_text(text))
+}
+
+fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
+    match field.kind {
+        FieldKind::Text => Some(Value::from(text)),
+        FieldKind::Number if ordered => read_ordered_number(text).map(Value::N),
+        FieldKind::Number | FieldKind::Bytes => from_json_text(text),
+        FieldKind::Other => Some(read_other(text, ordered).unwrap_or_else(|| Value::from(text))),
+    }
+}
+
+/// The value of a component, read from a stored item.
+///
+/// # Errors
+///
+/// [`InvalidField`](crate::ErrorKind::InvalidField) when the key is not one that this model writes.
+#[doc(hidden)]
+pub fn component(schema: &Schema, item: &Item, name: &str) -> Result<Value> {
+    let field = schema.field(name);
+    let value = field.and_then(|field| match field.role {
+        Role::Partition => id_component(schema, item, field),
+        Role::Sort => sort_component(schema, item, field),
+        Role::Plain => None,
+    });
+    value.ok_or_else(|| foreign_key(schema, name))
+}
+
+fn foreign_key(schema: &Schema, name: &str) -> Error {
+    let foreign = Invalid::new("the stored key is not one of this model");
+    Error::invalid(schema.model, name, &foreign)
+}
+
+fn id_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {
+    match item.get(PARTITION_ATTRIBUTE)? {
+        number @ Value::N(_) if has_number_id(schema) => Some(number.clone()),
+        Value::S(text) if !has_number_id(schema) => {
+            let part = match single(schema.partition()) {
+                Some(_) => check_text(text).is_ok().then_some(text.as_str())?,
+                None => part_of(text, &partition_fields(schema), field)?,
+            };
+            read_text(field, part, false)
+        }
+        _ => None,
+    }
+}
+
+fn sort_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {
+    let text = item.get(SORT_ATTRIBUTE)?.as_s()?;
+    let text = match schema.sort_constant {
+        Some(constant) => text.strip_prefix(constant)?.strip_prefix(SEPARATOR)?,
+        None => text,
+    };
+    let part = part_of(text, &sort_fields(schema), field)?;
+    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
+    read_text(field, part, ordered)
+}
+
+/// The text of a field's component among all of them.
+fn part_of<'t>(
+    text: &'t str,
+    fields: &[&'static FieldSchema],
+    field: &FieldSchema,
+) -> Option<&'t str> {
+    let at = fields.iter().position(|other| other.name == field.name)?;
+    let parts = text.split(SEPARATOR);
+    (parts.clone().count() == fields.len()).then_some(parts.clone().nth(at)?)
+}
+
+#[cfg(test)]
+mod tests;

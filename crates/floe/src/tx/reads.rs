@@ -1,0 +1,92 @@
+//! Requests that read for a pattern: in a transaction, which runs again as a whole when one fails, or outside of any.
+//!
+//! What is read in a transaction is not noted here: that is for the pattern, which knows what its commit depends on.
+
+use floe_store::op::{Page, Query, Scan};
+use floe_store::{BoxFuture, Error as StoreError, Item};
+
+use super::Tx;
+use crate::db::Db;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Budget, ItemRequest, batch_get, get, repeat};
+
+/// What a pattern reads with.
+#[derive(Clone, Copy)]
+pub(crate) struct Reads<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) tx: Option<&'a Tx>,
+    /// What to do where a table is missing, for the error.
+    missing: &'static str,
+}
+
+impl<'a> Reads<'a> {
+    pub(crate) const fn new(db: &'a Db, tx: Option<&'a Tx>, missing: &'static str) -> Self {
+        Self { db, tx, missing }
+    }
+
+    async fn send<'f, T>(
+        &self,
+        request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
+    ) -> Result<T> {
+        let budget = match self.tx {
+            Some(_) => Budget::once(),
+            None => Budget::for_read(),
+        };
+        let sent = repeat(self.db, budget, request).await;
+        sent.map_err(|error| {
+            let error = failed(self.missing, error);
+            match self.tx {
+                Some(tx) => tx.note(error),
+                None => error,
+            }
+        })
+    }
+
+    /// One item, as it is.
+    pub(crate) async fn item(&self, table: &str, key: &Item) -> Result<Option<Item>> {
+        let request = || ItemRequest {
+            table,
+            key: key.clone(),
+            consistent: true,
+        };
+        self.send(|| Box::pin(get(self.db, request()))).await
+    }
+
+    /// The items of up to 100 keys as they are, in their order: one by one request, several by one batch.
+    pub(crate) async fn items(&self, requests: &[ItemRequest<'_>]) -> Result<Vec<Option<Item>>> {
+        match requests {
+            [only] => Ok(vec![self.item(only.table, &only.key).await?]),
+            several => self.send(|| Box::pin(batch_get(self.db, several))).await,
+        }
+    }
+
+    pub(crate) async fn page(&self, query: &Query) -> Result<Page> {
+        self.send(|| self.db.engine().query(query.clone())).await
+    }
+
+    pub(crate) async fn scan(&self, scan: &Scan) -> Result<Page> {
+        self.send(|| self.db.engine().scan(scan.clone())).await
+    }
+
+    /// The items of a query, up to so many.
+    pub(crate) async fn query(&self, mut query: Query, max: Option<usize>) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        loop {
+            query.limit = max.map(|max| (max - items.len()).max(1));
+            let page = self.page(&query).await?;
+            items.extend(page.items);
+            query.start_key = page.last_key;
+            if query.start_key.is_none() || max.is_some_and(|max| items.len() >= max) {
+                return Ok(items);
+            }
+        }
+    }
+}
+
+/// The error of a request: where a table is missing, with what to do about it.
+pub(crate) fn failed(missing: &'static str, error: StoreError) -> Error {
+    match error {
+        StoreError::ResourceNotFound(_) => Error::new(ErrorKind::Table, missing).with_source(error),
+        error => error.into(),
+    }
+}
