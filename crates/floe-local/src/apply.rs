@@ -15,7 +15,7 @@ use floe_store::table::IndexKind;
 use floe_store::{Error, Item, Result};
 
 use crate::catalog::Table;
-use crate::commit::Group;
+use crate::group::Group;
 use crate::indexes::{EntryChange, Version, entry_changes};
 use crate::kv::{Bytes, Space};
 use crate::layout::item::{decode_sized, encode_sized};

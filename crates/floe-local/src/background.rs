@@ -3,20 +3,25 @@
 //!
 //! Everything is done in bounded steps through the committer, so that writes never wait long for it.
 
+mod expire;
+mod jobs;
+mod tokens;
+
 use std::time::Duration;
 
 use floe_store::Result;
 
-use crate::engine::Shared;
-use crate::{changes, expire, jobs, tokens};
+use crate::changes;
+use crate::commit::Committer;
 
 /// How long the thread sleeps when there is nothing to do.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs until the engine is closed. To be called on a thread of its own.
-pub(crate) fn run(shared: &Shared) {
+pub(crate) fn run(committer: &Committer) {
+    let shared = &committer.shared;
     while !shared.background.is_stopped() {
-        let busy = match step(shared) {
+        let busy = match step(committer) {
             Ok(busy) => {
                 shared.set_background_error(None);
                 busy
@@ -34,10 +39,10 @@ pub(crate) fn run(shared: &Shared) {
 }
 
 /// Does one step of each kind of work. `true` if there may be more to do at once.
-pub(crate) fn step(shared: &Shared) -> Result<bool> {
-    let mut busy = jobs::step(shared)?;
-    busy |= tokens::expire_tokens(shared)? > 0;
-    busy |= changes::trim_changes(shared)? > 0;
-    busy |= expire::sweep_expired(shared)? > 0;
+pub(crate) fn step(committer: &Committer) -> Result<bool> {
+    let mut busy = jobs::step(committer)?;
+    busy |= tokens::expire_tokens(committer)? > 0;
+    busy |= changes::trim_changes(committer)? > 0;
+    busy |= expire::sweep_expired(committer)? > 0;
     Ok(busy)
 }

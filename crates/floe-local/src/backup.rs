@@ -14,12 +14,12 @@ use floe_store::{Error, Result};
 
 use crate::LocalEngine;
 use crate::dir::{Directory, Staging};
-use crate::engine::Shared;
 use crate::kv::{Batch, Bytes, Direction, Kv, KvOptions, Space, Sync};
 use crate::layout::damaged;
 use crate::layout::record::INSTANCE_KEY;
 use crate::moment::Moment;
 use crate::private::{is_mount_point, sync_directory};
+use crate::shared::Shared;
 
 /// How many entries lie between two reports of progress.
 const PROGRESS_ENTRIES: u64 = 10_000;
@@ -76,7 +76,7 @@ impl LocalEngine {
         target: impl AsRef<Path>,
         progress: impl FnMut(&BackupReport),
     ) -> Result<BackupReport> {
-        backup(&self.running.shared, target.as_ref(), progress)
+        backup(self.running.shared(), target.as_ref(), progress)
     }
 }
 

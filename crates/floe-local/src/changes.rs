@@ -20,10 +20,10 @@ use floe_store::op::{
 };
 use floe_store::{Error, Result};
 
-use crate::engine::Shared;
 use crate::kv::{Direction, Snapshot, Space, prefix_bounds};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
+use crate::shared::Shared;
 use crate::streams::{stream_arn, stream_label};
 
 use position::Position;

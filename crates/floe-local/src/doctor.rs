@@ -10,6 +10,8 @@
 //! | `catalog` | the records of the catalog, and whether they agree |
 //! | `table` | the items of a table and all that follows from them |
 //! | `compare` | the same, entry by entry, where something is wrong |
+//! | `subject` | nothing itself: a table under examination, and the entries that follow from its items |
+//! | `owner` | nothing itself: looks for the item that an entry follows from |
 //! | `log` | the change log: no number missing, each record in a shard |
 //! | `walk` | nothing itself: reads on behind what cannot be read |
 //! | `repair` | nothing itself: has the committer put things right |
@@ -21,9 +23,11 @@
 mod catalog;
 mod compare;
 mod log;
+mod owner;
 mod repair;
 mod report;
 mod salvage;
+mod subject;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -34,9 +38,10 @@ use std::path::Path;
 use floe_store::Result;
 
 use crate::LocalEngine;
-use crate::commit::{Effect, Group};
+use crate::commit::Committer;
 use crate::dir::Directory;
-use crate::engine::{Opened, Shared};
+use crate::engine::Opened;
+use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Kv, Space};
 use crate::layout::record;
 use crate::moment::Moment;
@@ -80,9 +85,9 @@ impl LocalEngine {
         repair: bool,
         mut progress: impl FnMut(&Progress<'_>),
     ) -> Result<Report> {
-        let shared = &*self.running.shared;
-        let repair = repair.then_some(shared);
-        let mut examiner = Examiner::new(&shared.kv, repair, &mut progress);
+        let committer = &*self.running.committer;
+        let repair = repair.then_some(committer);
+        let mut examiner = Examiner::new(&committer.shared.kv, repair, &mut progress);
         examiner.examine()?;
         Ok(examiner.report)
     }
@@ -145,8 +150,8 @@ fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result
 struct Examiner<'a> {
     kv: &'a Kv,
     moment: Moment,
-    /// The engine, if what is wrong is to be repaired.
-    repair: Option<&'a Shared>,
+    /// What commits repairs, if what is wrong is to be repaired.
+    repair: Option<&'a Committer>,
     report: Report,
     progress: &'a mut dyn FnMut(&Progress<'_>),
     stage: Stage,
@@ -158,7 +163,7 @@ struct Examiner<'a> {
 impl<'a> Examiner<'a> {
     fn new(
         kv: &'a Kv,
-        repair: Option<&'a Shared>,
+        repair: Option<&'a Committer>,
         progress: &'a mut dyn FnMut(&Progress<'_>),
     ) -> Self {
         Self {
@@ -218,13 +223,13 @@ impl<'a> Examiner<'a> {
                 let what = format!("keys belong to no table: id={id}");
                 let at = self.find(Finding::new(FindingKind::LeftoverKeys, what));
                 // A record that cannot be read may be the one of this table.
-                if let Some(shared) = self.repair.filter(|_| self.moment.faults.is_empty()) {
+                if let Some(committer) = self.repair.filter(|_| self.moment.faults.is_empty()) {
                     let remove = move |group: &mut Group<'_>| {
                         group.add_job(id, record::Work::RemoveTable);
                         Ok(())
                     };
-                    shared.run(Effect::Frees, remove).wait()?;
-                    shared.background.ring();
+                    committer.run(Effect::Frees, remove).wait()?;
+                    committer.shared.background.ring();
                     self.report.set_repaired(at);
                 }
             }

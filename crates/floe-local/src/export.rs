@@ -28,10 +28,10 @@ use floe_store::{Error, Result};
 
 use crate::LocalEngine;
 use crate::catalog::Table;
-use crate::engine::Shared;
 use crate::kv::{Direction, Snapshot};
 use crate::layout::item;
 use crate::layout::key::Entries;
+use crate::shared::Shared;
 
 /// The version of the text, which stands in its first line.
 const VERSION: u64 = 1;
@@ -161,7 +161,7 @@ impl LocalEngine {
         options: ExportOptions,
         progress: impl FnMut(&ExportReport),
     ) -> Result<ExportReport> {
-        export_table(&self.running.shared, table_name, options, out, progress)
+        export_table(self.running.shared(), table_name, options, out, progress)
     }
 
     /// Reads what [`export_table`](Self::export_table) wrote, for one table or several in a row: makes
@@ -190,7 +190,7 @@ impl LocalEngine {
         options: ImportOptions,
         progress: impl FnMut(&ImportReport),
     ) -> Result<ImportReport> {
-        read::import(&self.running.shared, options, input, progress)
+        read::import(&self.running.committer, options, input, progress)
     }
 }
 

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
-use crate::engine::kv_options;
 use crate::journal::read_data;
 use crate::kv::{Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
@@ -49,7 +48,7 @@ fn store_in(scratch: &Scratch) -> PathBuf {
 
 /// Makes an empty store: its spaces, and the record that tells it from others.
 fn make_empty(path: &Path, options: &Options) -> Result<()> {
-    let kv = Kv::create(path, &kv_options(options))?;
+    let kv = Kv::create(path, &options.kv())?;
     let instance = Instance::new(&options.env);
     let mut batch = Batch::default();
     batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
@@ -142,7 +141,7 @@ mod tests {
         assert!(files.len() > 5, "{}", files.len());
         assert!(files.iter().all(|(made, copied)| made == copied));
         crate::files::check_files(&data).unwrap();
-        let kv = Kv::open(&data, &kv_options(&options)).unwrap();
+        let kv = Kv::open(&data, &options.kv()).unwrap();
         let instance = kv.snapshot().get(Space::Meta, record::INSTANCE_KEY);
         assert!(instance.unwrap().is_some());
     }

@@ -18,10 +18,10 @@ use std::time::Duration;
 use floe_store::env::Stopwatch;
 use floe_store::{Error, Health, Result};
 
-use crate::commit::CommitState;
 use crate::dir::Directory;
-use crate::engine::Shared;
 use crate::kv::CommitError;
+use crate::load::CommitState;
+use crate::shared::Shared;
 
 /// The reserve of a file system that is large enough.
 const RESERVE_BYTES: u64 = 256 << 20;
@@ -158,36 +158,35 @@ impl Gate {
         self.lock().unchecked_bytes += bytes as u64;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Shared {
     /// Whether writes are accepted, and if not, why.
-    pub(crate) fn health(&self) -> Health {
-        match &self.gate.lock().trouble {
+    pub(crate) fn health(&self, shared: &Shared) -> Health {
+        match &self.lock().trouble {
             None => Health::Ready,
             Some(Trouble::ReadOnly) => Health::ReadOnly,
             Some(trouble) => Health::WritesRefused {
-                reason: trouble.describe(self.directory.as_ref()),
+                reason: trouble.describe(shared.directory.as_ref()),
             },
         }
     }
 
     /// Checks the disk while there is nothing to commit, so that health is reported and the store goes on without a write
     /// that asks for it. For the committer alone.
-    pub(crate) fn look_after(&self, state: &mut CommitState) {
-        self.check_disk();
-        self.reopen_if_due(state);
+    pub(crate) fn look_after(&self, shared: &Shared, state: &mut CommitState) {
+        self.check_disk(shared);
+        self.reopen_if_due(shared, state);
     }
 
     /// Checks before a group whether a write is accepted. Opens the store again if a commit has failed and it is time
     /// to. For the committer alone.
-    pub(crate) fn admit(&self, state: &mut CommitState, grows: bool) -> Result<()> {
-        self.check_disk();
-        self.reopen_if_due(state);
-        let gate = self.gate.lock();
+    pub(crate) fn admit(
+        &self,
+        shared: &Shared,
+        state: &mut CommitState,
+        grows: bool,
+    ) -> Result<()> {
+        self.check_disk(shared);
+        self.reopen_if_due(shared, state);
+        let gate = self.lock();
         let refused = gate
             .trouble
             .as_ref()
@@ -197,7 +196,7 @@ impl Shared {
 
     /// The error with which every write is refused for good, once a commit has failed.
     pub(crate) fn broken(&self) -> Option<Error> {
-        match &self.gate.lock().trouble {
+        match &self.lock().trouble {
             Some(trouble @ Trouble::Broken(_)) => trouble.refuse(true),
             _ => None,
         }
@@ -205,13 +204,13 @@ impl Shared {
 
     /// Whether everything that was acknowledged is on the disk and nothing else is.
     pub(crate) fn is_sealable(&self) -> bool {
-        matches!(self.gate.lock().trouble, None | Some(Trouble::Low { .. }))
+        matches!(self.lock().trouble, None | Some(Trouble::Low { .. }))
     }
 
     /// Records that a commit failed, and returns what its requests are answered with.
-    pub(crate) fn commit_failed(&self, error: CommitError) -> Error {
-        let is_low = (self.directory.as_ref()).is_some_and(|it| self.low_space(it).is_some());
-        let mut gate = self.gate.lock();
+    pub(crate) fn commit_failed(&self, shared: &Shared, error: CommitError) -> Error {
+        let is_low = (shared.directory.as_ref()).is_some_and(|it| low_space(shared, it).is_some());
+        let mut gate = self.lock();
         let is_low = is_low || gate.was_low;
         let error = match error {
             CommitError::Refused(cause) if is_low => CommitError::RefusedFull(cause),
@@ -241,16 +240,11 @@ impl Shared {
         error
     }
 
-    /// Whether the files of the store are still where it was opened.
-    pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
-        directory.is_in_place(|| self.kv.journal_count())
-    }
-
     /// Checks after a commit that the directory is still there: what was written to removed files is lost.
-    pub(crate) fn check_in_place(&self) -> Result<()> {
-        let is_gone = |directory: &Directory| !self.is_in_place(directory);
-        let is_gone = self.directory.as_ref().is_some_and(is_gone);
-        let mut gate = self.gate.lock();
+    pub(crate) fn check_in_place(&self, shared: &Shared) -> Result<()> {
+        let is_gone = |directory: &Directory| !shared.is_in_place(directory);
+        let is_gone = shared.directory.as_ref().is_some_and(is_gone);
+        let mut gate = self.lock();
         if !is_gone {
             gate.was_low = matches!(gate.trouble, Some(Trouble::Low { .. }));
             return Ok(());
@@ -266,11 +260,11 @@ impl Shared {
     }
 
     /// Asks for the free space and for the directory, now and then.
-    fn check_disk(&self) {
-        let Some(directory) = &self.directory else {
+    fn check_disk(&self, shared: &Shared) {
+        let Some(directory) = &shared.directory else {
             return;
         };
-        let mut gate = self.gate.lock();
+        let mut gate = self.lock();
         let is_due = gate.unchecked_bytes >= CHECK_BYTES
             || gate
                 .checked
@@ -284,29 +278,19 @@ impl Shared {
         }
         gate.checked = Some(Stopwatch::start());
         gate.unchecked_bytes = 0;
-        gate.trouble = if self.is_in_place(directory) {
-            self.low_space(directory)
+        gate.trouble = if shared.is_in_place(directory) {
+            low_space(shared, directory)
         } else {
             Some(Trouble::Gone)
         };
         gate.was_low |= matches!(gate.trouble, Some(Trouble::Low { .. }));
     }
 
-    fn low_space(&self, directory: &Directory) -> Option<Trouble> {
-        let space = disk_space(&directory.data())?;
-        let reserve = self.options.disk_reserve_bytes;
-        let reserve = reserve.unwrap_or_else(|| RESERVE_BYTES.min(space.total / RESERVE_SHARE));
-        (space.free < reserve).then_some(Trouble::Low {
-            free: space.free,
-            reserve,
-        })
-    }
-
     /// Opens the store again after a failed commit. A store that stopped at its reserve stays below it, and deletes are how
     /// space is freed, so it is enough that deletes fit; while they do not, it is tried less often.
-    pub(crate) fn reopen_if_due(&self, state: &mut CommitState) {
+    pub(crate) fn reopen_if_due(&self, shared: &Shared, state: &mut CommitState) {
         let (tried, trouble) = {
-            let gate = self.gate.lock();
+            let gate = self.lock();
             (gate.reopened, gate.trouble.clone())
         };
         let is_due = |every| tried.is_none_or(|tried| tried.elapsed() >= every);
@@ -315,27 +299,41 @@ impl Shared {
         }
         let has_failed = match trouble {
             Some(Trouble::Failed(_)) => true,
-            Some(Trouble::Low { .. }) => self.kv.has_failed(),
+            Some(Trouble::Low { .. }) => shared.kv.has_failed(),
             _ => false,
         };
-        let directory = self.directory.as_ref();
-        if !has_failed || directory.is_some_and(|it| !self.is_in_place(it)) {
+        let directory = shared.directory.as_ref();
+        if !has_failed || directory.is_some_and(|it| !shared.is_in_place(it)) {
             return;
         }
-        let low = || directory.and_then(|it| self.low_space(it));
+        let low = || directory.and_then(|it| low_space(shared, it));
         let is_full = low().is_some_and(|low| low.refuse(false).is_some());
         if is_full && !is_due(REOPEN_FULL_EVERY) {
             return;
         }
-        self.gate.lock().reopened = Some(Stopwatch::start());
+        self.lock().reopened = Some(Stopwatch::start());
         // It is tried again later. What failed first stays the cause.
-        if let Ok(reopened) = self.reopen() {
+        if let Ok(reopened) = shared.reopen() {
             *state = reopened;
             let low = low();
-            let mut gate = self.gate.lock();
+            let mut gate = self.lock();
             (gate.was_low, gate.trouble) = (low.is_some(), low);
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn low_space(shared: &Shared, directory: &Directory) -> Option<Trouble> {
+    let space = disk_space(&directory.data())?;
+    let reserve = shared.options.disk_reserve_bytes;
+    let reserve = reserve.unwrap_or_else(|| RESERVE_BYTES.min(space.total / RESERVE_SHARE));
+    (space.free < reserve).then_some(Trouble::Low {
+        free: space.free,
+        reserve,
+    })
 }
 
 /// The space of a file system.

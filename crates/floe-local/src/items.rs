@@ -19,11 +19,13 @@ use floe_store::{Error, Item, Result, TableDef};
 use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Effect, Group, Work};
-use crate::engine::Shared;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, item_key};
+use crate::request::Work;
+use crate::shared::Shared;
 use crate::tokens::WriteToken;
 use floe_store::size::item_size;
 
@@ -141,13 +143,16 @@ pub(crate) fn batch_get_item(
 }
 
 /// Puts, updates or deletes one item.
-pub(crate) fn write_item(shared: &Shared, write: WriteItem) -> Result<Answer<WriteItemOutput>> {
+pub(crate) fn write_item(
+    committer: &Committer,
+    write: WriteItem,
+) -> Result<Answer<WriteItemOutput>> {
     write.validate()?;
-    let table = shared.table(write.table_name())?;
+    let table = committer.shared.table(write.table_name())?;
     write.check(table.definition())?;
     let token = write.token();
     let token = token.map(|text| WriteToken::new(text, write.fingerprint()));
-    Ok(shared.submit(Write {
+    Ok(committer.submit(Write {
         key: key_of(&table, write.key_item())?,
         encoded: match &write {
             WriteItem::Put(put) => Some(encode(&put.item)),
@@ -312,13 +317,15 @@ impl Write {
 
 /// Puts and deletes many items, each on its own.
 pub(crate) fn batch_write_item(
-    shared: &Shared,
+    committer: &Committer,
     batch: BatchWriteItem,
 ) -> Result<Answer<BatchWriteItemOutput>> {
     batch.validate()?;
-    let tables = shared.tables(batch.requests.keys().map(String::as_str));
+    let tables = committer
+        .shared
+        .tables(batch.requests.keys().map(String::as_str));
     batch.check(definitions(&tables))?;
-    Ok(shared.submit(WriteBatch { batch, tables }))
+    Ok(committer.submit(WriteBatch { batch, tables }))
 }
 
 struct WriteBatch {

@@ -47,10 +47,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | `items` `transact` `query` `tables` `changes` | the operations: check, then read a snapshot or ask the committer |
-//! | `queue` `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
+//! | `request` `queue` `group` `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
 //! | `apply` `indexes` `streams` `tokens` | what a write does besides the item: index entries, change records, expiry, tokens |
-//! | `jobs` `expire` `background` | what is done in steps between commits |
+//! | `background` `jobs` | what is done in steps between commits: jobs on tables, expiry, forgetting tokens |
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
+//! | `shared` `load` | what the parts share: the store, and what is kept in memory of it |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
 //! | `gate` | whether writes are accepted: a full disk, a failed commit, a removed directory |
@@ -58,8 +59,8 @@
 //!
 //! Writes queue to one committer, which checks each condition against the state that all earlier
 //! writes left and makes a whole group durable with one sync. So the cost of a sync is shared by all
-//! who wait for it, and throughput grows with concurrency. In memory, where there is no sync, whoever
-//! writes first is the committer. Reads take the last published snapshot and run on the caller's
+//! who wait for it, and throughput grows with concurrency. In memory, where there is no sync, the
+//! thread that writes first commits. Reads take the last published snapshot and run on the caller's
 //! thread.
 //!
 //! # What it promises
@@ -78,6 +79,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod answer;
 mod apply;
 mod background;
@@ -88,7 +90,6 @@ mod commit;
 mod dir;
 pub mod doctor;
 mod engine;
-mod expire;
 mod export;
 mod files;
 mod fresh;
@@ -96,20 +97,24 @@ mod fresh;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
+mod group;
 mod indexes;
 mod items;
 mod jobs;
 mod journal;
 mod kv;
 mod layout;
+mod load;
 mod mirror;
 mod moment;
 mod options;
 mod private;
 mod query;
 mod queue;
+mod request;
 mod scratch;
 mod seal;
+mod shared;
 mod streams;
 mod tables;
 mod tokens;
@@ -202,7 +207,7 @@ impl LocalEngine {
     ///
     /// [`Error::Storage`] when the store cannot be read or written.
     pub fn run_background_once(&self) -> Result<bool> {
-        background::step(&self.running.shared)
+        background::step(&self.running.committer)
     }
 
     /// The bytes that the store takes on disk, its journals included; 0 in memory.
@@ -211,17 +216,17 @@ impl LocalEngine {
     ///
     /// [`Error::Storage`] when the sizes of files cannot be read.
     pub fn disk_bytes(&self) -> Result<u64> {
-        self.running.shared.kv.disk_bytes()
+        self.running.shared().kv.disk_bytes()
     }
 
     /// What opening the store found: how much of an interrupted write it dropped.
     pub fn recovery(&self) -> Recovery {
-        self.running.shared.recovery
+        self.running.recovery
     }
 
     /// Why the last round of background work failed, if it did. It is tried again every second.
     pub fn background_error(&self) -> Option<Error> {
-        self.running.shared.background_error()
+        self.running.shared().background_error()
     }
 }
 
@@ -254,113 +259,113 @@ impl Engine for LocalEngine {
     }
 
     fn now(&self) -> Timestamp {
-        self.running.shared.options.env.now()
+        self.running.shared().options.env.now()
     }
 
     fn health(&self) -> Health {
-        self.running.shared.health()
+        self.running.committer.health()
     }
 
     fn table_arn(&self, table_name: &str) -> Option<String> {
-        Some(self.running.shared.options.table_arn(table_name))
+        Some(self.running.shared().options.table_arn(table_name))
     }
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
-        reading(move || items::get_item(&self.running.shared, &input))
+        reading(move || items::get_item(self.running.shared(), &input))
     }
 
     fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
-        reading(move || items::batch_get_item(&self.running.shared, input))
+        reading(move || items::batch_get_item(self.running.shared(), input))
     }
 
     fn transact_get_items(
         &self,
         input: TransactGetItems,
     ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
-        reading(move || transact::transact_get_items(&self.running.shared, &input))
+        reading(move || transact::transact_get_items(self.running.shared(), &input))
     }
 
     fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        writing(move || items::write_item(&self.running.shared, input))
+        writing(move || items::write_item(&self.running.committer, input))
     }
 
     fn batch_write_item(
         &self,
         input: BatchWriteItem,
     ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
-        writing(move || items::batch_write_item(&self.running.shared, input))
+        writing(move || items::batch_write_item(&self.running.committer, input))
     }
 
     fn transact_write_items(
         &self,
         input: TransactWriteItems,
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
-        writing(move || transact::transact_write_items(&self.running.shared, input))
+        writing(move || transact::transact_write_items(&self.running.committer, input))
     }
 
     fn query(&self, input: Query) -> BoxFuture<'_, Result<Page>> {
-        reading(move || query::query(&self.running.shared, &input))
+        reading(move || query::query(self.running.shared(), &input))
     }
 
     fn scan(&self, input: Scan) -> BoxFuture<'_, Result<Page>> {
-        reading(move || query::scan(&self.running.shared, &input))
+        reading(move || query::scan(self.running.shared(), &input))
     }
 
     fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::create_table(&self.running.shared, &input))
+        writing(move || tables::create_table(&self.running.committer, &input))
     }
 
     fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        reading(move || tables::describe_table(&self.running.shared, &table_name))
+        reading(move || tables::describe_table(self.running.shared(), &table_name))
     }
 
     fn update_table(&self, input: UpdateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::update_table(&self.running.shared, input))
+        writing(move || tables::update_table(&self.running.committer, input))
     }
 
     fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || Ok(tables::delete_table(&self.running.shared, table_name)))
+        writing(move || Ok(tables::delete_table(&self.running.committer, table_name)))
     }
 
     fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
-        reading(move || tables::list_tables(&self.running.shared, &input))
+        reading(move || tables::list_tables(self.running.shared(), &input))
     }
 
     fn update_time_to_live(
         &self,
         input: UpdateTimeToLive,
     ) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::update_time_to_live(&self.running.shared, input))
+        writing(move || tables::update_time_to_live(&self.running.committer, input))
     }
 
     fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
-        writing(move || tables::update_tags(&self.running.shared, input))
+        writing(move || tables::update_tags(&self.running.committer, input))
     }
 
     fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
-        reading(move || changes::list_streams(&self.running.shared, &input))
+        reading(move || changes::list_streams(self.running.shared(), &input))
     }
 
     fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
-        reading(move || changes::describe_stream(&self.running.shared, &input))
+        reading(move || changes::describe_stream(self.running.shared(), &input))
     }
 
     fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
-        reading(move || changes::get_shard_iterator(&self.running.shared, &input))
+        reading(move || changes::get_shard_iterator(self.running.shared(), &input))
     }
 
     fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
-        reading(move || changes::get_records(&self.running.shared, &input))
+        reading(move || changes::get_records(self.running.shared(), &input))
     }
 
     fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
-        writing(move || changes::hold_changes(&self.running.shared, &input))
+        writing(move || changes::hold_changes(&self.running.committer, &input))
     }
 }
 
 impl std::fmt::Debug for LocalEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tables = self.running.shared.catalog.names();
+        let tables = self.running.shared().catalog.names();
         f.debug_struct("LocalEngine")
             .field("tables", &tables)
             .finish_non_exhaustive()

@@ -5,6 +5,8 @@ use std::time::Duration;
 use floe_store::Env;
 use floe_store::limits::STREAM_RETENTION;
 
+use crate::kv::KvOptions;
+
 /// When a write is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
@@ -121,6 +123,14 @@ impl Options {
     pub const fn disk_reserve_bytes(mut self, bytes: u64) -> Self {
         self.disk_reserve_bytes = Some(bytes);
         self
+    }
+
+    /// The settings of the key-value store.
+    pub(crate) const fn kv(&self) -> KvOptions {
+        KvOptions {
+            cache_bytes: self.cache_bytes,
+            write_buffer_bytes: self.write_buffer_bytes,
+        }
     }
 
     /// The resource name of a table.

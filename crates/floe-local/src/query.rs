@@ -10,12 +10,12 @@ use floe_store::op::{Meter, Page, Query, ReadPlan, Returned, Scan, Segment};
 use floe_store::{Error, Item, Result};
 
 use crate::catalog::Table;
-use crate::engine::Shared;
 use crate::items::{key_of, read};
 use crate::kv::{Bytes, Direction, KeyBounds, Snapshot};
 use crate::layout::damaged;
 use crate::layout::item::{decode, decode_size};
 use crate::layout::key::{Entries, in_segment, index_key, item_key};
+use crate::shared::Shared;
 
 /// Reads a page of the items under one partition key.
 pub(crate) fn query(shared: &Shared, query: &Query) -> Result<Page> {

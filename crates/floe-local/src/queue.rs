@@ -1,7 +1,7 @@
 //! The writes that wait for the committer.
 //!
-//! It may be a thread that sleeps until there is something to do, or whoever has just put a write here and finds
-//! nobody else at it; see [`commit`](crate::commit).
+//! They are committed by a thread that sleeps until there is something to do, or by the thread that has just put a write
+//! here, if no other is committing; see [`commit`](crate::commit).
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use floe_store::Error;
 use floe_store::env::Stopwatch;
 
-use crate::commit::Request;
+use crate::request::Request;
 
 /// The most requests that may wait.
 const WAITING_MAX: usize = 100_000;
@@ -69,7 +69,7 @@ impl Queue {
         }
     }
 
-    /// Adds a request for whoever is the committer then, or answers it at once if it cannot wait. Tells whether the
+    /// Adds a request for the next thread that commits, or answers it at once if it cannot wait. Returns whether the
     /// thread of the committer waits for it.
     pub(crate) fn add(&self, request: Request) -> bool {
         let mut waiting = self.lock();
@@ -174,20 +174,29 @@ mod tests {
 
     use floe_store::Result;
 
-    use crate::commit::{Group, Pending};
+    use crate::group::{Effect, Group};
+    use crate::request::Work;
 
     struct Nothing;
 
-    impl Pending for Nothing {
-        fn run(&mut self, _: &mut Group<'_>) -> bool {
-            true
+    impl Work for Nothing {
+        type Output = ();
+
+        fn effect(&self) -> Effect {
+            Effect::Grows
         }
 
-        fn send(self: Box<Self>, _: Result<(), &Error>) {}
+        fn run(&mut self, _: &mut Group<'_>) -> Result<()> {
+            Ok(())
+        }
     }
 
     fn shared() -> Request {
-        Request::shared(Box::new(Nothing))
+        Request::shared(Nothing).0
+    }
+
+    fn exclusive() -> Request {
+        Request::exclusive(Effect::Grows, |_| Ok(())).0
     }
 
     fn gathered(queue: &Queue, wanted: usize) -> usize {
@@ -223,7 +232,7 @@ mod tests {
         let queue = Queue::default();
         let taken = std::thread::scope(|scope| {
             let taken = scope.spawn(|| gathered(&queue, 100));
-            queue.push(Request::exclusive(Box::new(Nothing)));
+            queue.push(exclusive());
             taken.join().unwrap()
         });
         assert_eq!(taken, 0);

@@ -1,8 +1,8 @@
 //! Table administration: makes, changes, describes and removes tables.
 //!
 //! Each change runs on the committer in a group of its own and is published when it is durable.
-//! Indexes that are added to a table with items, or removed from it, are worked on by [jobs](crate::jobs)
-//! afterwards.
+//! Indexes that are added to a table with items, or removed from it, are filled or removed by the
+//! [background](crate::background) afterwards.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use floe_store::{Error, Result, TableDef};
 
 use crate::answer::Answer;
 use crate::catalog::Table;
-use crate::commit::{Effect, Group};
-use crate::engine::Shared;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
 use crate::kv::Space;
 use crate::layout::key::DEFINITION_KEY;
 use crate::layout::record::{self, Counts, IndexRecord, StreamRecord, TableRecord, Work};
+use crate::shared::Shared;
 
 /// Describes a table.
 pub(crate) fn describe_table(shared: &Shared, name: &str) -> Result<TableDescription> {
@@ -35,21 +36,21 @@ pub(crate) fn list_tables(shared: &Shared, list: &ListTables) -> Result<ListTabl
 
 /// Makes a table.
 pub(crate) fn create_table(
-    shared: &Shared,
+    committer: &Committer,
     create: &CreateTable,
 ) -> Result<Answer<TableDescription>> {
     create.validate()?;
     let definition = create.definition()?;
-    Ok(shared.run(Effect::Grows, move |group| group.create_table(definition)))
+    Ok(committer.run(Effect::Grows, move |group| group.create_table(definition)))
 }
 
 /// Changes a table.
 pub(crate) fn update_table(
-    shared: &Shared,
+    committer: &Committer,
     update: UpdateTable,
 ) -> Result<Answer<TableDescription>> {
     update.validate()?;
-    Ok(shared.run(Effect::Grows, move |group| {
+    Ok(committer.run(Effect::Grows, move |group| {
         let table = group.idle_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
@@ -58,11 +59,11 @@ pub(crate) fn update_table(
 
 /// Switches expiry on or off.
 pub(crate) fn update_time_to_live(
-    shared: &Shared,
+    committer: &Committer,
     update: UpdateTimeToLive,
 ) -> Result<Answer<TableDescription>> {
     update.validate()?;
-    Ok(shared.run(Effect::Grows, move |group| {
+    Ok(committer.run(Effect::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
@@ -70,9 +71,9 @@ pub(crate) fn update_time_to_live(
 }
 
 /// Adds and removes tags.
-pub(crate) fn update_tags(shared: &Shared, update: UpdateTags) -> Result<Answer<()>> {
+pub(crate) fn update_tags(committer: &Committer, update: UpdateTags) -> Result<Answer<()>> {
     update.validate()?;
-    Ok(shared.run(Effect::Grows, move |group| {
+    Ok(committer.run(Effect::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition).map(drop)
@@ -80,8 +81,8 @@ pub(crate) fn update_tags(shared: &Shared, update: UpdateTags) -> Result<Answer<
 }
 
 /// Removes a table with all its data.
-pub(crate) fn delete_table(shared: &Shared, name: String) -> Answer<TableDescription> {
-    shared.run(Effect::Frees, move |group| group.delete_table(&name))
+pub(crate) fn delete_table(committer: &Committer, name: String) -> Answer<TableDescription> {
+    committer.run(Effect::Frees, move |group| group.delete_table(&name))
 }
 
 impl Shared {

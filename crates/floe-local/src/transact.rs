@@ -3,6 +3,8 @@
 //! The committer runs a transaction between two others, so that none can conflict with another: every
 //! action is evaluated on the state that all earlier requests left, and either all are written or none.
 
+mod token;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,10 +22,13 @@ use floe_store::{CancellationReason, Error, Result};
 use crate::answer::Answer;
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Effect, Group, Work};
-use crate::engine::Shared;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
-use crate::tokens::Token;
+use crate::request::Work;
+use crate::shared::Shared;
+
+use token::Token;
 
 /// Reads many items as of one moment.
 pub(crate) fn transact_get_items(
@@ -58,17 +63,17 @@ pub(crate) fn transact_get_items(
 
 /// Checks and writes many items, all or nothing.
 pub(crate) fn transact_write_items(
-    shared: &Shared,
+    committer: &Committer,
     transaction: TransactWriteItems,
 ) -> Result<Answer<TransactWriteItemsOutput>> {
     transaction.validate()?;
-    let tables = tables_of(shared, &transaction);
+    let tables = tables_of(&committer.shared, &transaction);
     transaction.check(definitions(&tables))?;
     let token = transaction.token.as_ref().map(|text| Token {
         text: text.clone(),
         fingerprint: transaction.fingerprint(),
     });
-    Ok(shared.submit(Transaction {
+    Ok(committer.submit(Transaction {
         transaction,
         tables,
         token,
@@ -354,12 +359,16 @@ mod tests {
 
     /// Makes the collection seem so heavy that this many more bytes fit.
     fn leave_room(engine: &LocalEngine, bytes: u64) {
-        let shared = &engine.running.shared;
+        let committer = &engine.running.committer;
         let names = ["Tab"];
-        let table = shared.tables(names.into_iter()).remove("Tab").unwrap();
+        let table = committer
+            .shared
+            .tables(names.into_iter())
+            .remove("Tab")
+            .unwrap();
         let key = Bytes::from(collection_key(&table.definition().key, &item(0)).unwrap());
         let weight = ITEM_COLLECTION_BYTES_MAX - bytes;
-        let fill = shared.run(Effect::Grows, move |group| {
+        let fill = committer.run(Effect::Grows, move |group| {
             let now = group.load_collection(&table, &key)?;
             let more = i64::try_from(weight).unwrap() - i64::try_from(now).unwrap();
             group.grow_collection(&table, key, more);

@@ -13,11 +13,12 @@ use floe_store::op::{HoldChanges, missing_stream};
 use floe_store::{Error, Result, Timestamp};
 
 use crate::answer::Answer;
-use crate::commit::{Effect, Group};
-use crate::engine::Shared;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
 use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
+use crate::shared::Shared;
 
 use super::{check_kept, find_stream, last_sequence, read_sequence, shards, trimmed_sequence};
 
@@ -33,9 +34,9 @@ const STEP_SHARDS_MAX: usize = 100;
 ///
 /// [`Error::TrimmedDataAccess`] if records after the given one are gone already: the consumer has missed
 /// something, and only it can say what to do about that.
-pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answer<()>> {
+pub(crate) fn hold_changes(committer: &Committer, input: &HoldChanges) -> Result<Answer<()>> {
     input.validate()?;
-    let stream = find_stream(shared, &input.stream_arn)?;
+    let stream = find_stream(&committer.shared, &input.stream_arn)?;
     let after = match &input.after_sequence {
         Some(text) => Some(change::parse_sequence(text).ok_or_else(|| unknown_sequence(text))?),
         None => None,
@@ -43,7 +44,7 @@ pub(crate) fn hold_changes(shared: &Shared, input: &HoldChanges) -> Result<Answe
     let key = record::hold_key(stream.id, &input.consumer);
     let arn = input.stream_arn.clone();
     // What a consumer has read can be trimmed.
-    Ok(shared.run(Effect::Frees, move |group| {
+    Ok(committer.run(Effect::Frees, move |group| {
         let shared = group.shared();
         let Some(after) = after else {
             group.remove(Space::Meta, key);
@@ -75,12 +76,13 @@ fn unknown_sequence(text: &str) -> Error {
 
 /// Removes a bounded number of records that are too old, shards that are empty and streams that are
 /// gone. Answers how much it removed; when that is nothing, there is nothing to do for now.
-pub(crate) fn trim_changes(shared: &Shared) -> Result<usize> {
+pub(crate) fn trim_changes(committer: &Committer) -> Result<usize> {
+    let shared = &committer.shared;
     let snapshot = shared.kv.snapshot();
     let now = shared.options.env.now();
     let mut removed = 0;
     for stream in shared.streams.list() {
-        removed += trim_stream(shared, &snapshot, &stream, now)?;
+        removed += trim_stream(committer, &snapshot, &stream, now)?;
         if removed >= STEP_RECORDS_MAX {
             break;
         }
@@ -89,15 +91,16 @@ pub(crate) fn trim_changes(shared: &Shared) -> Result<usize> {
 }
 
 fn trim_stream(
-    shared: &Shared,
+    committer: &Committer,
     snapshot: &Snapshot,
     stream: &Arc<StreamRecord>,
     now: Timestamp,
 ) -> Result<usize> {
+    let shared = &committer.shared;
     let old = old_records(shared, snapshot, stream.id, now)?;
     if !old.is_empty() {
         let stream = stream.id;
-        return shared
+        return committer
             .run(Effect::Frees, move |group| {
                 remove_records(group, stream, &old)
             })
@@ -107,7 +110,7 @@ fn trim_stream(
         return Ok(0);
     }
     let stream = stream.clone();
-    shared
+    committer
         .run(Effect::Frees, move |group| {
             remove_shards(group, &stream, now)
         })
@@ -288,7 +291,8 @@ mod tests {
             block_on(engine.write_item(put.into())).unwrap();
         }
         clock.advance(Duration::from_secs(48 * 3600));
-        let shared = &engine.running.shared;
+        let committer = &engine.running.committer;
+        let shared = &committer.shared;
         let stream = shared.streams.list().remove(0);
         let old = old_records(shared, &shared.kv.snapshot(), stream.id, engine.now()).unwrap();
         assert_eq!(old, [1, 2, 3, 4, 5]);
@@ -297,9 +301,9 @@ mod tests {
             stream_arn: stream_arn(&shared.options, &stream),
             after_sequence: Some(change::sequence_text(2)),
         };
-        hold_changes(shared, &hold).unwrap().wait().unwrap();
+        hold_changes(committer, &hold).unwrap().wait().unwrap();
         let id = stream.id;
-        let removed = shared
+        let removed = committer
             .run(Effect::Frees, move |group| remove_records(group, id, &old))
             .wait();
         assert_eq!(removed, Ok(2));

@@ -10,11 +10,12 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::commit::{Effect, Group, Work};
 use crate::engine::Running;
+use crate::group::{Effect, Group};
 use crate::kv::{CommitError, Direction, Space};
 use crate::layout::change;
 use crate::options::Options;
+use crate::request::Work;
 use crate::{items, tables, transact};
 
 struct Fixture {
@@ -35,7 +36,7 @@ impl Fixture {
             .build()
             .unwrap();
         let create = CreateTable::from(table);
-        tables::create_table(&running.shared, &create)
+        tables::create_table(&running.committer, &create)
             .unwrap()
             .wait()
             .unwrap();
@@ -46,7 +47,7 @@ impl Fixture {
     fn hold(&self) -> mpsc::Sender<()> {
         let (release, held) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
-        drop(self.running.shared.run(Effect::Grows, move |_| {
+        drop(self.running.committer.run(Effect::Grows, move |_| {
             begun.send(()).unwrap();
             let _ = held.recv();
             Ok(())
@@ -58,21 +59,21 @@ impl Fixture {
     fn put(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
         let new = Condition::attribute_not_exists("id");
         let put = PutItem::new("Tab", item(id, n)).condition(new);
-        items::write_item(&self.running.shared, put.into()).unwrap()
+        items::write_item(&self.running.committer, put.into()).unwrap()
     }
 
     fn add(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
         let update = UpdateItem::new("Tab", key(id), Update::new().add("n", n));
-        items::write_item(&self.running.shared, update.into()).unwrap()
+        items::write_item(&self.running.committer, update.into()).unwrap()
     }
 
     fn get(&self, id: i64) -> Option<Item> {
         let get = GetItem::new("Tab", key(id));
-        items::get_item(&self.running.shared, &get).unwrap().item
+        items::get_item(self.running.shared(), &get).unwrap().item
     }
 
     fn fail_next_commit(&self, error: CommitError) {
-        *self.running.shared.kv.next_failure.lock().unwrap() = Some(error);
+        *self.running.shared().kv.next_failure.lock().unwrap() = Some(error);
     }
 }
 
@@ -95,8 +96,8 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
     let update = UpdateItem::new("Tab", key(1), Update::new().set("seen", true)).condition(check);
     let transaction =
         TransactWriteItems::new([update.into(), PutItem::new("Tab", item(3, 3)).into()]);
-    let shared = &fixture.running.shared;
-    let transaction = transact::transact_write_items(shared, transaction).unwrap();
+    let committer = &*fixture.running.committer;
+    let transaction = transact::transact_write_items(committer, transaction).unwrap();
     assert_eq!(fixture.get(1), None);
     release.send(()).unwrap();
 
@@ -113,17 +114,19 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
     assert_eq!(fixture.get(2), Some(item(2, 1)));
 
     // Of the index entries of the states in between, none is left; each change has its record.
-    let table = shared.catalog.get("Tab").unwrap();
+    let table = committer.shared.catalog.get("Tab").unwrap();
     assert_eq!(table.counts().table.items, 3);
     let index = table.record.indexes[0].id;
     assert_eq!(table.counts().indexes[&index].items, 3);
     let bounds = crate::layout::key::Entries::Index(index).bounds();
-    let entries = shared
+    let entries = committer
+        .shared
         .kv
         .snapshot()
         .range(table.space(), bounds, Direction::Forward);
     assert_eq!(entries.count(), 3);
-    let records = shared
+    let records = committer
+        .shared
         .kv
         .snapshot()
         .prefix(Space::Changes, &[], Direction::Forward);
@@ -153,7 +156,13 @@ fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
         other => panic!("{other:?}"),
     };
     refused(fixture.put(3, 3).wait().map(drop));
-    refused(fixture.running.shared.run(Effect::Grows, |_| Ok(())).wait());
+    refused(
+        fixture
+            .running
+            .committer
+            .run(Effect::Grows, |_| Ok(()))
+            .wait(),
+    );
     assert_eq!(fixture.get(1), Some(item(1, 1)));
     assert_eq!(fixture.get(2), None);
     refused(fixture.running.close());
@@ -170,7 +179,7 @@ fn a_commit_that_was_refused_is_known_not_to_have_happened() {
 #[test]
 fn an_exclusive_request_that_fails_leaves_nothing_behind() {
     let fixture = Fixture::new();
-    let shared = &fixture.running.shared;
+    let committer = &*fixture.running.committer;
     let fail = |group: &mut Group<'_>| {
         group.new_id();
         let stream = group.shared().catalog.get("Tab").unwrap().stream().unwrap();
@@ -181,18 +190,26 @@ fn an_exclusive_request_that_fails_leaves_nothing_behind() {
         Err::<(), _>(Error::validation("no"))
     };
     assert_eq!(
-        shared.run(Effect::Grows, fail).wait(),
+        committer.run(Effect::Grows, fail).wait(),
         Err(Error::validation("no"))
     );
-    assert_eq!(shared.kv.snapshot().get(Space::Meta, b"Z").unwrap(), None);
-    assert!(shared.catalog.get("Tab").is_some());
-    let (id, sequence) = shared
+    assert_eq!(
+        committer
+            .shared
+            .kv
+            .snapshot()
+            .get(Space::Meta, b"Z")
+            .unwrap(),
+        None
+    );
+    assert!(committer.shared.catalog.get("Tab").is_some());
+    let (id, sequence) = committer
         .run(Effect::Grows, |group| {
             Ok((group.new_id(), group.position().sequence))
         })
         .wait()
         .unwrap();
-    let (next, _) = shared
+    let (next, _) = committer
         .run(Effect::Grows, |group| Ok((group.new_id(), 0)))
         .wait()
         .unwrap();
@@ -205,7 +222,7 @@ fn nobody_waits_in_vain_for_a_committer_that_panicked() {
     let release = fixture.hold();
     let panics = fixture
         .running
-        .shared
+        .committer
         .run(Effect::Grows, |_| -> Result<()> { panic!("a bug") });
     let waiting = fixture.put(1, 1);
     release.send(()).unwrap();
@@ -220,7 +237,7 @@ fn in_memory_a_write_is_done_before_its_answer_is_waited_for() {
     let fixture = Fixture::new();
     // The thread is in the seat until it has answered everybody, and looks around once a second.
     let is_done_at_once = |id| {
-        drop(fixture.running.shared.seat.lock().unwrap());
+        drop(fixture.running.committer.seat.lock().unwrap());
         let answer = fixture.put(id, 1);
         let found = fixture.get(id);
         answer.wait().unwrap();
@@ -243,7 +260,7 @@ fn writers_that_meet_in_memory_leave_no_write_behind() {
                     if n % 50 == writer {
                         fixture
                             .running
-                            .shared
+                            .committer
                             .run(Effect::Grows, |_| Ok(()))
                             .wait()
                             .unwrap();
@@ -272,18 +289,18 @@ fn a_writer_that_panics_in_the_seat_ends_all_writing() {
     let fixture = Fixture::new();
     let release = fixture.hold();
     let waiting = fixture.put(1, 1);
-    let shared = &fixture.running.shared;
-    drop(shared.submit(Panics));
+    let committer = &*fixture.running.committer;
+    drop(committer.submit(Panics));
     release.send(()).unwrap();
     assert!(matches!(waiting.wait(), Err(Error::OutcomeUnknown(_))));
     assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
 
     let fixture = Fixture::new();
-    let shared = &fixture.running.shared;
-    drop(shared.seat.lock().unwrap());
+    let committer = &*fixture.running.committer;
+    drop(committer.seat.lock().unwrap());
     std::thread::scope(|scope| {
         // Whether it is the writer or the thread that panics depends on who is in the seat.
-        drop(scope.spawn(|| drop(shared.submit(Panics))).join());
+        drop(scope.spawn(|| drop(committer.submit(Panics))).join());
     });
     fixture.put(1, 1).wait().unwrap_err();
     assert!(matches!(fixture.running.close(), Err(Error::Internal(_))));
@@ -298,7 +315,7 @@ fn a_group_takes_only_so_much() {
     for answer in answers {
         answer.wait().unwrap();
     }
-    let table = fixture.running.shared.catalog.get("Tab").unwrap();
+    let table = fixture.running.shared().catalog.get("Tab").unwrap();
     assert_eq!(table.counts().table.items, 3000);
 }
 
@@ -334,18 +351,18 @@ impl Work for Look {
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<usize> {
-        Ok(group.batch.len())
+        Ok(group.writes())
     }
 }
 
 #[test]
 fn what_comes_while_a_group_is_open_is_in_it_but_for_what_is_exclusive_and_comes_behind_that() {
     let fixture = Fixture::new();
-    let shared = &fixture.running.shared;
+    let committer = &*fixture.running.committer;
     let after_slow = |ask: &dyn Fn() -> Vec<Answer<usize>>| {
         let ((begun, has_begun), (release, held)) = (mpsc::channel(), mpsc::channel());
         std::thread::scope(|scope| {
-            let slow = scope.spawn(|| shared.submit(Slow { begun, held }).wait());
+            let slow = scope.spawn(|| committer.submit(Slow { begun, held }).wait());
             has_begun.recv().unwrap();
             let asked = ask();
             release.send(()).unwrap();
@@ -354,11 +371,11 @@ fn what_comes_while_a_group_is_open_is_in_it_but_for_what_is_exclusive_and_comes
             answers.collect::<Vec<_>>()
         })
     };
-    let looks = || vec![shared.submit(Look), shared.submit(Look)];
+    let looks = || vec![committer.submit(Look), committer.submit(Look)];
     assert_eq!(after_slow(&looks), [1, 1]);
     let exclusive = || {
-        let alone = shared.run(Effect::Grows, |group| Ok(group.batch.len()));
-        vec![alone, shared.submit(Look)]
+        let alone = committer.run(Effect::Grows, |group| Ok(group.writes()));
+        vec![alone, committer.submit(Look)]
     };
     assert_eq!(after_slow(&exclusive), [0, 0]);
 }

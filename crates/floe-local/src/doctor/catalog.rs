@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use floe_store::Result;
 
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::commit::Effect;
+use crate::group::Effect;
 use crate::kv::{Bytes, Space};
 use crate::layout::damaged;
 use crate::layout::record::{
@@ -195,9 +195,9 @@ impl Examiner<'_> {
         }
         for (what, key) in leftovers {
             let at = self.find(Finding::new(FindingKind::Catalog, what).key(hex(&key)));
-            if let Some(shared) = self.repair {
+            if let Some(committer) = self.repair {
                 // No id is ever used again, so it will not belong to anything later.
-                shared
+                committer
                     .run(Effect::Frees, move |group| {
                         group.remove(Space::Meta, key);
                         Ok(())

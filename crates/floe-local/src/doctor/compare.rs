@@ -5,65 +5,16 @@ use std::collections::{BTreeSet, HashSet};
 
 use floe_store::Result;
 
+use super::owner::{Owner, owner};
 use super::repair::Doubt;
-use super::table::{Subject, derived, read_item};
+use super::subject::{Subject, derived, read_item};
 use super::{Examiner, Finding, FindingKind, hex};
-use crate::catalog::Table;
 use crate::kv::{Bytes, Direction};
-use crate::layout::item;
-use crate::layout::key::{
-    EntryKind, collection_bounds, collection_key, decode_expiry_key, item_key,
-};
+use crate::layout::key::{EntryKind, collection_bounds, collection_key};
 use crate::layout::record::decode_weight;
 
 /// The most findings whose repairs wait for each other.
 const DOUBTS_MAX: usize = 100;
-
-/// Whether an entry follows from an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// From one that is there.
-    Item,
-    /// From none.
-    Nobody,
-    /// It cannot be told, because the entry itself cannot be decoded.
-    Undecodable,
-    /// It cannot be told, because the item cannot be read.
-    Unreadable,
-}
-
-/// Looks for the item from which an index or expiry entry follows. `get` reads from the table.
-pub(super) fn owner(
-    table: &Table,
-    key: &Bytes,
-    value: &Bytes,
-    get: impl Fn(&[u8]) -> Result<Option<Bytes>>,
-) -> Owner {
-    let item_key = match EntryKind::of(key) {
-        Some(EntryKind::Index(_)) => match item::decode(value) {
-            Ok(copied) => item_key(&table.definition().key, &copied),
-            Err(_) => return Owner::Undecodable,
-        },
-        Some(EntryKind::Expiry(_)) => decode_expiry_key(key).ok().map(|(_, item_key)| item_key),
-        _ => None,
-    };
-    let Some(item_key) = item_key else {
-        return Owner::Nobody;
-    };
-    let stored = match get(&item_key) {
-        Ok(Some(bytes)) => read_item(table, &item_key, &bytes),
-        Ok(None) => return Owner::Nobody,
-        Err(_) => return Owner::Unreadable,
-    };
-    let Ok(stored) = stored else {
-        return Owner::Unreadable;
-    };
-    let mut entries = derived(table, &item_key, &stored).into_iter();
-    match entries.any(|entry| entry.key == **key) {
-        true => Owner::Item,
-        false => Owner::Nobody,
-    }
-}
 
 /// Findings that wait to be repaired together.
 type Doubts = Vec<(Vec<u64>, Doubt)>;

@@ -11,7 +11,7 @@ use floe_store::Result;
 
 use super::catalog::Catalog;
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::commit::Effect;
+use crate::group::Effect;
 use crate::kv::{Bytes, Salvage, Space};
 use crate::layout::change;
 use crate::layout::record::{ShardRecord, StreamRecord};
@@ -160,11 +160,11 @@ impl Examiner<'_> {
     }
 
     fn remove_leftovers(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
-        let Some(shared) = self.repair.filter(|_| !keys.is_empty()) else {
+        let Some(committer) = self.repair.filter(|_| !keys.is_empty()) else {
             return Ok(());
         };
         let (numbers, keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
-        shared
+        committer
             .run(Effect::Frees, move |group| {
                 keys.into_iter().for_each(|key| group.remove(space, key));
                 Ok(())

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use floe_store::Result;
 
 use super::Examiner;
-use super::compare::{Owner, owner};
-use super::table::{Subject, derived, read_item};
+use super::owner::{Owner, owner};
+use super::subject::{Subject, derived, read_item};
 use crate::catalog::Table;
-use crate::commit::{Effect, Group};
+use crate::group::{Effect, Group};
 use crate::kv::Bytes;
 use crate::layout::key::EntryKind;
 use crate::layout::record::{Count, decode_weight, encode_weight};
@@ -57,12 +57,12 @@ impl Examiner<'_> {
         subject: &Subject,
         doubts: Vec<(Vec<u64>, Doubt)>,
     ) -> Result<()> {
-        let Some(shared) = self.repair.filter(|_| !doubts.is_empty()) else {
+        let Some(committer) = self.repair.filter(|_| !doubts.is_empty()) else {
             return Ok(());
         };
         let (id, filling) = (subject.table.id(), subject.filling.clone());
         let (numbers, doubts): (Vec<_>, Vec<_>) = doubts.into_iter().unzip();
-        let settled = shared.run(Effect::Grows, move |group| {
+        let settled = committer.run(Effect::Grows, move |group| {
             let Some(table) = group.shared().catalog.get_by_id(id) else {
                 // The table is gone, and what was wrong with it.
                 return Ok(vec![true; doubts.len()]);
@@ -89,12 +89,12 @@ impl Examiner<'_> {
         kind: EntryKind,
         number: u64,
     ) -> Result<()> {
-        let Some(shared) = self.repair else {
+        let Some(committer) = self.repair else {
             return Ok(());
         };
         let id = subject.table.id();
         loop {
-            let removed = shared.run(Effect::Grows, move |group| {
+            let removed = committer.run(Effect::Grows, move |group| {
                 let shared = group.shared();
                 let Some(table) = shared.catalog.get_by_id(id) else {
                     return Ok((0, true));

@@ -14,7 +14,7 @@ use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
 use crate::backup::{begin_journal, publish_copy, stage_copy};
 use crate::dir::{SEAL_FILE, data_of};
-use crate::engine::{Running, kv_options};
+use crate::engine::Running;
 use crate::files::KEYSPACES_FOLDER;
 use crate::kv::lock::FolderLock;
 use crate::kv::raw::{Found, Kept, Raw};
@@ -159,7 +159,7 @@ impl Salvage<'_> {
         let raw = Raw::read(data, is_closed, &mut |what| self.report.lose(what));
         let catalog = self.read_catalog(&raw);
         let options = Options::new().background(false);
-        let kv = Kv::create(target, &kv_options(&options))?;
+        let kv = Kv::create(target, &options.kv())?;
         self.report.tables = catalog.tables.len() as u64;
         let known = KnownTables {
             ids: catalog.tables.values().map(|table| table.id).collect(),
@@ -243,7 +243,7 @@ impl Salvage<'_> {
 
     /// Makes anew in the copy what follows from the items.
     fn repair(&mut self, kv: Kv, options: Options) -> Result<()> {
-        let running = Running::start(kv, options, |_| {})?;
+        let running = Running::start(kv, options, None, None)?;
         let engine = LocalEngine { running };
         let repaired = engine.doctor_with(true, |examined| (self.progress)(examined))?;
         engine.close()?;

@@ -6,76 +6,20 @@
 //! are entries and items compared [one by one](super::compare).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use floe_store::size::item_size;
-use floe_store::table::IndexKind;
-use floe_store::{Item, Result};
+use floe_store::Result;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::catalog::Catalog;
 use super::repair::{CountChange, Doubt};
+use super::subject::{Subject, derived, read_item};
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::apply::StoredItem;
 use crate::catalog::Table;
-use crate::commit::{Effect, Group};
-use crate::indexes::{Version, entry};
+use crate::group::{Effect, Group};
 use crate::kv::Bytes;
 use crate::layout::item;
-use crate::layout::item::encode_sized;
-use crate::layout::key::{DEFINITION_KEY, EntryKind, collection_key, expiry_key, item_key};
-use crate::layout::record::{Count, Counts, Work, encode_weight};
-
-/// An entry that follows from an item.
-pub(super) struct Derived {
-    pub(super) kind: EntryKind,
-    pub(super) key: Vec<u8>,
-    pub(super) value: Bytes,
-    /// Its size as DynamoDB counts it.
-    size: usize,
-}
-
-/// The item of these bytes, if they are what the table would have stored under this key.
-pub(super) fn read_item(table: &Table, key: &[u8], bytes: &Bytes) -> Result<StoredItem, String> {
-    let stored = StoredItem::decode(bytes.clone()).map_err(|e| e.to_string())?;
-    if item_key(&table.definition().key, &stored.item).as_deref() != Some(key) {
-        return Err("an item stands under the key of another".to_owned());
-    }
-    let size = item_size(&stored.item);
-    if size != stored.size || encode_sized(&stored.item, size) != **bytes {
-        return Err("an item is stored in another form than it should be".to_owned());
-    }
-    Ok(stored)
-}
-
-/// The index and expiry entries that follow from an item.
-pub(super) fn derived(table: &Table, key: &[u8], stored: &StoredItem) -> Vec<Derived> {
-    let version = Version {
-        item: &stored.item,
-        bytes: &stored.bytes,
-        size: stored.size,
-    };
-    let of_index = |(index, record): (_, crate::layout::record::IndexRecord)| {
-        let entry = entry(table, index, record.id, key, version)?;
-        Some(Derived {
-            kind: EntryKind::Index(record.id),
-            key: entry.key,
-            value: entry.value,
-            size: entry.size,
-        })
-    };
-    let mut entries: Vec<_> = table.indexes().filter_map(of_index).collect();
-    let moment = table.definition().expiry(&stored.item);
-    if let (Some(generation), Some(moment)) = (table.record.expiry, moment) {
-        entries.push(Derived {
-            kind: EntryKind::Expiry(generation),
-            key: expiry_key(generation, moment, key),
-            value: Bytes::from(&[][..]),
-            size: 0,
-        });
-    }
-    entries
-}
+use crate::layout::key::{DEFINITION_KEY, EntryKind, collection_key};
+use crate::layout::record::{Count, Counts, encode_weight};
 
 /// The entries of a kind, summed up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,90 +57,6 @@ struct Sums {
     collection: Option<(Vec<u8>, u64)>,
     /// Whether there are items that say nothing about what follows from them.
     unknown: bool,
-}
-
-/// A table under examination.
-pub(super) struct Subject {
-    pub(super) table: Arc<Table>,
-    pub(super) name: String,
-    /// The kinds that may lack entries, because a job is about to make them.
-    pub(super) filling: BTreeSet<EntryKind>,
-    /// The kinds that may be there, because a job is about to remove them.
-    removing: BTreeSet<EntryKind>,
-    pub(super) has_collections: bool,
-}
-
-impl Subject {
-    fn new(table: Table, catalog: &Catalog) -> Self {
-        let (mut filling, mut removing) = (BTreeSet::new(), BTreeSet::new());
-        for job in catalog.jobs.iter().filter(|job| job.table == table.id()) {
-            match job.work {
-                Work::FillIndex(id) => filling.insert(EntryKind::Index(id)),
-                Work::FillExpiry(generation) => filling.insert(EntryKind::Expiry(generation)),
-                Work::RemoveIndex(id) => removing.insert(EntryKind::Index(id)),
-                Work::RemoveExpiry(generation) => removing.insert(EntryKind::Expiry(generation)),
-                // Its table is not in the catalog.
-                Work::RemoveTable => continue,
-            };
-        }
-        let definition = table.definition();
-        let has_collections = definition.local_indexes().next().is_some();
-        Self {
-            name: definition.name.clone(),
-            has_collections,
-            table: Arc::new(table),
-            filling,
-            removing,
-        }
-    }
-
-    /// The name of the index that a kind belongs to.
-    pub(super) fn index_name(&self, kind: EntryKind) -> Option<&str> {
-        let EntryKind::Index(id) = kind else {
-            return None;
-        };
-        let mut indexes = self.table.indexes();
-        indexes.find_map(|(index, record)| (record.id == id).then_some(&*index.name))
-    }
-
-    /// Whether the table has entries of this kind.
-    pub(super) fn knows(&self, kind: EntryKind) -> bool {
-        match kind {
-            EntryKind::Item => true,
-            EntryKind::Index(_) => self.index_name(kind).is_some(),
-            EntryKind::Expiry(generation) => self.table.record.expiry == Some(generation),
-            EntryKind::Collection => self.has_collections,
-        }
-    }
-
-    fn kinds(&self) -> Vec<EntryKind> {
-        let indexes = self.table.record.indexes.iter();
-        let mut kinds: Vec<_> = indexes.map(|index| EntryKind::Index(index.id)).collect();
-        kinds.extend(self.table.record.expiry.map(EntryKind::Expiry));
-        kinds.extend(self.has_collections.then_some(EntryKind::Collection));
-        kinds
-    }
-
-    /// The weight of an item and its entries in local indexes.
-    pub(super) fn weight(&self, stored: &StoredItem, entries: &[Derived]) -> u64 {
-        let local = self
-            .table
-            .indexes()
-            .filter(|(index, _)| index.kind == IndexKind::Local);
-        let local: Vec<_> = local
-            .map(|(_, record)| EntryKind::Index(record.id))
-            .collect();
-        let entries = entries.iter().filter(|entry| local.contains(&entry.kind));
-        stored.size as u64 + entries.map(|entry| entry.size as u64).sum::<u64>()
-    }
-
-    /// The text of an item's key.
-    pub(super) fn key_text(&self, item: &Item) -> String {
-        format!(
-            "{:?}",
-            self.table.definition().key.key_of(item).unwrap_or_default()
-        )
-    }
 }
 
 impl Examiner<'_> {
@@ -259,7 +119,7 @@ impl Examiner<'_> {
             Err(_) => return Ok(()),
         };
         let at = self.find(Finding::new(kind, what).table(&subject.name));
-        if let Some(shared) = self.repair {
+        if let Some(committer) = self.repair {
             let id = subject.table.id();
             let write = move |group: &mut Group<'_>| {
                 if let Some(table) = group.shared().catalog.get_by_id(id) {
@@ -267,7 +127,7 @@ impl Examiner<'_> {
                 }
                 Ok(())
             };
-            shared.run(Effect::Grows, write).wait()?;
+            committer.run(Effect::Grows, write).wait()?;
             self.report.set_repaired(at);
         }
         Ok(())

@@ -15,7 +15,7 @@ use floe_store::{Engine, Env, Item, TableDef};
 use super::{Finding, FindingKind, Report, Stage};
 use crate::answer::block_on;
 use crate::catalog::Table;
-use crate::commit::{Effect, Group};
+use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Direction, Space};
 use crate::layout::key::EntryKind;
 use crate::layout::record::{self, Counts, ShardRecord};
@@ -82,13 +82,13 @@ impl Patient {
     }
 
     fn table(&self) -> Arc<Table> {
-        self.engine.running.shared.catalog.get("Orders").unwrap()
+        self.engine.running.shared().catalog.get("Orders").unwrap()
     }
 
     /// Does something behind the engine's back.
     fn damage(&self, damage: impl FnOnce(&mut Group<'_>) + Send + 'static) {
-        let shared = &self.engine.running.shared;
-        let done = shared.run(Effect::Grows, move |group| {
+        let committer = &self.engine.running.committer;
+        let done = committer.run(Effect::Grows, move |group| {
             damage(group);
             Ok(())
         });
@@ -107,7 +107,7 @@ impl Patient {
 
     /// All entries of a kind.
     fn entries(&self, kind: EntryKind) -> Vec<(Bytes, Bytes)> {
-        let snapshot = self.engine.running.shared.kv.snapshot();
+        let snapshot = self.engine.running.shared().kv.snapshot();
         let entries = snapshot.range(self.table().space(), kind.bounds(), Direction::Forward);
         entries.map(Result::unwrap).collect()
     }
@@ -153,7 +153,7 @@ impl Patient {
 
     /// Everything in the table's space, and its counters.
     fn contents(&self) -> String {
-        let snapshot = self.engine.running.shared.kv.snapshot();
+        let snapshot = self.engine.running.shared().kv.snapshot();
         let entries = snapshot.range(
             self.table().space(),
             super::walk::everything(),
@@ -464,7 +464,7 @@ fn the_sequence_is_shared_by_all_streams() {
     let other = patient
         .engine
         .running
-        .shared
+        .shared()
         .catalog
         .get("Other")
         .unwrap()
@@ -590,7 +590,13 @@ fn leftovers_of_streams_and_tables_are_removed() {
     patient.check_repaired(&before, &kinds);
     while patient.engine.run_background_once().unwrap() {}
     assert_eq!(
-        patient.engine.running.shared.kv.snapshot().first_table(79),
+        patient
+            .engine
+            .running
+            .shared()
+            .kv
+            .snapshot()
+            .first_table(79),
         Ok(None)
     );
 }

@@ -9,7 +9,7 @@ use floe_store::{Error, Item, Result};
 
 use super::{ImportOptions, ImportReport, PROGRESS_LINES, VERSION, definition};
 use crate::answer::Answer;
-use crate::engine::Shared;
+use crate::commit::Committer;
 use crate::{items, tables};
 
 /// The longest line. The largest item takes less, however it is written.
@@ -20,13 +20,13 @@ const PUTS_MAX: usize = 512;
 
 /// Reads a text and puts its items.
 pub(super) fn import(
-    shared: &Shared,
+    committer: &Committer,
     options: ImportOptions,
     mut input: impl BufRead,
     mut progress: impl FnMut(&ImportReport),
 ) -> Result<ImportReport> {
     let mut import = Import {
-        shared,
+        committer,
         section: options.table_name.clone().map(Section::of_items),
         options,
         named: false,
@@ -47,7 +47,7 @@ pub(super) fn import(
 }
 
 struct Import<'a> {
-    shared: &'a Shared,
+    committer: &'a Committer,
     options: ImportOptions,
     /// The table that items go into.
     section: Option<Section>,
@@ -172,9 +172,9 @@ impl Import<'_> {
         }
         self.named = true;
         let wanted = table.definition().map_err(|e| self.at_line(e))?;
-        match self.shared.catalog.get(&wanted.name) {
+        match self.committer.shared.catalog.get(&wanted.name) {
             None => {
-                let made = tables::create_table(self.shared, &table).and_then(Answer::wait);
+                let made = tables::create_table(self.committer, &table).and_then(Answer::wait);
                 made.map_err(|e| self.at_line(e))?;
                 self.report.tables_created.push(wanted.name.clone());
             }
@@ -202,7 +202,7 @@ impl Import<'_> {
         };
         section.items += 1;
         let put = WriteItem::Put(PutItem::new(section.table_name.as_str(), item));
-        let answer = items::write_item(self.shared, put).map_err(|e| self.at_line(e))?;
+        let answer = items::write_item(self.committer, put).map_err(|e| self.at_line(e))?;
         self.puts.push_back((self.report.lines, answer));
         self.wait_for_puts(PUTS_MAX)
     }

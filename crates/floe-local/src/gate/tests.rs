@@ -20,7 +20,7 @@ fn table(name: &str) -> CreateTable {
 
 fn open(path: &Path) -> LocalEngine {
     let engine = LocalEngine::open_with(path, Options::new().background(false)).unwrap();
-    if engine.running.shared.catalog.get("Tab").is_none() {
+    if engine.running.shared().catalog.get("Tab").is_none() {
         block_on(engine.create_table(table("Tab"))).unwrap();
     }
     engine
@@ -46,12 +46,12 @@ fn has(engine: &LocalEngine, id: i64) -> bool {
 }
 
 fn fail_next_commit(engine: &LocalEngine, error: CommitError) {
-    *engine.running.shared.kv.next_failure.lock().unwrap() = Some(error);
+    *engine.running.shared().kv.next_failure.lock().unwrap() = Some(error);
 }
 
 /// Lets the committer try again at once.
 fn forget_last_try(engine: &LocalEngine) {
-    engine.running.shared.gate.lock().reopened = None;
+    engine.running.committer.gate.lock().reopened = None;
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn store_goes_on_by_itself_after_a_full_disk() {
         health => panic!("{health:?}"),
     }
     // Readers keep the store from being opened again, for a while.
-    let held = engine.running.shared.kv.snapshot();
+    let held = engine.running.shared().kv.snapshot();
     let error = put(&engine, 3).unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
     assert!(has(&engine, 1) && !has(&engine, 2));
@@ -112,13 +112,17 @@ fn failed_worker_is_final_unless_the_disk_is_full() {
         drop(open(dir.path()));
         let options = Options::new().background(false).disk_reserve_bytes(reserve);
         let engine = LocalEngine::open_with(dir.path(), options).unwrap();
-        engine.running.shared.gate.lock().was_low = was_low;
+        engine.running.committer.gate.lock().was_low = was_low;
         let refused = CommitError::Refused("a thread failed".to_owned());
-        let error = engine.running.shared.commit_failed(refused);
+        let error = engine
+            .running
+            .committer
+            .gate
+            .commit_failed(engine.running.shared(), refused);
         assert!(!error.may_have_applied(), "{error:?}");
         assert_eq!(matches!(error, Error::Storage(_)), is_final, "{error:?}");
         forget_last_try(&engine);
-        assert_eq!(engine.running.shared.broken().is_some(), is_final);
+        assert_eq!(engine.running.committer.gate.broken().is_some(), is_final);
         let is_passing = was_low && reserve == 0;
         assert_eq!(put(&engine, 1).is_ok(), is_passing);
     }
@@ -255,7 +259,7 @@ fn store_goes_on_with_deletes_below_the_reserve() {
         matches!(&error, Error::Unavailable(why) if why.contains("only deletes")),
         "{error:?}"
     );
-    assert!(engine.running.shared.gate.lock().was_low);
+    assert!(engine.running.committer.gate.lock().was_low);
 }
 
 /// What the store below holds of removed files may be all that can be freed, so it is opened again, now and then.
@@ -267,7 +271,7 @@ fn failed_store_is_opened_again_although_not_even_deletes_fit() {
         .background(false)
         .disk_reserve_bytes(u64::MAX);
     let engine = LocalEngine::open_with(dir.path(), options).unwrap();
-    let gate = || engine.running.shared.gate.lock();
+    let gate = || engine.running.committer.gate.lock();
     let failed = || Trouble::Failed("no space left".to_owned());
     gate().trouble = Some(failed());
     delete(&engine, 0).unwrap_err();
@@ -279,7 +283,7 @@ fn failed_store_is_opened_again_although_not_even_deletes_fit() {
     forget_last_try(&engine);
     delete(&engine, 0).unwrap_err();
     assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
-    assert!(!engine.running.shared.kv.has_failed());
+    assert!(!engine.running.shared().kv.has_failed());
 }
 
 #[test]
@@ -378,7 +382,7 @@ fn moved_directory_is_written_to_again_when_it_is_back() {
     put(&engine, 2).unwrap_err();
     std::fs::rename(&other, &path).unwrap();
     forget_last_try(&engine);
-    engine.running.shared.gate.lock().checked = None;
+    engine.running.committer.gate.lock().checked = None;
     put(&engine, 3).unwrap();
     assert_eq!(engine.health(), Health::Ready);
     drop(engine);

@@ -565,11 +565,15 @@ impl DiskSnapshot {
         iter.map(move |guard| {
             let _held = &held;
             let (key, value) = guard.into_inner().map_err(read_failed)?;
-            let (id, skip) = TablePrefix::parse(&key)
-                .ok_or_else(|| crate::layout::damaged("key of a table without its id"))?;
+            let (id, skip) = TablePrefix::parse(&key).ok_or_else(damaged_table_key)?;
             Ok((id, Bytes { slice: key, skip }, Bytes::whole(value)))
         })
     }
+}
+
+fn damaged_table_key() -> Error {
+    let what = "key of a table without its id";
+    Error::Storage(format!("stored bytes are damaged: what={what}"))
 }
 
 /// The number of the keyspace in which a space is.

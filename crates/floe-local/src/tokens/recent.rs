@@ -61,7 +61,7 @@ impl RecentTokens {
     }
 
     /// The slots between these two in which a token may have been used, the newest first.
-    pub(super) fn slots(&self, token: &str, oldest: u32, newest: u32) -> Vec<u32> {
+    pub(crate) fn slots(&self, token: &str, oldest: u32, newest: u32) -> Vec<u32> {
         let hash = hash(token);
         let known = self.filters.range(oldest..=newest);
         let known = known.filter(|(_, filter)| filter.has(hash));
@@ -71,7 +71,7 @@ impl RecentTokens {
     }
 
     /// A token is used in a slot. Slots before the oldest are forgotten.
-    pub(super) fn insert(&mut self, slot: u32, token: &str, oldest: u32) {
+    pub(crate) fn insert(&mut self, slot: u32, token: &str, oldest: u32) {
         self.filter(slot).insert(hash(token));
         self.filters = self.filters.split_off(&oldest);
         self.unread = self.unread.split_off(&oldest);

@@ -13,10 +13,11 @@ use floe_store::{Error, Result};
 
 use crate::apply::{ItemChange, StoredItem};
 use crate::catalog::Table;
-use crate::commit::{Effect, Group};
-use crate::engine::Shared;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Direction};
 use crate::layout::key;
+use crate::shared::Shared;
 
 /// The most entries that one step looks at. All of a step are removed in one commit, during which other
 /// writes wait.
@@ -38,11 +39,11 @@ struct Swept {
 
 /// Removes a bounded number of expired items of each table. Answers how many entries it removed; when
 /// that is nothing, there is nothing to do for now.
-pub(crate) fn sweep_expired(shared: &Shared) -> Result<usize> {
+pub(super) fn sweep_expired(committer: &Committer) -> Result<usize> {
     let mut swept = Swept::default();
-    for table in shared.catalog.tables() {
+    for table in committer.shared.catalog.tables() {
         if let Some(generation) = table.record.expiry {
-            let of_table = sweep_table(shared, &table, generation)?;
+            let of_table = sweep_table(committer, &table, generation)?;
             swept.removed += of_table.removed;
             swept.failure = swept.failure.or(of_table.failure);
         }
@@ -53,13 +54,13 @@ pub(crate) fn sweep_expired(shared: &Shared) -> Result<usize> {
     }
 }
 
-fn sweep_table(shared: &Shared, table: &Table, generation: u32) -> Result<Swept> {
-    let due = due_entries(shared, table, generation)?;
+fn sweep_table(committer: &Committer, table: &Table, generation: u32) -> Result<Swept> {
+    let due = due_entries(&committer.shared, table, generation)?;
     if due.is_empty() {
         return Ok(Swept::default());
     }
     let id = table.id();
-    shared
+    committer
         .run(Effect::Frees, move |group| {
             // Expiry may have been switched off since, or the table removed.
             let table = group.shared().catalog.get_by_id(id);
@@ -164,7 +165,7 @@ mod tests {
         block_on(engine.create_table(create)).unwrap();
         put(&engine, session(10));
         clock.advance(Duration::from_secs(10));
-        let shared = &engine.running.shared;
+        let shared = engine.running.shared();
         let table = shared.catalog.get("Sessions").unwrap();
         let due = due_entries(shared, &table, table.record.expiry.unwrap()).unwrap();
         assert_eq!(due.len(), 1);
@@ -173,7 +174,7 @@ mod tests {
 
     fn sweep(engine: &LocalEngine, table: &Arc<Table>, due: Vec<Due>) -> usize {
         let (table, generation) = (table.clone(), table.record.expiry.unwrap());
-        let swept = engine.running.shared.run(Effect::Grows, move |group| {
+        let swept = engine.running.committer.run(Effect::Grows, move |group| {
             Ok(remove_due(group, &table, generation, &due))
         });
         let swept = swept.wait().unwrap();
@@ -203,27 +204,27 @@ mod tests {
     fn an_entry_without_an_item_goes() {
         let (engine, table, due) = ended();
         let (space, item_key) = (table.space(), due[0].item_key.clone());
-        let lost = engine.running.shared.run(Effect::Grows, move |group| {
+        let lost = engine.running.committer.run(Effect::Grows, move |group| {
             group.remove(space, item_key);
             Ok(())
         });
         lost.wait().unwrap();
-        assert_eq!(sweep_expired(&engine.running.shared), Ok(1));
-        assert_eq!(sweep_expired(&engine.running.shared), Ok(0));
+        assert_eq!(sweep_expired(&engine.running.committer), Ok(1));
+        assert_eq!(sweep_expired(&engine.running.committer), Ok(0));
     }
 
     #[test]
     fn an_item_that_cannot_be_read_keeps_no_other_from_going() {
         let (engine, table, due) = ended();
         let (space, item_key) = (table.space(), due[0].item_key.clone());
-        let damaged = engine.running.shared.run(Effect::Grows, move |group| {
+        let damaged = engine.running.committer.run(Effect::Grows, move |group| {
             group.put(space, item_key, b"?".to_vec());
             Ok(())
         });
         damaged.wait().unwrap();
         put(&engine, session(1).with("id", "other"));
-        assert_eq!(sweep_expired(&engine.running.shared), Ok(1));
-        assert!(sweep_expired(&engine.running.shared).is_err());
+        assert_eq!(sweep_expired(&engine.running.committer), Ok(1));
+        assert!(sweep_expired(&engine.running.committer).is_err());
         assert_eq!(table.counts().table.items, 1);
     }
 }

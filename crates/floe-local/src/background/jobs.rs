@@ -1,0 +1,215 @@
+//! Work on whole tables, done in steps between commits: filling an index or the expiry entries from
+//! the items that are there, removing those that are no longer wanted, and removing what a deleted table had.
+//!
+//! A step is one atomic commit with the place up to which it has come, so that a job goes on after a
+//! crash where it was. Meanwhile writes keep the new entries themselves, wherever the job has come to.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use floe_store::Result;
+
+use crate::apply::StoredItem;
+use crate::catalog::Table;
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
+use crate::indexes::{Version, entry};
+use crate::kv::{Bytes, Direction, KeyBounds, Space};
+use crate::layout::key::{Entries, expiry_bounds, expiry_key};
+use crate::layout::record::{self, IndexRecord, JobRecord, Work};
+use crate::shared::Shared;
+
+/// The most entries that a step looks at.
+const STEP_ENTRIES: usize = 500;
+
+/// A step ends once it has read so many bytes.
+const STEP_BYTES: usize = 1 << 20;
+
+impl Group<'_> {
+    /// Has the background thread do work on a table.
+    pub(crate) fn add_job(&mut self, table: u32, work: Work) {
+        let job = JobRecord {
+            id: self.new_id(),
+            table,
+            work,
+            cursor: Vec::new(),
+        };
+        self.put(Space::Meta, record::job_key(job.id), job.encode());
+        self.on_commit(move |shared| shared.jobs.insert(job.id, table));
+    }
+
+    /// Ends a job.
+    pub(crate) fn remove_job(&mut self, job: u32) {
+        self.remove(Space::Meta, record::job_key(job));
+        self.on_commit(move |shared| shared.jobs.remove(job));
+    }
+}
+
+/// Does one step of the oldest job. `false` if there is none.
+pub(super) fn step(committer: &Committer) -> Result<bool> {
+    let shared = &committer.shared;
+    let Some(id) = shared.jobs.oldest() else {
+        return Ok(false);
+    };
+    let key = record::job_key(id);
+    let Some(value) = shared.kv.snapshot().get(Space::Meta, &key)? else {
+        // The doctor has removed it.
+        shared.jobs.remove(id);
+        return Ok(true);
+    };
+    let job = JobRecord::decode(&value)?;
+    if job.work == Work::RemoveTable && job.cursor.is_empty() {
+        // Not on the committer: this waits for compactions. The ids of tables are never used again.
+        shared.kv.drop_files(job.table)?;
+    }
+    let effect = match job.work {
+        Work::FillIndex(_) | Work::FillExpiry(_) => Effect::Grows,
+        Work::RemoveIndex(_) | Work::RemoveExpiry(_) | Work::RemoveTable => Effect::Frees,
+    };
+    committer
+        .run(effect, move |group| run(group, &key))
+        .wait()?;
+    Ok(true)
+}
+
+fn run(group: &mut Group<'_>, key: &[u8]) -> Result<()> {
+    let shared = group.shared();
+    let Some(bytes) = group.get(Space::Meta, key)? else {
+        return Ok(());
+    };
+    let mut job = JobRecord::decode(&bytes)?;
+    let space = Space::Table(job.table);
+    let table = shared.catalog.get_by_id(job.table);
+    let chunk = match &table {
+        None if job.work != Work::RemoveTable => Chunk::default(),
+        _ => Chunk::read(shared, &job)?,
+    };
+    for (key, value) in chunk.entries {
+        match (job.work, &table) {
+            (Work::FillIndex(id), Some(table)) => fill_index(group, table, id, &key, value)?,
+            (Work::FillExpiry(generation), Some(table)) => {
+                fill_expiry(group, table, generation, &key, value)?;
+            }
+            _ => group.remove(space, key),
+        }
+    }
+    match chunk.next {
+        Some(cursor) => {
+            job.cursor = cursor;
+            group.put(Space::Meta, key, job.encode());
+        }
+        None => {
+            group.remove_job(job.id);
+            if let Some(table) = table {
+                finish(group, &table, job.work);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The entries that a step works on.
+#[derive(Default)]
+struct Chunk {
+    entries: Vec<(Bytes, Bytes)>,
+    /// Where the next step goes on; none if this is the last.
+    next: Option<Vec<u8>>,
+}
+
+impl Chunk {
+    fn read(shared: &Shared, job: &JobRecord) -> Result<Self> {
+        let snapshot = shared.kv.snapshot();
+        let mut walk = snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward);
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        while entries.len() < STEP_ENTRIES && bytes < STEP_BYTES {
+            let Some(entry) = walk.next() else {
+                return Ok(Self {
+                    entries,
+                    next: None,
+                });
+            };
+            let (key, value) = entry?;
+            bytes += key.len() + value.len();
+            entries.push((key, value));
+        }
+        let next = entries.last().map(|(key, _)| key.to_vec());
+        Ok(Self { entries, next })
+    }
+}
+
+fn bounds(job: &JobRecord) -> KeyBounds {
+    let (start, end) = match job.work {
+        Work::FillIndex(_) | Work::FillExpiry(_) => Entries::Items.bounds(),
+        Work::RemoveIndex(id) => Entries::Index(id).bounds(),
+        Work::RemoveExpiry(generation) => expiry_bounds(generation),
+        Work::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
+    };
+    match job.cursor.is_empty() {
+        true => (start, end),
+        false => (Bound::Excluded(job.cursor.clone()), end),
+    }
+}
+
+fn fill_index(
+    group: &mut Group<'_>,
+    table: &Arc<Table>,
+    id: u32,
+    key: &[u8],
+    value: Bytes,
+) -> Result<()> {
+    let mut indexes = table.indexes();
+    let Some((index, _)) = indexes.find(|(_, record)| record.id == id) else {
+        return Ok(());
+    };
+    let stored = StoredItem::decode(value)?;
+    let version = Version {
+        item: &stored.item,
+        bytes: &stored.bytes,
+        size: stored.size,
+    };
+    if let Some(entry) = entry(table, index, id, key, version)
+        && group.get(table.space(), &entry.key)?.is_none()
+    {
+        let count = group.counts(table).indexes.entry(id).or_default();
+        count.items += 1;
+        count.bytes += entry.size as u64;
+        group.put(table.space(), entry.key, entry.value);
+    }
+    Ok(())
+}
+
+fn fill_expiry(
+    group: &mut Group<'_>,
+    table: &Table,
+    generation: u32,
+    key: &[u8],
+    value: Bytes,
+) -> Result<()> {
+    // Expiry may have been switched off, or to another attribute, since the job was given.
+    if table.record.expiry != Some(generation) {
+        return Ok(());
+    }
+    let stored = StoredItem::decode(value)?;
+    if let Some(secs) = table.definition().expiry(&stored.item) {
+        let entry = expiry_key(generation, secs, key);
+        group.put(table.space(), entry, Bytes::from(&[][..]));
+    }
+    Ok(())
+}
+
+fn finish(group: &mut Group<'_>, table: &Arc<Table>, work: Work) {
+    let mut record = table.record.clone();
+    match work {
+        Work::FillIndex(id) => {
+            let done = |index: &mut IndexRecord| index.filling &= index.id != id;
+            record.indexes.iter_mut().for_each(done);
+        }
+        Work::RemoveIndex(id) => {
+            record.removing.retain(|(removed, _)| *removed != id);
+            group.counts(table).indexes.remove(&id);
+        }
+        Work::FillExpiry(_) | Work::RemoveExpiry(_) | Work::RemoveTable => return,
+    }
+    group.publish(table.with_record(record), None);
+}

@@ -1,0 +1,45 @@
+//! Forgets the tokens of transactions that have expired.
+
+use floe_store::{Error, Result, Timestamp};
+
+use crate::commit::Committer;
+use crate::group::{Effect, Group};
+use crate::kv::{Direction, Space};
+use crate::layout::record::decode_token_expiry;
+
+/// Tokens that one step removes.
+const EXPIRE_STEP: usize = 1000;
+
+/// Removes tokens that have expired, up to so many at once. Returns how many.
+pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
+    let shared = &committer.shared;
+    let due = |horizon: Timestamp| {
+        let walk = shared
+            .kv
+            .snapshot()
+            .prefix(Space::Tokens, &[], Direction::Forward);
+        let mut keys = Vec::new();
+        for entry in walk.take(EXPIRE_STEP) {
+            let (key, value) = entry?;
+            if decode_token_expiry(&value)? > horizon {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok::<_, Error>(keys)
+    };
+    let moment = shared.token_clock().read(&shared.options.env);
+    let keys = due(moment.horizon)?;
+    if keys.is_empty() {
+        return Ok(0);
+    }
+    // A token in the store is never written again after it has expired: its slot has passed.
+    let removed = keys.len();
+    let remove = move |group: &mut Group<'_>| {
+        for key in keys {
+            group.remove(Space::Tokens, key);
+        }
+        Ok(removed)
+    };
+    committer.run(Effect::Frees, remove).wait()
+}
