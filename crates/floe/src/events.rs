@@ -65,7 +65,7 @@
 //! become too large, its events are moved into a batch that never changes (they *calve*), in the same transaction as the
 //! append. Beside its events the Tip holds *unfolds*: a snapshot of the state, replaced by each append, so that loading
 //! is one read however long the stream is. The items are those of Equinox, whose programs can use the same table:
-//! see `schema.rs`. What that costs, beside one item per event, is told in `docs/events-cost.md`.
+//! see `stored.rs`. What that costs, beside one item per event, is told in `docs/events-cost.md`.
 //!
 //! # What is where
 //!
@@ -80,31 +80,36 @@
 //! | [`feed`] | everything that was appended, in an order that can be read again from any place |
 //! | [`options`], [`limits`], [`codec`] | how a store keeps its streams |
 //! | [`transaction`] | streams in a transaction, beside models |
+//! | [`keys`] | names of streams |
+//!
+//! Inside, `changes` notes what is to be appended, `compile` makes the requests of it, `stored` knows the attributes of items,
+//! and `reads` brings them.
 
 pub mod access;
 pub mod archive;
 pub mod cache;
+mod changes;
 pub mod coalesce;
 pub mod codec;
+pub(crate) mod compile;
 pub mod decider;
 pub mod event;
 pub mod feed;
 pub mod harness;
+pub mod keys;
 pub mod limits;
-mod load;
-pub mod name;
 pub mod options;
 pub mod parts;
 mod position;
 pub mod prune;
 pub mod read;
-pub(crate) mod schema;
+mod reads;
 mod send;
 pub mod store;
+pub(crate) mod stored;
 pub mod stream;
 #[doc(hidden)]
 pub mod support;
-pub(crate) mod sync;
 mod telemetry;
 pub mod transaction;
 pub mod typed;
@@ -114,8 +119,8 @@ pub use coalesce::Appender;
 pub use codec::Compression;
 pub use decider::{Access, Decider, Decision};
 pub use event::{EventData, Recorded};
+pub use keys::{StreamId, StreamName};
 pub use limits::TipLimits;
-pub use name::{StreamId, StreamName};
 pub use options::EventStoreOptions;
 pub use prune::Pruned;
 pub use store::{EventStore, Expected};

@@ -14,8 +14,8 @@
 //! strategy other than `RollingState` and `Custom` in memory does not notice its writes: exchange it for those while no
 //! states are kept.
 
+use super::changes::Guard;
 use super::decider::{Access, Decider};
-use super::sync::Guard;
 
 impl<D: Decider + ?Sized> Access<D> {
     /// Whether nothing before the event counts.

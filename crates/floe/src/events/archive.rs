@@ -11,14 +11,14 @@ use floe_store::expr::{Condition, Path};
 use floe_store::op::{GetItem, PutItem};
 use floe_store::{Number, Value};
 
+use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
-use super::load::{self, Batches};
-use super::name::StreamName;
 use super::options::EventStoreOptions;
 use super::prune::Pruned;
-use super::schema::{Batch, Events, NEXT, STREAM, key};
+use super::reads::{self, Batches};
 use super::send::Sent;
 use super::store::{EventStore, exhausted};
+use super::stored::{Batch, Events, NEXT, STREAM, key};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {
@@ -72,7 +72,7 @@ impl EventStore {
             requests_max: None,
             ..self.options().clone()
         };
-        let range = load::before(base.min(before));
+        let range = reads::before(base.min(before));
         let mut batches = Batches::new(
             self.db(),
             &options,
@@ -138,7 +138,7 @@ impl EventStore {
         let mut get = GetItem::new(archive, key(&batch.stream, batch.index));
         get.consistent = true;
         let output = self.db().engine().get_item(get).await;
-        let output = output.map_err(|error| load::failed(error, archive))?;
+        let output = output.map_err(|error| reads::failed(error, archive))?;
         Ok(output.item)
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use floe_store::Timestamp;
 
-use super::name::StreamName;
+use super::keys::StreamName;
 use super::position::Position;
 
 /// How long states are kept.
@@ -263,7 +263,7 @@ fn key<D: 'static>(stream: &StreamName) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::Events;
+    use super::super::stored::Events;
     use super::*;
 
     struct Cart;

@@ -22,15 +22,16 @@ use floe_store::BoxFuture;
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
+use super::changes::{Change, Guard};
+use super::compile::Synced;
 use super::event::EventData;
+use super::keys::StreamName;
 use super::limits::{
     ANY_ATTEMPTS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
 };
-use super::name::StreamName;
 use super::position::Position;
-use super::schema::StoredEvent;
 use super::store::{EventStore, exhausted};
-use super::sync::{Change, Guard, Synced};
+use super::stored::StoredEvent;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Appends to streams, together what comes at the same time. Cheap to clone: copies share the lines.

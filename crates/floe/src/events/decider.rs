@@ -4,7 +4,7 @@
 //! Nothing here knows of a store: a decider is tested with the [harness](super::harness), and used through a
 //! [stream](super::stream).
 
-use super::name::StreamId;
+use super::keys::StreamId;
 use super::typed::{Event, Unknown};
 
 /// A category of streams, and how their events become a state.

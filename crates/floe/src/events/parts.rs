@@ -7,13 +7,14 @@
 //! A call that was interrupted is made again with the same events. What stands at their place already must be the first
 //! of them; it goes on after those.
 
+use super::changes::Change;
+use super::compile::Synced;
 use super::event::EventData;
+use super::keys::StreamName;
 use super::limits::{ANY_ATTEMPTS_MAX, PART_BYTES_MAX};
-use super::name::StreamName;
 use super::position::Position;
-use super::schema::{StoredEvent, Weight};
 use super::store::{EventStore, elsewhere, exhausted};
-use super::sync::{Change, Synced};
+use super::stored::{StoredEvent, Weight};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {

@@ -2,7 +2,7 @@
 
 use floe_store::Text;
 
-use super::schema::{Batch, Events};
+use super::stored::{Batch, Events};
 
 /// Where a stream stands, as far as one must know to append to it. Cheap to clone.
 #[derive(Clone, Debug)]

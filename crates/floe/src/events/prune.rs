@@ -23,15 +23,15 @@ use floe_store::op::{DeleteItem, Query, UpdateItem, WriteItem};
 use floe_store::{Error as StoreError, Item, Name, Number, Text, Value};
 use tracing::Instrument;
 
+use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
-use super::load;
-use super::name::StreamName;
-use super::schema::{
+use super::reads;
+use super::send::{Sent, Writes, send};
+use super::store::{EventStore, exhausted};
+use super::stored::{
     APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, INDEX, NEXT, STREAM, TIP_INDEX, key,
     lists_of,
 };
-use super::send::{Sent, Writes, send};
-use super::store::{EventStore, exhausted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::telemetry;
 use crate::request::Budget;
@@ -160,7 +160,7 @@ impl Pages {
             return Ok(None);
         }
         let page = store.db().engine().query(self.query.clone()).await;
-        let page = page.map_err(|error| load::failed(error, &self.query.table_name))?;
+        let page = page.map_err(|error| reads::failed(error, &self.query.table_name))?;
         self.is_done = page.last_key.is_none();
         self.query.start_key = page.last_key;
         Ok(Some(page.items))

@@ -4,10 +4,10 @@ use floe_store::expr::KeyOp;
 use floe_store::{Number, Value};
 
 use super::event::Recorded;
-use super::load::Batches;
-use super::name::StreamName;
-use super::schema::Batch;
+use super::keys::StreamName;
+use super::reads::Batches;
 use super::store::EventStore;
+use super::stored::Batch;
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {

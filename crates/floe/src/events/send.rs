@@ -7,8 +7,8 @@ use floe_store::error::CancellationCode;
 use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
 use floe_store::{Error as StoreError, Item, Number, Text, Value};
 
-use super::load;
-use super::schema::{INDEX, TIP_INDEX};
+use super::reads;
+use super::stored::{INDEX, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::request::{self, Budget, Outcome, Sending, Write, with_token};
@@ -63,7 +63,7 @@ pub(super) async fn send(
     match request::write(db, budget, &mut append).await {
         Outcome::Applied => Ok(Sent::Done),
         Outcome::Refused(sent) => Ok(sent),
-        Outcome::Failed(error) => Err(load::failed(error, table)),
+        Outcome::Failed(error) => Err(reads::failed(error, table)),
         Outcome::Unknown(error) => Err(unknown(error)),
     }
 }

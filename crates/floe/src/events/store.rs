@@ -10,14 +10,15 @@ use floe_store::table::{KeyKind, StreamView, TableDef};
 use floe_store::{Item, Number, Value};
 
 use super::cache::StateCache;
+use super::changes::{Change, Guard};
+use super::compile::{Sync, Synced};
 use super::event::EventData;
+use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
-use super::load;
-use super::name::StreamName;
 use super::options::EventStoreOptions;
 use super::position::Position;
-use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
-use super::sync::{Change, Guard, Sync, Synced};
+use super::reads;
+use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::telemetry;
@@ -193,7 +194,7 @@ impl EventStore {
     }
 
     pub(crate) async fn tip(&self, stream: &StreamName, consistent: bool) -> Result<Option<Batch>> {
-        load::tip(&self.db, &self.options.table, stream, consistent).await
+        reads::tip(&self.db, &self.options.table, stream, consistent).await
     }
 
     /// Sends a change of a stream that stands there.
@@ -310,7 +311,7 @@ impl Streams<'_> {
             return Ok(None);
         }
         let page = self.store.db.engine().scan(self.scan.clone()).await;
-        let page = page.map_err(|error| load::failed(error, &self.scan.table_name))?;
+        let page = page.map_err(|error| reads::failed(error, &self.scan.table_name))?;
         self.is_done = page.last_key.is_none();
         self.scan.start_key = page.last_key;
         let names: Result<_> = page.items.iter().map(name_of).collect();

@@ -9,14 +9,15 @@ use tracing::{Instrument, Span};
 
 use super::Access;
 use super::cache::{Cached, Caching, StateCache};
+use super::changes::{Change, Guard};
+use super::compile::Synced;
 use super::decider::{Decider, Decision};
 use super::event::Recorded;
-use super::load::{self, Loaded, Manner, Sift};
-use super::name::StreamName;
+use super::keys::StreamName;
 use super::position::Position;
-use super::schema::{Batch, StoredEvent, StoredUnfold};
+use super::reads::{self, Loaded, Manner, Sift};
 use super::store::{EventStore, exhausted};
-use super::sync::{Change, Guard, Synced};
+use super::stored::{Batch, StoredEvent, StoredUnfold};
 use super::typed::{Metadata, Unknown, of_data, to_data};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -474,7 +475,7 @@ where
             unfolds: self.access.looks_at_unfolds(),
             since,
         };
-        load::load(
+        reads::load(
             self.store.db(),
             self.store.options(),
             name,
@@ -492,7 +493,7 @@ where
         consistent: bool,
     ) -> Result<Loaded<D::Event>> {
         let (db, options) = (self.store.db(), self.store.options());
-        load::load_by_query(db, options, name, consistent, self).await
+        reads::load_by_query(db, options, name, consistent, self).await
     }
 }
 

@@ -3,20 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use floe_store::expr::{Condition, Path};
-use floe_store::op::{ConditionCheck, TransactWrite};
-use floe_store::{Item, Text};
-
-use super::position::Position;
-use super::schema::{STREAM, TIP_INDEX, key};
-use super::sync::{Change, Guard, Sync, Synced, condition};
-use super::{Decider, EventStore, Load, Stream, StreamName, TipLimits};
-use crate::error::{Error, ErrorKind, Result};
-use crate::events::telemetry;
+use super::changes::{StreamChanges, StreamEntry};
+use super::{Decider, EventStore, Load, Stream};
+use crate::error::Result;
 use crate::tx::Tx;
-use crate::tx::part::Failure;
-use crate::tx::part::{Alone, AloneFailure, CommitId, Part, PartWrite, Refusal, SentAlone};
-use crate::tx::session::{Changes, PartContext, Session};
+use crate::tx::session::Session;
 
 impl Tx {
     /// Loads a stream of the table `events`. That nobody else appends to it meanwhile is checked when the transaction
@@ -24,7 +15,7 @@ impl Tx {
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when the transaction has loaded the stream before, and as for
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has loaded the stream before, and as for
     /// [`Stream::query`].
     pub async fn stream<D: Decider>(&self, id: &D::Id) -> Result<StreamRow<'_, D>>
     where
@@ -126,8 +117,8 @@ where
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when an event has no form that can be stored,
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the transaction has ended.
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when an event has no form that can be stored,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the transaction has ended.
     pub fn append(&mut self, events: impl IntoIterator<Item = D::Event>) -> Result<()> {
         let before = self.events.len();
         self.events.extend(events);
@@ -140,180 +131,5 @@ where
             .change(self.events.clone(), &self.state, self.version)?;
         let session = self.tx.session();
         session.with(|streams: &mut StreamChanges| streams.change(self.slot, change))
-    }
-}
-
-/// The streams that a run of a body has loaded, in their order; none where loading has failed.
-#[derive(Default)]
-struct StreamChanges(Vec<Option<StreamEntry>>);
-
-impl StreamChanges {
-    /// Records a stream that is being loaded.
-    ///
-    /// # Errors
-    ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been loaded before.
-    fn enter(&mut self, entry: StreamEntry) -> Result<usize> {
-        let is_known = |known: &StreamEntry| known.name == entry.name && known.table == entry.table;
-        if self.0.iter().flatten().any(is_known) {
-            let name = &entry.name;
-            return Err(Error::new(
-                ErrorKind::FetchedTwice,
-                format!("the transaction has loaded this stream before: stream={name}"),
-            ));
-        }
-        self.0.push(Some(entry));
-        Ok(self.0.len() - 1)
-    }
-
-    /// Records where a stream stands.
-    fn loaded(&mut self, slot: usize, position: Option<Position>) {
-        if let Some(Some(stream)) = self.0.get_mut(slot) {
-            stream.position = position;
-            stream.is_loaded = true;
-        }
-    }
-
-    /// Forgets a stream that was not loaded after all, so that it can be loaded again.
-    fn forget(&mut self, slot: usize) {
-        if let Some(stream) = self.0.get_mut(slot) {
-            stream.take_if(|stream| !stream.is_loaded);
-        }
-    }
-
-    /// Records what is appended to a stream, in place of what was recorded before.
-    fn change(&mut self, slot: usize, change: Change) {
-        if let Some(Some(stream)) = self.0.get_mut(slot) {
-            stream.change = Some(change);
-        }
-    }
-}
-
-impl Changes for StreamChanges {
-    fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        let loaded = self.0.into_iter().flatten();
-        let loaded = loaded.filter(|stream| stream.is_loaded);
-        Ok(loaded.map(|stream| Box::new(stream) as _).collect())
-    }
-}
-
-/// A stream that a body has loaded.
-#[derive(Debug)]
-struct StreamEntry {
-    table: String,
-    name: StreamName,
-    limits: TipLimits,
-    guard: Guard,
-    position: Option<Position>,
-    change: Option<Change>,
-    /// Whether it is known where the stream stood.
-    is_loaded: bool,
-    /// The id of the commit, once there is one.
-    etag: Option<Text>,
-}
-
-impl StreamEntry {
-    /// The append, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item.
-    fn sync(&self) -> Result<Option<Sync<'_>>> {
-        let (Some(change), Some(etag)) = (&self.change, &self.etag) else {
-            return Ok(None);
-        };
-        let position = self.position.as_ref();
-        Sync::new(
-            &self.table,
-            &self.name,
-            position,
-            change,
-            &self.limits,
-            etag.clone(),
-        )
-        .map(Some)
-    }
-
-    fn lost_race(&self) -> Refusal {
-        Refusal::Lost(Error::new(
-            ErrorKind::TransactionFailed,
-            format!("somebody else appended to the stream: stream={}", self.name),
-        ))
-    }
-}
-
-impl Part for StreamEntry {
-    fn is_write(&self) -> bool {
-        self.change.is_some()
-    }
-
-    fn read_only_error(&self) -> Error {
-        Error::new(
-            ErrorKind::ReadOnly,
-            format!(
-                "a read-only transaction cannot append: stream={}",
-                self.name
-            ),
-        )
-    }
-
-    fn tables(&self) -> Vec<(String, &'static str)> {
-        vec![(self.table.clone(), "events")]
-    }
-
-    fn remedy(&self) -> &'static str {
-        "call ensure_table of the event stores"
-    }
-
-    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
-        self.etag = Some(commit.id.clone());
-        Ok(())
-    }
-
-    /// Its append, or a check that it is as it was loaded.
-    fn writes(&self) -> Result<Vec<PartWrite>> {
-        if let Some(sync) = self.sync()? {
-            return Ok(sync.weighed_writes());
-        }
-        let condition = match &self.position {
-            Some(position) => condition(position, self.guard),
-            None => Condition::attribute_not_exists(Path::attribute(STREAM)),
-        };
-        let check = ConditionCheck::new(self.table.as_str(), key(&self.name, TIP_INDEX), condition);
-        Ok(vec![TransactWrite::from(check).into()])
-    }
-
-    fn refused(&self, _: usize, _: Option<&Item>) -> Refusal {
-        self.lost_race()
-    }
-
-    fn record_lost(&self, _attempt: u32) {
-        telemetry::conflict(&self.table, &self.name);
-    }
-
-    fn committed(&self) {
-        if let Some(change) = &self.change {
-            telemetry::appended(&self.table, &self.name, change.events.len());
-        }
-    }
-
-    /// One plain write, whose outcome the stream itself shows.
-    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
-        if self.change.is_none() || alone.options.exactly_once {
-            return None;
-        }
-        let stream: &Self = self;
-        Some(Box::pin(async move {
-            let final_ = |error| AloneFailure::from(Failure::Final(error));
-            let Some(sync) = stream.sync().map_err(final_)? else {
-                return Ok(());
-            };
-            match sync.send(alone.db, &stream.name, alone.budget).await {
-                Ok(Synced::Written(_)) => Ok(()),
-                // Its own telemetry has recorded the conflict.
-                Ok(Synced::Conflict(_)) => Err(AloneFailure::Refused(stream.lost_race())),
-                Err(error) => Err(Failure::of(error).into()),
-            }
-        }))
     }
 }

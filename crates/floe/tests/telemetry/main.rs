@@ -5,11 +5,8 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test fails by panicking"
-)]
-#![cfg_attr(
-    feature = "otlp",
-    expect(clippy::panic, reason = "a test fails by panicking")
 )]
 
 mod collect;

@@ -21,7 +21,7 @@ use super::partition::Partition;
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::event::EventData;
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 /// The category of the streams that epochs are.
 pub const EPOCH_CATEGORY: &str = "$AppendsEpoch";

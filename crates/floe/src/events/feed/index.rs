@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::partition::Partition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::event::EventData;
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 /// The category of the stream that the index is.
 pub const INDEX_CATEGORY: &str = "$AppendsIndex";

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 use floe_store::hash::fnv1a;
 
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 /// One of the chains that a feed consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

@@ -24,7 +24,7 @@ use super::partition::Partition;
 use super::span::Span;
 use crate::error::Result;
 use crate::events::feed::telemetry;
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 pub(super) use self::lag::behind;
 

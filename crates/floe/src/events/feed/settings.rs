@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::log::TableLog;
 use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::schema::{INDEX, STREAM};
+use crate::events::stored::{INDEX, STREAM};
 use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load};
 use crate::tables::ENSURE_DEADLINE;
 

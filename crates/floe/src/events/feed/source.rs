@@ -15,8 +15,8 @@ use floe_store::{Item, Name, Text, Value};
 
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::name::StreamName;
-use crate::events::schema::{APPENDED, CASES, INDEX, NEXT, STREAM, TIP_INDEX};
+use crate::events::keys::StreamName;
+use crate::events::stored::{APPENDED, CASES, INDEX, NEXT, STREAM, TIP_INDEX};
 
 /// The events that a change has appended; `None` if it has appended none that the feed tells of.
 ///
@@ -97,11 +97,12 @@ mod tests {
 
     use super::*;
     use crate::events::EventData;
+    use crate::events::changes::{Change, Guard};
     use crate::events::codec::Compression;
+    use crate::events::compile::Sync;
     use crate::events::limits::TipLimits;
     use crate::events::position::Position;
-    use crate::events::schema::{Batch, StoredEvent};
-    use crate::events::sync::{Change, Guard, Sync};
+    use crate::events::stored::{Batch, StoredEvent};
 
     fn tip(stream: &str, types: &[&str], next: u64, appended: u64) -> Item {
         let events = types.iter().map(|case| {

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 /// Events of one stream, side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]

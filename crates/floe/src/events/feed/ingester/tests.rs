@@ -9,7 +9,7 @@ use floe_store::env::{Clock, SeededRandom};
 use super::*;
 use crate::events::feed::index::{IndexEvent, IndexState};
 use crate::events::feed::log::memory::{MemoryLog, Task, pause, run_on};
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 
 const PARTITION: Partition = Partition::new(4);
 

@@ -7,16 +7,17 @@ use floe_store::Timestamp;
 use super::{Appended, EpochLog, EpochPage, EpochSource, EpochVersion, Loaded as LoadedFrom};
 use crate::db::Db;
 use crate::error::Result;
+use crate::events::changes::{Change, Guard};
+use crate::events::compile::{Sync, Synced};
 use crate::events::event::{EventData, Recorded};
 use crate::events::feed::epoch::{CLOSED, EpochEvent, EpochState, epoch_stream};
 use crate::events::feed::index::{IndexEvent, IndexState, index_stream};
 use crate::events::feed::partition::Partition;
-use crate::events::load::{self, Manner, Sift, load};
-use crate::events::name::StreamName;
+use crate::events::keys::StreamName;
 use crate::events::options::EventStoreOptions;
 use crate::events::position::Position;
-use crate::events::schema::{Events, StoredEvent, StoredUnfold};
-use crate::events::sync::{Change, Guard, Sync, Synced};
+use crate::events::reads::{self, Manner, Sift, load};
+use crate::events::stored::{Events, StoredEvent, StoredUnfold};
 use crate::request::Budget;
 
 /// Epochs and an index in a table.
@@ -45,7 +46,7 @@ impl TableLog {
         since: u64,
         unfolds: bool,
         sift: &S,
-    ) -> Result<load::Loaded<E>> {
+    ) -> Result<reads::Loaded<E>> {
         let manner = Manner {
             consistent: true,
             unfolds,
@@ -211,7 +212,7 @@ impl EpochSource for TableLog {
 
     async fn epoch_version(&self, partition: Partition, epoch: u32) -> Result<EpochVersion> {
         let stream = epoch_stream(partition, epoch)?;
-        let tip = load::tip(&self.db, &self.options.table, &stream, true).await?;
+        let tip = reads::tip(&self.db, &self.options.table, &stream, true).await?;
         Ok(tip.map_or_else(EpochVersion::default, |tip| EpochVersion {
             version: tip.next,
             is_closed: is_closed(&tip.events),

@@ -7,7 +7,7 @@ use floe_store::size::item_size;
 use floe_store::{Item, Value};
 
 use super::added::Added;
-use super::stored::{EventView, StoredEvent, Weight};
+use super::event::{EventView, StoredEvent, Weight};
 use super::{CASES, EVENTS};
 use crate::error::Result;
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::stored::{StoredEvent, Weight};
+use super::event::{StoredEvent, Weight};
 
 /// Events in their order. Cheap to clone and to add to; what is added to one copy is in no other.
 #[derive(Clone, Debug, Default)]

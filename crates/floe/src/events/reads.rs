@@ -8,10 +8,10 @@ use floe_store::op::{GetItem, Page, Query};
 use floe_store::{Number, Value};
 
 use super::event::Recorded;
-use super::name::StreamName;
+use super::keys::StreamName;
 use super::options::EventStoreOptions;
 use super::position::Position;
-use super::schema::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX, key};
+use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX, key};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -11,6 +11,7 @@
 //! comes back tells whether it had been applied: by the etag, or by the very events at the expected index.
 
 mod outcome;
+mod part;
 #[cfg(test)]
 mod tests;
 
@@ -20,37 +21,19 @@ use floe_store::op::{PutItem, TransactWrite, UpdateItem, WriteItem};
 use floe_store::size::{CONTAINER_BYTES, attribute_size};
 use floe_store::{Item, Name, Number, Text, Value};
 
+use super::changes::{Change, Guard};
+use super::keys::StreamName;
 use super::limits::{TIP_BYTES_MAX, TipLimits};
-use super::name::StreamName;
 use super::position::{Left, Position};
-use super::schema::{
+use super::send::Writes;
+use super::stored::{
     APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, Events, INDEX, NEXT, STREAM, StoredEvent,
     StoredUnfold, TIP_INDEX, UNFOLDS, Weight, key, lists_of, unfolds_of,
 };
-use super::send::Writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::part::PartWrite;
 
 pub(crate) use outcome::Synced;
-
-/// What shall be written.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) events: Vec<StoredEvent>,
-    /// What stands beside the events from then on, instead of what stood there.
-    pub(crate) unfolds: Vec<StoredUnfold>,
-    /// What must not have changed.
-    pub(crate) guard: Guard,
-}
-
-/// What must not have changed since a stream was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// Its version.
-    Version,
-    /// Anything: what is written depends on the unfolds.
-    Etag,
-}
 
 /// One append, of which is known what it comes to.
 #[derive(Debug)]

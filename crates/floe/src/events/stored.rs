@@ -32,18 +32,18 @@
 //! until somebody looks at it.
 
 mod added;
+mod event;
 mod events;
-mod stored;
 
 use floe_store::item::Peek;
 use floe_store::{Item, Name, Number, Text, Value, ValueType};
 
 use super::event::Recorded;
-use super::name::StreamName;
+use super::keys::StreamName;
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use event::{EventView, StoredEvent, StoredUnfold, Weight};
 pub(crate) use events::{Events, lists_of};
-pub(crate) use stored::{EventView, StoredEvent, StoredUnfold, Weight};
 
 /// `i` of the Tip.
 pub(crate) const TIP_INDEX: u64 = 2_147_483_647;

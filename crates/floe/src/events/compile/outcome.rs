@@ -6,10 +6,10 @@ use tracing::Instrument;
 use super::{Position, Sync};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::load;
-use crate::events::name::StreamName;
-use crate::events::schema::Batch;
+use crate::events::keys::StreamName;
+use crate::events::reads;
 use crate::events::send::{Sent, send};
+use crate::events::stored::Batch;
 use crate::events::telemetry;
 use crate::request::{Budget, repeat};
 
@@ -92,7 +92,7 @@ impl Sync<'_> {
             // The reasons of a transaction need not hold the Tip.
             None if self.calves || self.start() > 0 => {
                 repeat(db, budget, || {
-                    Box::pin(load::tip(db, self.table, stream, true))
+                    Box::pin(reads::tip(db, self.table, stream, true))
                 })
                 .await?
             }
@@ -138,7 +138,7 @@ impl Sync<'_> {
         if tip.next.saturating_sub(tip.appended) < end {
             return Ok(Some(false));
         }
-        let stored = load::stored_between(db, self.table, stream, tip, start, end).await?;
+        let stored = reads::stored_between(db, self.table, stream, tip, start, end).await?;
         if stored.len() < events.len() {
             return Ok(None);
         }
