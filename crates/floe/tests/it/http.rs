@@ -766,7 +766,7 @@ impl Service<Request> for Plain {
         Box::pin(async move {
             let tx = request.extensions().get::<RequestTx>().unwrap();
             let got = tx.get::<Player>("ada").await;
-            got.map_err(|e| e.to_string())?.expect("ada").level += 1;
+            got.map_err(|e| e.to_string())?.unwrap().level += 1;
             match request.uri().path() {
                 "/fails" => return Err("out of order".to_owned()),
                 _ if run == 0 => add_meanwhile(other, "ada", 1).await,

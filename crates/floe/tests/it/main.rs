@@ -4,7 +4,6 @@
 //! because nobody may listen in its process. What must not compile is in `floe-derive`.
 
 #![expect(
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
