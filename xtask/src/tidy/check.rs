@@ -30,6 +30,10 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
     let files = check.parse(workspace);
     check.walk(workspace, &files);
     let mut report = check.report;
+    let product = check.product_files.iter();
+    let product = product.filter(|path| path.starts_with("crates/"));
+    let product = product.filter_map(|path| files.get(path));
+    report.product_lines = product.map(|file| file.code_lines).sum();
     let faults = [
         layers::unused_allowances(rules, &check.allowances_used),
         layers::dependencies(rules, workspace),

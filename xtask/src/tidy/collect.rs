@@ -39,14 +39,15 @@ pub(crate) fn parse(text: &str) -> Result<File, String> {
     })
 }
 
-/// Lines outside of these ranges that are not only a comment.
+/// Lines outside of these ranges that are neither blank nor only a comment.
 fn code_lines(text: &str, test_lines: &[(usize, usize)]) -> usize {
     let is_code = |(at, line): &(usize, &str)| {
         let line_number = at + 1;
         let is_test = test_lines
             .iter()
             .any(|(first, last)| (*first..=*last).contains(&line_number));
-        !is_test && !line.trim_start().starts_with("//")
+        let line = line.trim_start();
+        !is_test && !line.is_empty() && !line.starts_with("//")
     };
     text.lines().enumerate().filter(is_code).count()
 }

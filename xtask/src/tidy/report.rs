@@ -17,6 +17,8 @@ pub struct Report {
     pub lines: usize,
     /// Lines of files that no target reaches or that could not be parsed.
     pub unseen_lines: usize,
+    /// Lines of the packages in `crates/` without tests, comments and blank lines.
+    pub product_lines: usize,
     /// References to items of a module around the one that names them.
     pub child_to_parent: usize,
     /// Cycles of modules.
@@ -41,7 +43,7 @@ impl Report {
     pub fn figures(&self, took: Duration) -> String {
         format!(
             "tidy crates={} modules={} lines={} module_cycles={} layer_faults={} unseen_lines={} \
-             child_to_parent={} seconds={:.1}",
+             child_to_parent={} product_lines={} seconds={:.1}",
             self.crates,
             self.modules,
             self.lines,
@@ -49,6 +51,7 @@ impl Report {
             self.faults.len(),
             self.unseen_lines,
             self.child_to_parent,
+            self.product_lines,
             took.as_secs_f64()
         )
     }
