@@ -12,8 +12,7 @@
 //! All of this only saves time. If it fails, it is left; a disk that is full or broken shows in the next commit.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{data_length, newest_journal};
@@ -113,7 +112,8 @@ impl Journal {
     fn find_end(&mut self) -> io::Result<()> {
         let written = data_length(&self.file)?.saturating_sub(self.end);
         let mut bytes = vec![0; usize::try_from(written).map_err(io::Error::other)?];
-        self.file.read_exact_at(&mut bytes, self.end)?;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.read_exact(&mut bytes)?;
         let last = bytes.iter().rposition(|byte| *byte != 0);
         self.end += last.map_or(0, |last| last as u64 + 1);
         Ok(())
@@ -124,10 +124,11 @@ impl Journal {
         let first = self.end.next_multiple_of(PAGE_BYTES);
         let last = (first + AHEAD_BYTES).min(self.file.metadata()?.len());
         let mut at = self.zeroed.max(first);
+        self.file.seek(SeekFrom::Start(at))?;
         while at < last {
             let length = (last - at).min(STEP_BYTES);
             let zeros = ZEROS.get(..usize::try_from(length).unwrap_or_default());
-            self.file.write_all_at(zeros.unwrap_or_default(), at)?;
+            self.file.write_all(zeros.unwrap_or_default())?;
             at += length;
         }
         self.zeroed = at;
@@ -137,8 +138,6 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     /// A journal as the store below makes it, and somebody who keeps zeros ahead of it.
