@@ -14,7 +14,7 @@
 //! | [`rules`] | the kinds of rules |
 //! | [`project`] | the project's rules |
 //! | [`check`](mod@check), `layers`, [`text`] | apply them |
-//! | [`licenses`] | what may be depended on |
+//! | [`licenses`], [`msrv`] | what may be depended on |
 //! | [`report`], [`fault`] | what was found |
 
 mod cfg;
@@ -25,6 +25,7 @@ pub mod fault;
 mod graph;
 mod layers;
 pub mod licenses;
+pub mod msrv;
 mod names;
 pub mod project;
 pub mod report;
@@ -46,7 +47,7 @@ use workspace::Workspace;
 
 /// How the command is called.
 pub const HELP: &str = "\
-Checks the structure of the source tree: module cycles, layers, unseen lines, and the licenses of dependencies.
+Checks the structure of the source tree: module cycles, layers, unseen lines, and the licenses and Rust versions of dependencies.
 
 Prints a line for each fault, every reference of each cycle, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
 
@@ -81,6 +82,7 @@ fn with_licenses(mut report: Report) -> Result<Report, String> {
     report
         .faults
         .extend(licenses::faults(&dependencies, &allowed));
+    report.faults.extend(msrv::faults(&dependencies));
     Ok(report)
 }
 
