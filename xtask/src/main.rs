@@ -30,6 +30,7 @@ const INTEROP: &str = "interop";
 const ARGUMENTS: &str = "arguments";
 
 const TIDY: &str = "tidy";
+const LANGUAGE: &str = "language";
 
 /// The commands. One that is light is a module here with its flags; one that is heavy is a package.
 fn command() -> Command {
@@ -50,7 +51,15 @@ fn command() -> Command {
         .subcommand(
             Command::new(TIDY)
                 .about("Check the structure of the source tree")
-                .long_about(xtask::tidy::HELP),
+                .long_about(xtask::tidy::HELP)
+                .arg(
+                    Arg::new(LANGUAGE)
+                        .long(LANGUAGE)
+                        .action(ArgAction::SetTrue)
+                        .help(
+                            "Also print each banned word and each riddle among the names of tests",
+                        ),
+                ),
         )
 }
 
@@ -87,7 +96,7 @@ fn main() -> ExitCode {
         Some((INTEROP, matches)) => tool::verify(INTEROP, &arguments(matches)),
         Some((BENCH, matches)) => tool::bench(&arguments(matches)),
         Some((fuzz::NAME, matches)) => fuzz::run(matches),
-        Some((TIDY, _)) => Ok(xtask::tidy::run()),
+        Some((TIDY, arguments)) => Ok(xtask::tidy::run(arguments.get_flag(LANGUAGE))),
         Some((_, matches)) => tool::verify(VERIFY, &arguments(matches)),
         None => Err(Failure("which command?".to_owned())),
     };

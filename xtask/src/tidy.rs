@@ -15,6 +15,8 @@
 //! | [`project`] | the project's rules |
 //! | [`check`](mod@check), `layers`, [`text`] | apply them |
 //! | [`licenses`], [`msrv`] | what may be depended on |
+//! | `language` | words and test names |
+//! | [`surface`] | the public surface of a package |
 //! | [`report`], [`fault`] | what was found |
 
 mod cfg;
@@ -23,6 +25,7 @@ mod collect;
 mod facts;
 pub mod fault;
 mod graph;
+mod language;
 mod layers;
 pub mod licenses;
 pub mod msrv;
@@ -30,6 +33,7 @@ mod names;
 pub mod project;
 pub mod report;
 pub mod rules;
+pub mod surface;
 mod syntax;
 pub mod text;
 mod tokens;
@@ -42,6 +46,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use fault::Fault;
 use report::Report;
 use workspace::Workspace;
 
@@ -51,8 +56,8 @@ Checks the structure of the source tree: module cycles, layers, unseen lines, an
 
 Prints a line for each fault, every reference of each cycle, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
 
-/// Checks the project and prints what was found.
-pub fn run() -> ExitCode {
+/// Checks the project and prints what was found: with each banned word and riddle, or only their numbers.
+pub fn run(prints_language: bool) -> ExitCode {
     let start = Instant::now();
     let report = match check_project().and_then(with_licenses) {
         Ok(report) => report,
@@ -62,6 +67,9 @@ pub fn run() -> ExitCode {
         }
     };
     let mut text = report.details();
+    if prints_language {
+        text.extend(report.language_faults.iter().map(Fault::line));
+    }
     text.push(report.figures(start.elapsed()));
     // A reader that has gone away is no fault of the source tree.
     drop(writeln!(io::stdout().lock(), "{}", text.join("\n")));

@@ -254,6 +254,7 @@ const EMPTY: Rules = Rules {
     compiled_by_tests: &[],
     code_lines_max: None,
     documented: &[],
+    surface: None,
     without_lint_table: None,
 };
 
@@ -484,4 +485,35 @@ fn whole_files_are_checked() {
     assert_eq!(report.faults_of(READABLE), [expected]);
     assert_eq!(report.faults_of(LINTED).len(), 1);
     assert_eq!(report.faults_of("alone").len(), 1);
+}
+
+#[test]
+fn banned_words_and_riddles_are_counted() {
+    // Written in two parts, so that this file has no such word.
+    let banned = ["no", "body"].concat();
+    let code = format!(
+        "// Tells: {banned}_waits, {banned}.\nfn {banned}() {{}}\n\
+         #[cfg(test)]\nmod tests {{\n#[test]\nfn who_waits() {{}}\n#[test]\nfn reader_waits() {{}}\n}}"
+    );
+    let report = run(&EMPTY, &[("lib.rs", &code)]);
+    assert_eq!((report.banned_words, report.riddle_tests), (4, 1));
+    let lines: Vec<_> = report
+        .language_faults
+        .iter()
+        .map(|fault| fault.line)
+        .collect();
+    assert_eq!(lines, [1, 1, 1, 2, 6]);
+}
+
+#[test]
+fn public_surface_is_counted() {
+    const RULES: Rules = Rules {
+        surface: Some("lab"),
+        ..EMPTY
+    };
+    let code = "pub mod a { pub struct A; struct B; pub(crate) fn c() {} mod d { pub fn e() {} } }\n\
+                mod f { pub struct F; pub struct G; }\n\
+                pub use f::{F, G as H};\nuse a::A;\n#[cfg(test)]\npub mod tests {}";
+    let surface = run(&RULES, &[("lib.rs", code)]).surface;
+    assert_eq!((surface.modules, surface.items), (1, 3));
 }

@@ -9,9 +9,11 @@ use super::collect;
 use super::facts::File;
 use super::fault::Fault;
 use super::graph;
+use super::language;
 use super::layers::{self, AllowancesUsed};
 use super::report::{CycleFound, Report};
 use super::rules::Rules;
+use super::surface;
 use super::text;
 use super::tree::{self, Crate};
 use super::workspace::Workspace;
@@ -34,6 +36,10 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
     let product = product.filter(|path| path.starts_with("crates/"));
     let product = product.filter_map(|path| files.get(path));
     report.product_lines = product.map(|file| file.code_lines).sum();
+    let language = language::find(workspace, &files);
+    report.banned_words = language.banned_words;
+    report.riddle_tests = language.riddle_tests;
+    report.language_faults = language.faults;
     let faults = [
         layers::unused_allowances(rules, &check.allowances_used),
         layers::dependencies(rules, workspace),
@@ -131,6 +137,9 @@ impl Check<'_> {
         self.report.crates += 1;
         self.report.modules += files.len();
         self.product_files.extend(files);
+        if self.rules.surface == Some(tree.package.name.as_str()) && tree.target.is_lib {
+            self.report.surface = surface::of(tree);
+        }
         let graph = graph::graph(tree, &resolved);
         self.report.child_to_parent += graph.child_to_parent;
         for level in graph.levels {

@@ -12,8 +12,8 @@ use syn::{Attribute, Item};
 use super::cfg;
 use super::facts::{Body, File, Import, Inherent, Kind, ModuleDeclaration, Name, Reference, Scope};
 use super::syntax::{
-    definition, expression_attributes, impl_item_attributes, item_attributes, joined,
-    path_attribute, trait_item_attributes, type_path, used_paths,
+    definition, expression_attributes, impl_item_attributes, is_public, item_attributes,
+    item_visibility, joined, path_attribute, trait_item_attributes, type_path, used_paths,
 };
 use super::tokens::{self, plain};
 
@@ -123,9 +123,11 @@ impl Collector {
             let is_test = outer_is_test || cfg::is_test(item_attributes(item));
             match item {
                 Item::Use(item) => {
+                    let is_public = is_public(&item.vis);
                     let imports = used_paths(item).into_iter().map(|used| Import {
                         name: used.name,
                         path: used.path,
+                        is_public,
                         is_test,
                     });
                     scope.imports.extend(imports);
@@ -135,6 +137,7 @@ impl Collector {
                     scope.imports.push(Import {
                         name: Some(plain(renamed.unwrap_or(&item.ident))),
                         path: format!("::{}", plain(&item.ident)),
+                        is_public: is_public(&item.vis),
                         is_test,
                     });
                 }
@@ -143,6 +146,7 @@ impl Collector {
                     .extend(definition(item).map(|(ident, space)| Name {
                         name: plain(ident),
                         space,
+                        is_public: item_visibility(item).is_some_and(is_public),
                         is_test,
                     })),
             }
@@ -200,6 +204,7 @@ impl<'a> Visit<'a> for Collector {
         self.body.modules.push(ModuleDeclaration {
             name: plain(&item.ident),
             line: item.ident.span().start().line,
+            is_public: is_public(&item.vis),
             is_test: self.is_test,
             path: item.attrs.iter().find_map(path_attribute),
             inline,
@@ -218,6 +223,18 @@ impl<'a> Visit<'a> for Collector {
     fn visit_item_extern_crate(&mut self, item: &'a syn::ItemExternCrate) {
         let line = item.ident.span().start().line;
         self.note(format!("::{}", plain(&item.ident)), Kind::Use, line);
+    }
+
+    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
+        let is_test = |attribute: &Attribute| {
+            let last = attribute.path().segments.last();
+            last.is_some_and(|segment| segment.ident == "test")
+        };
+        if item.attrs.iter().any(is_test) {
+            let line = item.sig.ident.span().start().line;
+            self.body.tests.push((plain(&item.sig.ident), line));
+        }
+        visit::visit_item_fn(self, item);
     }
 
     fn visit_item_macro(&mut self, item: &'a syn::ItemMacro) {

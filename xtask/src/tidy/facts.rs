@@ -27,6 +27,8 @@ pub(crate) struct Body {
     pub(crate) inherent: Vec<Inherent>,
     /// Everything that is named.
     pub(crate) references: Vec<Reference>,
+    /// Names of test functions, with their lines.
+    pub(crate) tests: Vec<(String, usize)>,
 }
 
 impl Default for Body {
@@ -36,6 +38,7 @@ impl Default for Body {
             scopes: vec![Scope::default()],
             inherent: Vec::new(),
             references: Vec::new(),
+            tests: Vec::new(),
         }
     }
 }
@@ -45,6 +48,7 @@ impl Default for Body {
 pub(crate) struct ModuleDeclaration {
     pub(crate) name: String,
     pub(crate) line: usize,
+    pub(crate) is_public: bool,
     pub(crate) is_test: bool,
     /// The value of `#[path = ".."]`.
     pub(crate) path: Option<String>,
@@ -66,6 +70,7 @@ pub(crate) struct Scope {
 pub(crate) struct Name {
     pub(crate) name: String,
     pub(crate) space: Space,
+    pub(crate) is_public: bool,
     pub(crate) is_test: bool,
 }
 
@@ -85,6 +90,7 @@ pub(crate) struct Import {
     /// None for `*`.
     pub(crate) name: Option<String>,
     pub(crate) path: String,
+    pub(crate) is_public: bool,
     pub(crate) is_test: bool,
 }
 

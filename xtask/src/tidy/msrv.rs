@@ -53,9 +53,7 @@ mod tests {
 
     #[test]
     fn newer_dependencies_are_faults() {
-        let package = |name: &str, source: Option<&str>, version: Option<&str>| {
-            json!({ "name": name, "version": "1.0.0", "source": source, "rust_version": version })
-        };
+        let package = |name: &str, source: Option<&str>, version: Option<&str>| json!({ "name": name, "version": "1.0.0", "source": source, "rust_version": version });
         let registry = Some("registry+https://example.org/index");
         let metadata = json!({ "packages": [
             package("ours", None, Some("1.90")),

@@ -18,6 +18,7 @@ pub const RULES: Rules = Rules {
         exempt: &["limits.rs", "reserved.rs"],
     }),
     documented: &["crates/", "xtask/", "verify/", "examples/", "benches/"],
+    surface: Some("floe"),
     without_lint_table: Some(&["floe-fuzz"]),
 };
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::fault::Fault;
 use super::graph::Site;
+use super::surface::Surface;
 
 /// Everything that a check found.
 #[derive(Debug, Default)]
@@ -21,6 +22,14 @@ pub struct Report {
     pub product_lines: usize,
     /// References to items of a module around the one that names them.
     pub child_to_parent: usize,
+    /// Words of `words.txt` in crates, xtask and docs.
+    pub banned_words: usize,
+    /// Names of tests that begin with a riddle.
+    pub riddle_tests: usize,
+    /// Each banned word and each riddle.
+    pub language_faults: Vec<Fault>,
+    /// What the package that users import makes public.
+    pub surface: Surface,
     /// Cycles of modules.
     pub cycles: Vec<CycleFound>,
     /// Faults, also entries of the project's tables that are no longer needed.
@@ -43,7 +52,7 @@ impl Report {
     pub fn figures(&self, took: Duration) -> String {
         format!(
             "tidy crates={} modules={} lines={} module_cycles={} layer_faults={} unseen_lines={} \
-             child_to_parent={} product_lines={} seconds={:.1}",
+             child_to_parent={} product_lines={} told={} riddle_tests={} public_modules={} public_items={} seconds={:.1}",
             self.crates,
             self.modules,
             self.lines,
@@ -52,6 +61,10 @@ impl Report {
             self.unseen_lines,
             self.child_to_parent,
             self.product_lines,
+            self.banned_words,
+            self.riddle_tests,
+            self.surface.modules,
+            self.surface.items,
             took.as_secs_f64()
         )
     }

@@ -15,6 +15,8 @@ pub struct Rules {
     pub code_lines_max: Option<CodeLinesMax>,
     /// Folders whose files open with `//!`.
     pub documented: &'static [&'static str],
+    /// The package whose public surface is counted.
+    pub surface: Option<&'static str>,
     /// Whether each package takes the lint table of the workspace; these do not.
     pub without_lint_table: Option<&'static [&'static str]>,
 }

@@ -96,6 +96,27 @@ pub(crate) fn definition(item: &Item) -> Option<(&Ident, Space)> {
     })
 }
 
+/// Whether it is `pub` without restriction.
+pub(crate) fn is_public(visibility: &syn::Visibility) -> bool {
+    matches!(visibility, syn::Visibility::Public(_))
+}
+
+/// The visibility of an item that can have one.
+pub(crate) fn item_visibility(item: &Item) -> Option<&syn::Visibility> {
+    Some(match item {
+        Item::Const(item) => &item.vis,
+        Item::Enum(item) => &item.vis,
+        Item::Fn(item) => &item.vis,
+        Item::Static(item) => &item.vis,
+        Item::Struct(item) => &item.vis,
+        Item::Trait(item) => &item.vis,
+        Item::TraitAlias(item) => &item.vis,
+        Item::Type(item) => &item.vis,
+        Item::Union(item) => &item.vis,
+        _ => return None,
+    })
+}
+
 /// One path of a `use`.
 #[derive(Debug)]
 pub(crate) struct UsedPath {

@@ -13,6 +13,8 @@ pub struct Workspace {
     pub(crate) packages: Vec<Package>,
     /// The text of every `.rs` file and every `Cargo.toml` of the packages.
     pub(crate) files: BTreeMap<String, String>,
+    /// The text of every `.md` file of the project.
+    pub(crate) prose: BTreeMap<String, String>,
 }
 
 /// One package of cargo.
@@ -62,6 +64,7 @@ impl Workspace {
         Self {
             files: files.collect(),
             packages: vec![package],
+            prose: BTreeMap::new(),
         }
     }
 
@@ -83,9 +86,13 @@ impl Workspace {
         }
         for package in &workspace.packages {
             let folder = root.join(&package.folder);
-            read_files(&root, &folder, &mut workspace.files)
+            let is_code = |name: &str| name.ends_with(".rs") || name == "Cargo.toml";
+            read_files(&root, &folder, &is_code, &mut workspace.files)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
         }
+        let is_prose = |name: &str| name.ends_with(".md");
+        read_files(&root, &root, &is_prose, &mut workspace.prose)
+            .map_err(|error| format!("{}: {error}", root.display()))?;
         Ok(workspace)
     }
 }
@@ -168,15 +175,20 @@ fn relative(root: &Path, path: &Path) -> String {
 }
 
 /// Reads all source files and manifests below a folder, except what cargo wrote.
-fn read_files(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) -> io::Result<()> {
+fn read_files(
+    root: &Path,
+    folder: &Path,
+    is_read: &dyn Fn(&str) -> bool,
+    files: &mut BTreeMap<String, String>,
+) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
             if name != "target" && name != "node_modules" && !name.starts_with('.') {
-                read_files(root, &path, files)?;
+                read_files(root, &path, is_read, files)?;
             }
-        } else if name.ends_with(".rs") || name == "Cargo.toml" {
+        } else if is_read(&name) {
             let text = fs::read_to_string(&path)?;
             files.insert(relative(root, &path), text);
         }

@@ -1,0 +1,90 @@
+//! The language of code and docs: words that the house style replaces, and test names that are riddles.
+
+use std::collections::BTreeMap;
+
+use super::facts::{Body, File};
+use super::fault::Fault;
+use super::layers::begins_with_any;
+use super::workspace::Workspace;
+
+/// Banned words.
+const WORDS: &str = "words.txt names a replacement";
+/// Test names.
+const TEST_NAMES: &str = "a test name states the behaviour under test";
+
+/// The banned words, each with its replacement.
+const LIST: &str = include_str!("words.txt");
+
+/// Where banned words are counted.
+const WITHIN: &[&str] = &["crates/", "xtask/", "docs/"];
+
+/// First words that name no subject.
+const RIDDLES: &[&str] = &[
+    "anybody",
+    "everybody",
+    "nobody",
+    "one",
+    "others",
+    "somebody",
+    "what",
+    "who",
+    "whoever",
+    "whose",
+];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) banned_words: usize,
+    pub(crate) riddle_tests: usize,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// Looks for banned words in all text, and for riddles among the names of tests.
+pub(crate) fn find(workspace: &Workspace, files: &BTreeMap<String, File>) -> Found {
+    let mut found = Found::default();
+    let banned: BTreeMap<&str, &str> = banned().collect();
+    let texts = workspace.files.iter().chain(&workspace.prose);
+    for (path, text) in texts.filter(|(path, _)| begins_with_any(path, WITHIN)) {
+        for (number, line) in (1..).zip(text.lines()) {
+            for word in words(line) {
+                let lower = word.to_lowercase();
+                if let Some(instead) = banned.get(lower.as_str()) {
+                    found.banned_words += 1;
+                    let what = format!("`{lower}`: write {instead}");
+                    found.faults.push(Fault::new(WORDS, path, number, what));
+                }
+            }
+        }
+    }
+    for (path, file) in files {
+        riddles(path, &file.body, &mut found);
+    }
+    found
+}
+
+fn banned() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = LIST.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(": "))
+}
+
+/// The words of a line; names in code are split at `_`.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !c.is_alphabetic());
+    words.filter(|word| !word.is_empty())
+}
+
+fn riddles(path: &str, body: &Body, found: &mut Found) {
+    for (name, line) in &body.tests {
+        let first = name.split('_').next().unwrap_or_default();
+        if RIDDLES.contains(&first) {
+            found.riddle_tests += 1;
+            let what = format!("`{name}` begins with `{first}`");
+            found.faults.push(Fault::new(TEST_NAMES, path, *line, what));
+        }
+    }
+    let inline = body.modules.iter();
+    for body in inline.filter_map(|module| module.inline.as_ref()) {
+        riddles(path, body, found);
+    }
+}
