@@ -18,7 +18,7 @@ export class ShopStack extends Stack {
     const bucketName = this.parameter("CodeBucket", "The bucket with the code of the functions.");
     const bucket = Bucket.fromBucketName(this, "Code", bucketName);
     const codeOf = (name: string) => {
-      const about = `The key of the code of ${name} in it.`;
+      const about = `The S3 key of the code of ${name}.`;
       return Code.fromBucket(bucket, this.parameter(`${name}Code`, about, `${name.toLowerCase()}.zip`));
     };
     new StreamFunction(this, "Indexer", {
@@ -29,11 +29,11 @@ export class ShopStack extends Stack {
       environment: {
         FLOE_TABLE: "shop",
         FLOE_PARTITIONS: "1",
-        // It belongs together with ReportBatchItemFailures of the mapping.
+        // Requires ReportBatchItemFailures in the mapping.
         FLOE_REPORT_BATCH_ITEM_FAILURES: "true",
       },
       batchSize: 1000,
-      // The feed skips nothing.
+      // Retries forever, because the feed skips nothing.
       retries: -1,
       alarmAction,
     });
@@ -52,7 +52,7 @@ export class ShopStack extends Stack {
     return new CfnParameter(this, id, { type: "String", description, default: defaultValue }).valueAsString;
   }
 
-  /** Names without hashes, the same that Floe's own template has: a stack can go from one to the other. */
+  /** Names without hashes, as in Floe's own template, so that a stack can move from one to the other. */
   protected override allocateLogicalId(element: CfnElement): string {
     const path = element.node.scopes.slice(2).map((scope) => scope.node.id);
     return path.filter((id) => id !== "Resource" && id !== "Function").join("");

@@ -1,4 +1,4 @@
-// A function that follows the changes of tables, with all it comes with: role, log, queue, mappings, alarms.
+// A function that processes the changes of tables, with its role, log, queue, mappings and alarms.
 
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import { Alarm, ComparisonOperator, IAlarmAction, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
@@ -11,22 +11,22 @@ import { Tables } from "./tables";
 
 export interface StreamFunctionProps {
   readonly tables: Tables;
-  /** The tables whose changes it is given. */
+  /** The tables whose changes it processes. */
   readonly follows: string[];
-  /** The operations that it may do on tables, by their names. */
+  /** The operations that it may perform, by table name. */
   readonly grants?: Record<string, string[]>;
   /** A zip with a program called `bootstrap`. */
   readonly code: lambda.Code;
   readonly environment?: Record<string, string>;
-  /** How many changes an event has at most. */
+  /** Maximum number of changes in an event. */
   readonly batchSize: number;
-  /** How often a change that fails is tried again; -1 for as long as the stream has it. */
+  /** Maximum retries of a failed change; -1 retries while the stream keeps it. */
   readonly retries: number;
-  /** Whom its alarms are told to. */
+  /** The action of its alarms. */
   readonly alarmAction: IAlarmAction;
 }
 
-/** A function of AWS Lambda that follows the changes of tables. */
+/** An AWS Lambda function that processes the changes of tables. */
 export class StreamFunction extends Construct {
   private readonly logs: LogGroup;
   private readonly failures: Queue;
@@ -59,7 +59,7 @@ export class StreamFunction extends Construct {
     this.alarms(props.alarmAction);
   }
 
-  /** What it may do: its log, its queue, the streams it follows, and what it is granted. */
+  /** The role of the function: its log, its queue, its streams, and its grants. */
   private role({ tables, follows, grants = {} }: StreamFunctionProps): Role {
     const allow = (actions: string[], ...resources: string[]) => new PolicyStatement({ actions, resources });
     const statements = [
@@ -85,9 +85,9 @@ export class StreamFunction extends Construct {
     });
   }
 
-  /** Brings it the changes of a table. */
+  /** Maps the change stream of a table to the function. */
   private map(table: string, { tables, batchSize, retries }: StreamFunctionProps): void {
-    // Not the L2 construct, which knows no retries without an end.
+    // Not the L2 construct, which does not support unlimited retries.
     new lambda.CfnEventSourceMapping(this, `On${tables.get(table).node.id}`, {
       functionName: this.code.functionName,
       eventSourceArn: tables.streamOf(table),
@@ -103,7 +103,7 @@ export class StreamFunction extends Construct {
     });
   }
 
-  /** It fails, it falls behind, something was given up. */
+  /** Alarms: the function fails, it is behind, a change was given up. */
   private alarms(action: IAlarmAction): void {
     const period = Duration.minutes(5);
     const alarm = (id: string, about: string, metric: Metric, threshold: number, evaluationPeriods: number) => {
@@ -122,6 +122,6 @@ export class StreamFunction extends Construct {
     const hour = Duration.hours(1).toMilliseconds();
     alarm("Behind", "The function is an hour behind; changes are kept for a day.", age, hour, 1);
     const visible = this.failures.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" });
-    alarm("GivenUp", "Changes were given up; the queue tells which.", visible, 0, 1);
+    alarm("GivenUp", "Changes were given up; the queue lists them.", visible, 0, 1);
   }
 }

@@ -1,4 +1,4 @@
-// The tables, as the program has written them down: `tables.json` is made from the models and never edited.
+// The tables. The program generates `tables.json` from the models; do not edit it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ interface Template {
   Resources: Record<string, { Properties: { TableName: string } }>;
 }
 
-/** The tables of the models, by their names. */
+/** The tables of the models, by name. */
 export class Tables extends Construct {
   private readonly byName = new Map<string, CfnTable>();
 
@@ -26,22 +26,22 @@ export class Tables extends Construct {
     }
   }
 
-  /** The table of this name. */
+  /** The table with this name. */
   get(name: string): CfnTable {
     const table = this.byName.get(name);
     if (!table) {
       const known = [...this.byName.keys()].join(",");
-      throw new Error(`there is no such table: table=${name} known=${known}`);
+      throw new Error(`unknown table: table=${name} known=${known}`);
     }
     return table;
   }
 
-  /** What lies below the resource name of the table of this name. */
-  below(name: string, rest: string): string {
-    return Fn.sub(`\${${this.get(name).node.id}.Arn}${rest}`);
+  /** The ARN of the table with this name, followed by a suffix. */
+  below(name: string, suffix: string): string {
+    return Fn.sub(`\${${this.get(name).node.id}.Arn}${suffix}`);
   }
 
-  /** The stream of the table of this name. */
+  /** The stream of the table with this name. */
   streamOf(name: string): string {
     const table = this.get(name);
     if (!table.streamSpecification) {

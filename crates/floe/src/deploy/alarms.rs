@@ -47,7 +47,7 @@ const ALARMS: [Alarm; 3] = [
     },
     Alarm {
         suffix: "GivenUp",
-        about: "Changes were given up; the queue tells which.",
+        about: "Changes were given up; the queue lists them.",
         namespace: "AWS/SQS",
         metric: "ApproximateNumberOfMessagesVisible",
         statistic: "Maximum",

@@ -41,7 +41,7 @@ pub(super) fn parameters(functions: &[Function]) -> Node {
     )];
     for function in functions {
         let default = format!("{}.zip", function.name.to_lowercase());
-        let about = format!("The key of the code of {} in it.", function.name);
+        let about = format!("The S3 key of the code of {}.", function.name);
         parameters.push((code_of(function), text(&about, Some(default))));
     }
     Node::map(parameters)

@@ -1,4 +1,4 @@
-//! What streams cost, measured: the tables of `docs/events-cost.md` are compared with what requests are charged.
+//! Measures the cost of streams: the tables of `docs/events-cost.md` are compared with what requests are charged.
 
 use std::sync::Arc;
 use std::time::Duration;

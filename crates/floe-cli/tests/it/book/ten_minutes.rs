@@ -1,4 +1,4 @@
-//! A shop: an order takes its stock and is noted as an event, in one commit.
+//! A shop: an order reduces the stock and appends an event, in one commit.
 
 use floe::events::Decider;
 use floe::{Db, Error, Event, Model};
@@ -16,7 +16,7 @@ enum OrderEvent {
     Placed { product: String, quantity: u32 },
 }
 
-/// An order is a stream of events. All that has to be known of one is whether it was placed.
+/// An order is an event stream. Its state is whether it was placed.
 enum Order {}
 
 impl Decider for Order {
