@@ -9,27 +9,15 @@ use floe_store::{Value, ValueType};
 use super::values::{ATTRIBUTES, FIELDS};
 use super::{Dice, Generator};
 
-const COMPARATORS: [Comparator; 6] = [
-    Comparator::Eq,
-    Comparator::Ne,
-    Comparator::Lt,
-    Comparator::Le,
-    Comparator::Gt,
-    Comparator::Ge,
-];
+const COMPARATORS: [Comparator; 6] = {
+    use Comparator::{Eq, Ge, Gt, Le, Lt, Ne};
+    [Eq, Ne, Lt, Le, Gt, Ge]
+};
 
-const TYPES: [ValueType; 10] = [
-    ValueType::S,
-    ValueType::N,
-    ValueType::B,
-    ValueType::Bool,
-    ValueType::Null,
-    ValueType::M,
-    ValueType::L,
-    ValueType::Ss,
-    ValueType::Ns,
-    ValueType::Bs,
-];
+const TYPES: [ValueType; 10] = {
+    use ValueType::{B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
+    [S, N, B, Bool, Null, M, L, Ss, Ns, Bs]
+};
 
 impl Dice {
     /// A path to an attribute, sometimes into one.
@@ -236,10 +224,8 @@ impl Generator {
     pub(super) fn key_condition(&self, key: &KeySchema) -> KeyCondition {
         let mut terms = Vec::new();
         for attribute in &key.partition {
-            terms.push((
-                attribute.name.clone(),
-                KeyOp::Eq(self.dice.partition_value(attribute.kind)),
-            ));
+            let value = self.dice.partition_value(attribute.kind);
+            terms.push((attribute.name.clone(), KeyOp::Eq(value)));
         }
         for attribute in &key.sort {
             if self.dice.chance(40) {
