@@ -105,9 +105,10 @@ pub(crate) fn refuse_if(
     at: impl ToTokens,
     message: impl std::fmt::Display,
 ) -> Result<()> {
-    match condition {
-        true => refused(at, message),
-        false => Ok(()),
+    if condition {
+        refused(at, message)
+    } else {
+        Ok(())
     }
 }
 

@@ -212,11 +212,10 @@ fn distinct_index<'a>(
         return Ok(());
     };
     let other = other.name.value();
-    let message = match other == name {
-        true => format!("two indexes have the same name: index={name}"),
-        false => format!(
-            "two indexes come to the same constant `{constant}`: index={name} other={other}"
-        ),
+    let message = if other == name {
+        format!("two indexes have the same name: index={name}")
+    } else {
+        format!("two indexes come to the same constant `{constant}`: index={name} other={other}")
     };
     refused(&index.name, message)
 }

@@ -68,8 +68,9 @@ pub(crate) fn index_name(index: &IndexDef) -> Ident {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
-    match text.starts_with(|c: char| c.is_ascii_digit()) {
-        true => format_ident!("_{text}", span = index.name.span()),
-        false => format_ident!("{text}", span = index.name.span()),
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        format_ident!("_{text}", span = index.name.span())
+    } else {
+        format_ident!("{text}", span = index.name.span())
     }
 }

@@ -100,9 +100,10 @@ fn default(field: &FieldDef) -> Option<TokenStream> {
         }
         Some(expr) => {
             let value = field.shape().value(field.value_type(), expr);
-            match field.is_optional() && literal(expr).is_some() {
-                true => option(Some(value)),
-                false => value,
+            if field.is_optional() && literal(expr).is_some() {
+                option(Some(value))
+            } else {
+                value
             }
         }
     };

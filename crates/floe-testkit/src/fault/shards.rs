@@ -211,9 +211,10 @@ impl ShardTree {
         shard.until = Some(until.clone());
         let (low, high) = shard.hashes;
         let middle = low + (high - low) / 2;
-        let ranges = match in_two && low < high {
-            true => vec![(low, middle), (middle + 1, high)],
-            false => vec![(low, high)],
+        let ranges = if in_two && low < high {
+            vec![(low, middle), (middle + 1, high)]
+        } else {
+            vec![(low, high)]
         };
         let child = |hashes| {
             let id = new_id(&shard.source.id, &mut self.named);

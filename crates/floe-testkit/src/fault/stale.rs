@@ -37,9 +37,10 @@ impl FaultEngine {
         input: GetItem,
     ) -> Result<GetItemOutput> {
         let keys = [input.key.clone()];
-        let olds = match input.consistent {
-            true => Vec::new(),
-            false => self.olds_of(attempt, &input.table_name, Some(&keys)),
+        let olds = if input.consistent {
+            Vec::new()
+        } else {
+            self.olds_of(attempt, &input.table_name, Some(&keys))
         };
         let Some(old) = olds.into_iter().next() else {
             return self.inner.get_item(input).await;

@@ -115,9 +115,10 @@ impl State {
             table_name: stream.table_name.clone(),
             key_schema: stream.key.elements(),
             view: stream.view,
-            status: match stream.is_open() {
-                true => StreamStatus::Enabled,
-                false => StreamStatus::Disabled,
+            status: if stream.is_open() {
+                StreamStatus::Enabled
+            } else {
+                StreamStatus::Disabled
             },
             created: stream.created,
             shards: shards.take(limit).collect(),

@@ -191,9 +191,12 @@ impl<'t> Entries<'t> {
             entries.reverse();
         }
         if let Some(start) = plan.start_key.map(position) {
-            entries.retain(|(entry, _)| match plan.forward {
-                true => position(entry) > start,
-                false => position(entry) < start,
+            entries.retain(|(entry, _)| {
+                if plan.forward {
+                    position(entry) > start
+                } else {
+                    position(entry) < start
+                }
             });
         }
         Self(entries)

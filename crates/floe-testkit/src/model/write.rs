@@ -73,9 +73,10 @@ impl State {
         Ok(WriteItemOutput {
             attributes: applied.returned,
             consumed: told(cost, detail),
-            collection: match input.return_collection() {
-                true => self.collection(input.table_name(), &key),
-                false => None,
+            collection: if input.return_collection() {
+                self.collection(input.table_name(), &key)
+            } else {
+                None
             },
         })
     }

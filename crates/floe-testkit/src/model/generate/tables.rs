@@ -132,9 +132,10 @@ impl Generator {
     pub(super) fn switch_ttl(&mut self) -> Step {
         let table = self.table();
         let attribute = if self.dice.chance(85) { "expires" } else { "n" };
-        let enabled = match self.dice.chance(85) {
-            true => table.ttl_attribute.is_none(),
-            false => self.dice.chance(50),
+        let enabled = if self.dice.chance(85) {
+            table.ttl_attribute.is_none()
+        } else {
+            self.dice.chance(50)
         };
         let switch = UpdateTimeToLive {
             table_name: table.name.clone(),
@@ -167,9 +168,10 @@ impl Generator {
                 update.indexes = vec![IndexUpdate::Delete(name)];
             }
             5..8 => {
-                let on = match self.dice.chance(85) {
-                    true => table.stream.is_none(),
-                    false => self.dice.chance(50),
+                let on = if self.dice.chance(85) {
+                    table.stream.is_none()
+                } else {
+                    self.dice.chance(50)
                 };
                 update.stream = Some(on.then(|| self.view()));
             }

@@ -82,9 +82,10 @@ impl Dice {
     /// The same from even fewer values, for the attributes that part a table: most items and queries
     /// shall meet in one partition.
     pub(super) fn partition_value(&self, kind: KeyKind) -> Value {
-        match self.chance(75) {
-            true => self.crowded_value(kind),
-            false => self.key_value(kind),
+        if self.chance(75) {
+            self.crowded_value(kind)
+        } else {
+            self.key_value(kind)
         }
     }
 
@@ -147,9 +148,12 @@ impl Generator {
     pub(super) fn key(&self, table: &TableDef) -> Item {
         // Without a sort key, all items have partitions of their own.
         let crowded = !table.key.sort.is_empty();
-        let partition = table.key.partition.iter().map(|a| match crowded {
-            true => (a.name.clone(), self.dice.partition_value(a.kind)),
-            false => (a.name.clone(), self.dice.key_value(a.kind)),
+        let partition = table.key.partition.iter().map(|a| {
+            if crowded {
+                (a.name.clone(), self.dice.partition_value(a.kind))
+            } else {
+                (a.name.clone(), self.dice.key_value(a.kind))
+            }
         });
         let sort = table.key.sort.iter();
         let sort = sort.map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
