@@ -178,9 +178,7 @@ pub(super) fn filters_after_reading(t: &mut Fixture) {
     assert_eq!((page.count, page.scanned_count), (3, 6));
 
     // The limit counts what is read, not what is returned.
-    let page = t
-        .query(partition("a").filter(even.clone()).limit(3))
-        .unwrap();
+    let page = t.query(partition("a").filter(even).limit(3)).unwrap();
     assert_eq!(sks(&page.items), [2]);
     assert_eq!((page.count, page.scanned_count), (1, 3));
     let last_read = Some(row("a", 3));

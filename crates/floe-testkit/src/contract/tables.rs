@@ -269,7 +269,7 @@ pub(super) fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
     t.create_table(request(20, 5)).unwrap();
     let wide = (0..20).fold(row("a", 1), |item, n| item.with(format!("g{n}"), "x"));
     let wide = (0..5).fold(wide, |item, n| item.with(format!("l{n}"), "x"));
-    t.put("Sorted", wide.clone()).unwrap();
+    t.put("Sorted", wide).unwrap();
     for index in ["global0", "global19", "local4"] {
         assert_eq!(t.whole_index("Sorted", index).len(), 1, "{index}");
     }
