@@ -45,13 +45,14 @@ impl Given {
 /// A list of words in which each stands for something: those of a struct, of a field, of an index.
 pub(crate) struct Vocabulary {
     place: &'static str,
-    known: &'static [&'static str],
+    /// The words, with spaces between them.
+    known: &'static str,
     repeated: &'static str,
 }
 
 impl Vocabulary {
     /// These words, each at most once. Errors name the place where they stand.
-    pub(crate) const fn new(place: &'static str, known: &'static [&'static str]) -> Self {
+    pub(crate) const fn new(place: &'static str, known: &'static str) -> Self {
         Self::repeating("", place, known)
     }
 
@@ -59,7 +60,7 @@ impl Vocabulary {
     pub(crate) const fn repeating(
         repeated: &'static str,
         place: &'static str,
-        known: &'static [&'static str],
+        known: &'static str,
     ) -> Self {
         Self {
             place,
@@ -71,7 +72,8 @@ impl Vocabulary {
     /// The word at which the parser is, which is a known one and not there yet.
     pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, given: &mut Given) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
-        let Some(word) = word.filter(|word| self.known.contains(&word.as_str())) else {
+        let Some(word) = word.filter(|word| self.known.split(' ').any(|known| known == word))
+        else {
             return Err(self.unknown(meta));
         };
         if word != self.repeated {
@@ -83,7 +85,7 @@ impl Vocabulary {
     fn unknown(&self, meta: &ParseNestedMeta<'_>) -> Error {
         let segments = meta.path.segments.iter().map(|s| s.ident.to_string());
         let word = segments.collect::<Vec<_>>().join("::");
-        let known = list(self.known);
+        let known = list(self.known.split(' '));
         let place = self.place;
         Error::new_spanned(
             &meta.path,
@@ -103,9 +105,10 @@ pub(crate) fn refuse_if(
     at: impl ToTokens,
     message: impl std::fmt::Display,
 ) -> Result<()> {
-    match condition {
-        true => refused(at, message),
-        false => Ok(()),
+    if condition {
+        refused(at, message)
+    } else {
+        Ok(())
     }
 }
 
@@ -115,8 +118,8 @@ pub(crate) fn no_generics(generics: &Generics, message: &str) -> Result<()> {
 }
 
 /// The words in quotes, separated by commas.
-pub(crate) fn list(words: &[impl AsRef<str>]) -> String {
-    let quoted = words.iter().map(|word| format!("`{}`", word.as_ref()));
+pub(crate) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    let quoted = words.into_iter().map(|word| format!("`{word}`"));
     quoted.collect::<Vec<_>>().join(", ")
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn model(model: &ModelDef) -> Result<()> {
 
 fn has_key(model: &ModelDef) -> Result<()> {
     refuse_if(
-        model.partition().next().is_none(),
+        model.with_role(Role::Partition).next().is_none(),
         &model.ident,
         "the model has no key: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
     )
@@ -212,11 +212,10 @@ fn distinct_index<'a>(
         return Ok(());
     };
     let other = other.name.value();
-    let message = match other == name {
-        true => format!("two indexes have the same name: index={name}"),
-        false => format!(
-            "two indexes come to the same constant `{constant}`: index={name} other={other}"
-        ),
+    let message = if other == name {
+        format!("two indexes have the same name: index={name}")
+    } else {
+        format!("two indexes come to the same constant `{constant}`: index={name} other={other}")
     };
     refused(&index.name, message)
 }
@@ -245,8 +244,8 @@ fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
 }
 
 fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
-    let known: Vec<&str> = model.fields.iter().map(|f| f.name.as_str()).collect();
-    let (of, known) = (&model.ident, list(&known));
+    let known = list(model.fields.iter().map(|field| field.name.as_str()));
+    let of = &model.ident;
     Error::new_spanned(
         name,
         format!("`{of}` has no field `{name}`: its fields are {known}"),

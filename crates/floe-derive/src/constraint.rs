@@ -30,7 +30,7 @@ pub(crate) enum Constraint {
 /// The variable that holds what is checked.
 pub(crate) const VALUE: &str = "value";
 
-const LENGTH: Vocabulary = Vocabulary::new("`length`", &["min", "max"]);
+const LENGTH: Vocabulary = Vocabulary::new("`length`", "min max");
 
 impl Constraint {
     /// The constraint that the word begins, if it begins one.

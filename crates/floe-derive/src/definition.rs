@@ -1,11 +1,14 @@
 //! The description of a model, as its attributes give it.
 
-use syn::{Error, Ident, Path, Type, Visibility};
+use std::ops::Deref;
 
-use crate::attributes::{Default, Given};
+use quote::format_ident;
+use syn::{Ident, Path, Type, Visibility};
+
 use crate::constraint::Constraint;
 use crate::index::IndexDef;
 use crate::shape::{Shape, option_of};
+use crate::stored::StoredField;
 
 /// A model whose parts fit together.
 pub(crate) struct ModelDef {
@@ -24,20 +27,19 @@ pub(crate) struct ModelDef {
 
 /// A field of a model.
 pub(crate) struct FieldDef {
-    pub(crate) vis: Visibility,
-    pub(crate) ident: Ident,
-    pub(crate) ty: Type,
-    /// The name in the struct.
-    pub(crate) name: String,
-    /// The name in the store.
-    pub(crate) attribute: String,
+    pub(crate) stored: StoredField,
     pub(crate) role: Role,
-    pub(crate) default: Option<Default>,
     pub(crate) read_only: bool,
     pub(crate) expires: bool,
-    pub(crate) is_serde: bool,
     pub(crate) constraints: Vec<Constraint>,
-    pub(crate) given: Given,
+}
+
+impl Deref for FieldDef {
+    type Target = StoredField;
+
+    fn deref(&self) -> &StoredField {
+        &self.stored
+    }
 }
 
 /// The part of a field in the key.
@@ -53,22 +55,20 @@ impl ModelDef {
         self.fields.iter().find(|field| field.ident == *name)
     }
 
-    pub(crate) fn partition(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Partition)
+    /// The name of a struct that is generated beside the model's.
+    pub(crate) fn named(&self, suffix: &str) -> Ident {
+        format_ident!("{}{suffix}", self.ident)
     }
 
-    pub(crate) fn sort(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Sort)
-    }
-
-    pub(crate) fn plain(&self) -> impl Iterator<Item = &FieldDef> {
-        self.fields.iter().filter(|f| f.role == Role::Plain)
+    pub(crate) fn with_role(&self, role: Role) -> impl Iterator<Item = &FieldDef> {
+        self.fields.iter().filter(move |field| field.role == role)
     }
 
     /// The components of the key in the order in which they are given: the partition key, then the sort
     /// key, each in the order of the struct.
     pub(crate) fn components(&self) -> Vec<&FieldDef> {
-        self.partition().chain(self.sort()).collect()
+        let partition = self.with_role(Role::Partition);
+        partition.chain(self.with_role(Role::Sort)).collect()
     }
 
     /// Whether the field is an attribute of its own: every plain field, and components of the key that an
@@ -80,11 +80,6 @@ impl ModelDef {
 }
 
 impl FieldDef {
-    /// An error at a word of the field, or at the field if it has no such word.
-    pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
-        self.given.error(word, self.ident.span(), message)
-    }
-
     pub(crate) fn is_optional(&self) -> bool {
         option_of(&self.ty).is_some()
     }

@@ -8,13 +8,14 @@ use crate::definition::ModelDef;
 use crate::index::IndexDef;
 use crate::rules::rules_name;
 
-pub(crate) fn fields_name(model: &ModelDef) -> Ident {
-    format_ident!("{}Fields", model.ident)
-}
-
 /// The struct of the columns.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (krate, vis, ident, name) = (&model.krate, &model.vis, &model.ident, fields_name(model));
+    let (krate, vis, ident, name) = (
+        &model.krate,
+        &model.vis,
+        &model.ident,
+        model.named("Fields"),
+    );
     let doc = format!(" The fields of `{ident}` as they stand in conditions of queries.");
     let fields = model.fields.iter().map(|field| {
         let (vis, own, ty) = (&field.vis, &field.ident, &field.ty);
@@ -33,7 +34,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// An expression for the columns of all fields.
 pub(crate) fn columns(model: &ModelDef) -> TokenStream {
-    let (krate, name) = (&model.krate, fields_name(model));
+    let (krate, name) = (&model.krate, model.named("Fields"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         quote!(#ident: #krate::model::query::Column::new(&#rules))
@@ -67,8 +68,9 @@ pub(crate) fn index_name(index: &IndexDef) -> Ident {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
-    match text.starts_with(|c: char| c.is_ascii_digit()) {
-        true => format_ident!("_{text}", span = index.name.span()),
-        false => format_ident!("{text}", span = index.name.span()),
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        format_ident!("_{text}", span = index.name.span())
+    } else {
+        format_ident!("{text}", span = index.name.span())
     }
 }

@@ -21,10 +21,9 @@ pub(crate) enum Projection {
     Include(Vec<Ident>),
 }
 
-const INDEX: Vocabulary =
-    Vocabulary::new("an index", &["name", "key", "sort", "sparse", "project"]);
+const INDEX: Vocabulary = Vocabulary::new("an index", "name key sort sparse project");
 
-const PROJECT: Vocabulary = Vocabulary::new("`project`", &["keys", "all", "include"]);
+const PROJECT: Vocabulary = Vocabulary::new("`project`", "keys all include");
 
 /// The key of an index has at most four fields to part by and four to sort by.
 const KEY_FIELDS_MAX: usize = 4;

@@ -1,24 +1,19 @@
 //! The key: a struct of its components by name, and everything else that can stand for it.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::Ident;
+use quote::quote;
 
 use crate::definition::{FieldDef, ModelDef};
 use crate::rules::{default_name, rules_name};
 use crate::shape::{TupleSource, sources_of_one};
 
-pub(crate) fn key_name(model: &ModelDef) -> Ident {
-    format_ident!("{}Key", model.ident)
-}
-
 /// The struct of the components. Their types can be compared and hashed, as keys can.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (vis, name) = (&model.vis, key_name(model));
+    let (vis, name) = (&model.vis, model.named("Key"));
     let doc = format!(" The components of the key of `{}`.", model.ident);
     let components = model.components();
     let fields = components.iter().map(|field| {
-        let FieldDef { vis, ident, ty, .. } = field;
+        let (vis, ident, ty) = (&field.vis, &field.ident, &field.ty);
         let doc = format!(" The component `{}`.", field.name);
         quote!(#[doc = #doc] #vis #ident: #ty)
     });
@@ -39,7 +34,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// The implementations of `IntoKey`.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
-    let name = key_name(model);
+    let name = model.named("Key");
     let key = key_of(model);
     let of_struct = into_key(model, &quote!(), &quote!(#name), &key);
     let components = model.components();
@@ -114,7 +109,7 @@ fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> Token
 
 /// The key by way of the struct: the first components have these values, the others their defaults.
 fn build(model: &ModelDef, components: &[&FieldDef], values: &[TokenStream]) -> TokenStream {
-    let (krate, name) = (&model.krate, key_name(model));
+    let (krate, name) = (&model.krate, model.named("Key"));
     let given = values
         .iter()
         .cloned()

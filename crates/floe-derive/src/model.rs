@@ -36,7 +36,7 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
 }
 
 fn model_impl(model: &ModelDef) -> TokenStream {
-    let (krate, ident, row_name) = (&model.krate, &model.ident, row::row_name(model));
+    let (krate, ident, row_name) = (&model.krate, &model.ident, model.named("Row"));
     let (schema, key) = (schema::generate(model), key::key_of(model));
     let (item, core) = (mixed("item"), mixed("core"));
     let stored = model.fields.iter().filter(|field| model.is_stored(field));
@@ -51,7 +51,7 @@ fn model_impl(model: &ModelDef) -> TokenStream {
         quote!(#ident: #value)
     });
     let into_row = row::from_value(model, &core);
-    let (fields_name, columns) = (fields::fields_name(model), fields::columns(model));
+    let (fields_name, columns) = (model.named("Fields"), fields::columns(model));
     quote! {
         #[automatically_derived]
         impl #krate::model::Model for #ident {
@@ -107,7 +107,7 @@ fn functions(model: &ModelDef) -> TokenStream {
     let indexes = fields::indexes(model);
     let doc = format!(
         " A key of `{ident}`: by its components, in the order of the struct, or by `{}`.",
-        key::key_name(model)
+        model.named("Key")
     );
     quote! {
         #[allow(dead_code, reason = "generated for every model, used by some")]
@@ -134,7 +134,7 @@ fn functions(model: &ModelDef) -> TokenStream {
 
 /// The value that a key alone makes, where every other field can do without one.
 fn from_key(model: &ModelDef) -> Option<TokenStream> {
-    if !model.plain().all(can_do_without) {
+    if !model.with_role(Role::Plain).all(can_do_without) {
         return None;
     }
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);

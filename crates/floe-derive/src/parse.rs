@@ -5,48 +5,25 @@ use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Field, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, no_generics, optional_expression, refused,
-    text,
+    Errors, Given, Vocabulary, crate_path, for_each, no_generics, refused, text,
 };
 use crate::checks;
 use crate::constraint::Constraint;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::index::IndexDef;
 use crate::shape::Shape;
-use crate::stored::named_fields;
+use crate::stored::{StoredField, named_fields};
 
 const MODEL: Vocabulary = Vocabulary::repeating(
     "index",
     "a model",
-    &[
-        "table",
-        "sort_key",
-        "sort_key_encoding",
-        "exactly_once",
-        "stream",
-        "index",
-        "crate",
-    ],
+    "table sort_key sort_key_encoding exactly_once stream index crate",
 );
 
 const FIELD: Vocabulary = Vocabulary::new(
     "a field",
-    &[
-        "key",
-        "sort_key",
-        "default",
-        "read_only",
-        "min",
-        "max",
-        "length",
-        "pattern",
-        "one_of",
-        "custom",
-        "json_schema",
-        "expires",
-        "serde",
-        "rename",
-    ],
+    "key sort_key default read_only min max length pattern one_of custom json_schema \
+     expires serde rename",
 );
 
 const NO_STRUCT: [&str; 3] = ["a model is a struct with named fields"; 3];
@@ -105,7 +82,7 @@ impl ModelDef {
 
     /// Without any key, a field `id: Uuid` is the key.
     fn choose_key(&mut self) {
-        if self.partition().next().is_none() {
+        if self.with_role(Role::Partition).next().is_none() {
             let mut fields = self.fields.iter_mut();
             let id = fields.find(|field| {
                 field.name == "id" && field.role == Role::Plain && field.shape() == Shape::Uuid
@@ -120,21 +97,12 @@ impl ModelDef {
 impl FieldDef {
     /// The description of a field; none of one without a name.
     fn parse(field: &Field) -> Option<Result<Self>> {
-        let ident = field.ident.clone()?;
-        let name = ident.unraw().to_string();
         let def = Self {
-            vis: field.vis.clone(),
-            ty: field.ty.clone(),
-            attribute: name.clone(),
-            name,
-            ident,
+            stored: StoredField::new(field)?,
             role: Role::Plain,
-            default: None,
             read_only: false,
             expires: false,
-            is_serde: false,
             constraints: Vec::new(),
-            given: Given::default(),
         };
         Some(def.with_attributes(&field.attrs))
     }
@@ -146,18 +114,17 @@ impl FieldDef {
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let word = FIELD.word(meta, &mut self.given)?;
+        let word = FIELD.word(meta, &mut self.stored.given)?;
         if let Some(constraint) = Constraint::parse(&word, meta)? {
             self.constraints.push(constraint);
             return Ok(());
         }
         match word.as_str() {
             "key" | "sort_key" => self.role = self.role_of(&word, meta)?,
-            "default" => self.default = Some(optional_expression(meta)?),
             "read_only" => self.read_only = true,
             "expires" => self.expires = true,
-            "serde" => self.is_serde = true,
-            _ => self.attribute = checks::attribute_name(&text(meta)?)?,
+            "rename" => self.stored.attribute = checks::attribute_name(&text(meta)?)?,
+            word => self.stored.take(word, meta)?,
         }
         Ok(())
     }

@@ -2,21 +2,17 @@
 //! place in it: what sets them exists only to tell so.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::{Ident, Path};
+use quote::quote;
+use syn::Path;
 
-use crate::definition::{FieldDef, ModelDef};
+use crate::definition::{FieldDef, ModelDef, Role};
 use crate::rules::{mixed, rules_name};
 use crate::shape::Shape;
-
-pub(crate) fn patch_name(model: &ModelDef) -> Ident {
-    format_ident!("{}Patch", model.ident)
-}
 
 /// The struct of the patch.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let name = patch_name(model);
+    let name = model.named("Patch");
     let doc = format!(" Values for some of the fields of `{ident}`, for writes without a read.");
     quote! {
         #[doc = #doc]
@@ -30,8 +26,8 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// What sets the fields.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
-    let (krate, ident, name) = (&model.krate, &model.ident, patch_name(model));
-    let setters = model.plain().map(setter);
+    let (krate, ident, name) = (&model.krate, &model.ident, model.named("Patch"));
+    let setters = model.with_role(Role::Plain).map(setter);
     let components = model.components().into_iter();
     let refusals = components.map(|field| refusal(field, krate));
     let patch = mixed("patch");
@@ -52,7 +48,7 @@ pub(crate) fn impls(model: &ModelDef) -> TokenStream {
 }
 
 fn setter(field: &FieldDef) -> TokenStream {
-    let FieldDef { vis, ident, ty, .. } = field;
+    let (vis, ident, ty) = (&field.vis, &field.ident, &field.ty);
     let (rules, value) = (rules_name(field), mixed("value"));
     let doc = format!(" The field `{}` has this value.", field.name);
     let (parameter, own) = if field.shape() == Shape::Text && !field.is_optional() {
@@ -74,7 +70,7 @@ fn setter(field: &FieldDef) -> TokenStream {
 
 /// A setter that no program can call. Without it the compiler would only say that there is none.
 fn refusal(field: &FieldDef, krate: &Path) -> TokenStream {
-    let FieldDef { vis, ident, .. } = field;
+    let (vis, ident) = (&field.vis, &field.ident);
     let (value, generic) = (mixed("value"), mixed("T"));
     quote! {
         #[doc(hidden)]
@@ -89,7 +85,7 @@ fn refusal(field: &FieldDef, krate: &Path) -> TokenStream {
 
 /// The function of the model that makes an empty patch.
 pub(crate) fn function(model: &ModelDef) -> TokenStream {
-    let (vis, name) = (&model.vis, patch_name(model));
+    let (vis, name) = (&model.vis, model.named("Patch"));
     let doc = format!(
         " A patch of `{}` without any fields yet: add them by their names.",
         model.ident

@@ -1,26 +1,22 @@
 //! The row: the fields of an item inside a transaction, which hands itself in when it is dropped.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::Ident;
 
-use crate::definition::{FieldDef, ModelDef, Role};
+use crate::definition::{ModelDef, Role};
 use crate::key::key_of;
 use crate::rules::{mixed, rules_name};
 
-pub(crate) fn row_name(model: &ModelDef) -> Ident {
-    format_ident!("{}Row", model.ident)
-}
-
 /// The struct of the row.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (krate, vis, name) = (&model.krate, &model.vis, row_name(model));
+    let (krate, vis, name) = (&model.krate, &model.vis, model.named("Row"));
     let doc = format!(
         " A row of `{}` inside a transaction. What is done with its fields is committed with the transaction.",
         model.ident
     );
     let fields = model.fields.iter().map(|field| {
-        let FieldDef { vis, ident, ty, .. } = field;
+        let (vis, ident, ty) = (&field.vis, &field.ident, &field.ty);
         let (doc, cell) = match field.role {
             Role::Plain => (format!(" The field `{}`.", field.name), quote!(Field)),
             _ => (
@@ -47,7 +43,7 @@ pub(crate) fn impls(model: &ModelDef) -> TokenStream {
 
 /// An expression for the row of `self`, a value of the model, with the given core.
 pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
-    let (krate, name) = (&model.krate, row_name(model));
+    let (krate, name) = (&model.krate, model.named("Row"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         match field.role {
@@ -60,7 +56,7 @@ pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
 
 fn methods(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let (name, key) = (row_name(model), key_of(model));
+    let (name, key) = (model.named("Row"), key_of(model));
     let bounds = bounds(model, &quote!(::core::clone::Clone));
     let values = model.fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
@@ -96,7 +92,7 @@ fn methods(model: &ModelDef) -> TokenStream {
 }
 
 fn row(model: &ModelDef) -> TokenStream {
-    let (krate, ident, name) = (&model.krate, &model.ident, row_name(model));
+    let (krate, ident, name) = (&model.krate, &model.ident, model.named("Row"));
     quote! {
         #[automatically_derived]
         impl<'tx> #krate::model::row::Row<'tx> for #name<'tx> {
@@ -110,8 +106,8 @@ fn row(model: &ModelDef) -> TokenStream {
 }
 
 fn drop(model: &ModelDef) -> TokenStream {
-    let name = row_name(model);
-    let reports = model.plain().map(|field| {
+    let name = model.named("Row");
+    let reports = model.with_role(Role::Plain).map(|field| {
         let ident = &field.ident;
         quote!(self.__core.report(&self.#ident);)
     });
@@ -135,12 +131,12 @@ fn bounds(model: &ModelDef, bound: &TokenStream) -> Vec<TokenStream> {
 
 /// A row can be printed if all its fields can be.
 fn debug(model: &ModelDef) -> TokenStream {
-    let name = row_name(model);
+    let name = model.named("Row");
     let text = name.to_string();
     let formatter = mixed("formatter");
     let bounds = bounds(model, &quote!(::core::fmt::Debug));
     let fields = model.fields.iter().map(|field| {
-        let FieldDef { name, ident, .. } = field;
+        let (name, ident) = (&field.name, &field.ident);
         quote!(.field(#name, &self.#ident))
     });
     quote! {

@@ -28,14 +28,14 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
 }
 
 fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, ty) = (&model.krate, &field.ty);
-    let (name, attribute) = (&field.name, &field.attribute);
+    let (ty, name, attribute) = (&field.ty, &field.name, &field.attribute);
+    let krate = &model.krate;
     let (static_name, model_name) = (rules_name(field), model.ident.unraw().to_string());
     let read_only = field.read_only || field.role != Role::Plain;
     let index_bytes_max = index_bytes_max(model, field);
     let (check, encode, decode) = (
         check(model, field),
-        encode(model, field),
+        field.conversion(krate, "to_value"),
         decode(model, field),
     );
     quote! {
@@ -81,25 +81,9 @@ fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-fn encode(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, ty) = (&model.krate, &field.ty);
-    // An error that the type is none that can be stored is shown at the type.
-    let span = generated_at(ty.span());
-    if field.is_serde {
-        quote_spanned!(span=> #krate::model::document::to_value::<#ty>)
-    } else {
-        quote_spanned!(span=> <#ty as #krate::model::Attribute>::to_value)
-    }
-}
-
 fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, ty) = (&model.krate, &field.ty);
-    let span = generated_at(ty.span());
-    let decode = if field.is_serde {
-        quote_spanned!(span=> #krate::model::document::from_value::<#ty>)
-    } else {
-        quote_spanned!(span=> <#ty as #krate::model::Attribute>::from_value)
-    };
+    let krate = &model.krate;
+    let decode = field.conversion(krate, "from_value");
     if field.default.is_none() || field.role != Role::Plain {
         return decode;
     }
@@ -116,9 +100,10 @@ fn default(field: &FieldDef) -> Option<TokenStream> {
         }
         Some(expr) => {
             let value = field.shape().value(field.value_type(), expr);
-            match field.is_optional() && literal(expr).is_some() {
-                true => option(Some(value)),
-                false => value,
+            if field.is_optional() && literal(expr).is_some() {
+                option(Some(value))
+            } else {
+                value
             }
         }
     };

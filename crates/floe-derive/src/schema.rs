@@ -10,7 +10,7 @@ use crate::attributes::Default;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::index::{IndexDef, Projection};
 use crate::rules::default_name;
-use crate::shape::{generated_at, kind, literal, option, optional};
+use crate::shape::{generated_at, literal, option};
 
 /// The expression of the schema.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
@@ -19,9 +19,10 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     let fields = model.fields.iter().map(|field| field_schema(model, field));
     let indexes = model.indexes.iter().map(|index| index_schema(model, index));
     let sort_constant = option(model.sort_constant.as_ref());
-    let encoding = match model.json_sort_key {
-        true => quote!(Json),
-        false => quote!(Ordered),
+    let encoding = if model.json_sort_key {
+        quote!(Json)
+    } else {
+        quote!(Ordered)
     };
     let expires = model.fields.iter().find(|field| field.expires);
     let expires = option(expires.map(|field| &field.attribute));
@@ -49,8 +50,7 @@ fn field_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
         Role::Sort => quote!(Sort),
         Role::Plain => quote!(Plain),
     };
-    let (ty, is_serde) = (&field.ty, field.is_serde);
-    let (kind, optional) = (kind(krate, ty, is_serde), optional(krate, ty, is_serde));
+    let (kind, optional) = (field.kind(krate), field.optional(krate));
     let read_only = field.read_only || field.role != Role::Plain;
     let has_default = field.default.is_some();
     let json_schema = json_schema(model, field);
@@ -132,7 +132,7 @@ pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
     let checks = model.indexes.iter().flat_map(|index| {
         index.key_fields().filter_map(|name| {
             let field = model.field(name)?;
-            let kind = kind(krate, &field.ty, field.is_serde);
+            let kind = field.kind(krate);
             let message = format!(
                 "a field in the key of an index is text, a number or bytes: index={} field={}",
                 index.name.value(),

@@ -7,8 +7,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Expr, ExprLit, ExprUnary, GenericArgument, Index, Lit, LitFloat, Path, PathArguments,
-    PathSegment, Type, UnOp,
+    Expr, ExprLit, ExprUnary, GenericArgument, Index, Lit, LitFloat, PathArguments, PathSegment,
+    Type, UnOp,
 };
 
 /// What a type is, as far as its name tells.
@@ -87,24 +87,6 @@ pub(crate) fn default_value(ty: &Type, default: &Option<Expr>) -> TokenStream {
             quote!(|| #default)
         }
         None => quote!(::core::default::Default::default),
-    }
-}
-
-/// The kind of a field. What serde makes of it is known when it is written.
-pub(crate) fn kind(krate: &Path, ty: &Type, is_serde: bool) -> TokenStream {
-    let span = generated_at(ty.span());
-    match is_serde {
-        true => quote!(#krate::model::schema::FieldKind::Other),
-        false => quote_spanned!(span=> <#ty as #krate::Attribute>::KIND),
-    }
-}
-
-/// Whether a field may be absent.
-pub(crate) fn optional(krate: &Path, ty: &Type, is_serde: bool) -> TokenStream {
-    let (span, is_option) = (generated_at(ty.span()), option_of(ty).is_some());
-    match is_serde {
-        true => quote!(#is_option),
-        false => quote_spanned!(span=> <#ty as #krate::Attribute>::OPTIONAL),
     }
 }
 

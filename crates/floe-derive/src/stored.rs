@@ -8,21 +8,27 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Path, Result, Token, Type};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Path, Result, Token, Type,
+    Visibility,
+};
 
 use crate::attributes::{
     Default, Errors, Given, Vocabulary, for_each, optional_expression, refused,
 };
-use crate::shape::default_value;
+use crate::shape::{default_value, generated_at, option_of};
 
 /// A field of the struct.
 pub(crate) struct StoredField {
+    pub(crate) vis: Visibility,
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
+    /// The name in the struct.
+    pub(crate) name: String,
     /// The name of the attribute.
     pub(crate) attribute: String,
     pub(crate) default: Option<Default>,
-    pub(crate) serde: bool,
+    pub(crate) is_serde: bool,
     /// Whether it has the mark of its pattern: the id, the hash.
     pub(crate) is_marked: bool,
     pub(crate) given: Given,
@@ -41,26 +47,43 @@ pub(crate) struct Marks {
 }
 
 impl StoredField {
-    fn parse(marks: &Marks, field: &Field, ident: &Ident) -> Result<Self> {
-        let mut def = Self {
-            ident: ident.clone(),
+    /// A field as it is without attributes; none of one without a name.
+    pub(crate) fn new(field: &Field) -> Option<Self> {
+        let ident = field.ident.clone()?;
+        let name = ident.unraw().to_string();
+        Some(Self {
+            vis: field.vis.clone(),
+            ident,
             ty: field.ty.clone(),
-            attribute: ident.unraw().to_string(),
+            attribute: name.clone(),
+            name,
             default: None,
-            serde: false,
+            is_serde: false,
             is_marked: false,
             given: Given::default(),
-        };
-        for_each(marks.derive, &field.attrs, |meta| {
-            match marks.words.word(meta, &mut def.given)?.as_str() {
-                "rename" => def.attribute = (marks.rename)(meta)?,
-                "serde" => def.serde = true,
-                word if word == marks.mark => def.is_marked = true,
-                _ => def.default = Some(optional_expression(meta)?),
+        })
+    }
+
+    /// Takes a word that the fields of every pattern have: `default` or `serde`.
+    pub(crate) fn take(&mut self, word: &str, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if word == "serde" {
+            self.is_serde = true;
+        } else {
+            self.default = Some(optional_expression(meta)?);
+        }
+        Ok(())
+    }
+
+    fn with_attributes(mut self, marks: &Marks, attributes: &[Attribute]) -> Result<Self> {
+        for_each(marks.derive, attributes, |meta| {
+            match marks.words.word(meta, &mut self.given)?.as_str() {
+                "rename" => self.attribute = (marks.rename)(meta)?,
+                word if word == marks.mark => self.is_marked = true,
+                word => self.take(word, meta)?,
             }
             Ok(())
         })?;
-        Ok(def)
+        Ok(self)
     }
 
     /// All of these fields; what is wrong with one is noted.
@@ -70,33 +93,59 @@ impl StoredField {
         errors: &mut Errors,
     ) -> Vec<Self> {
         let fields = fields.iter().filter_map(|field| {
-            let ident = field.ident.as_ref()?;
-            errors.note(Self::parse(marks, field, ident))
+            let def = Self::new(field)?;
+            errors.note(def.with_attributes(marks, &field.attrs))
         });
         fields.collect()
     }
-}
 
-impl StoredField {
     /// An error at a word of the field, or at the field if it has no such word.
     pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
         self.given.error(word, self.ident.span(), message)
     }
 
-    /// The name in the struct.
-    pub(crate) fn name(&self) -> String {
-        self.ident.unraw().to_string()
+    /// The function of this name between values of the field and what is stored: `to_value` or `from_value`.
+    pub(crate) fn conversion(&self, krate: &Path, name: &str) -> TokenStream {
+        let ty = &self.ty;
+        // An error that the type is none that can be stored is shown at the type.
+        let span = generated_at(ty.span());
+        let function = Ident::new(name, span);
+        if self.is_serde {
+            quote_spanned!(span=> #krate::model::document::#function::<#ty>)
+        } else {
+            quote_spanned!(span=> <#ty as #krate::Attribute>::#function)
+        }
+    }
+
+    /// The kind of the field. What serde makes of it is known when it is written.
+    pub(crate) fn kind(&self, krate: &Path) -> TokenStream {
+        let (ty, span) = (&self.ty, generated_at(self.ty.span()));
+        if self.is_serde {
+            quote!(#krate::model::schema::FieldKind::Other)
+        } else {
+            quote_spanned!(span=> <#ty as #krate::Attribute>::KIND)
+        }
+    }
+
+    /// Whether the field may be absent.
+    pub(crate) fn optional(&self, krate: &Path) -> TokenStream {
+        let (ty, span) = (&self.ty, generated_at(self.ty.span()));
+        if self.is_serde {
+            let is_option = option_of(ty).is_some();
+            quote!(#is_option)
+        } else {
+            quote_spanned!(span=> <#ty as #krate::Attribute>::OPTIONAL)
+        }
     }
 
     /// A statement that writes the field of `self`, a value of the owner, to `attributes`, by the functions of the support
     /// module of its pattern.
-    pub(crate) fn write(&self, krate: &Path, support: &TokenStream, owner: &str) -> TokenStream {
-        let (ident, ty, name, attribute) = (&self.ident, &self.ty, self.name(), &self.attribute);
-        let value = match self.serde {
-            true => quote_spanned!(ty.span()=> #krate::model::document::to_value(&self.#ident)),
-            false => quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#ident)),
-        };
-        quote!(#support::write_field(#owner, #name, #attribute, #value, &mut attributes)?;)
+    fn write(&self, krate: &Path, support: &TokenStream, owner: &str) -> TokenStream {
+        let (ident, name, attribute) = (&self.ident, &self.name, &self.attribute);
+        let encode = self.conversion(krate, "to_value");
+        quote! {
+            #support::write_field(#owner, #name, #attribute, #encode(&self.#ident), &mut attributes)?;
+        }
     }
 
     /// The field with its value, as it is read from what is stored.
@@ -106,22 +155,34 @@ impl StoredField {
         support: &TokenStream,
         (owner, stored): (&str, &TokenStream),
     ) -> TokenStream {
-        let (ident, ty, name, attribute) = (&self.ident, &self.ty, self.name(), &self.attribute);
-        let decode = match self.serde {
-            true => quote_spanned!(ty.span()=> #krate::model::document::from_value::<#ty>),
-            false => quote_spanned!(ty.span()=> <#ty as #krate::Attribute>::from_value),
-        };
-        let decode = match self
-            .default
-            .as_ref()
-            .map(|default| default_value(ty, default))
-        {
-            None => decode,
-            Some(default) => {
-                quote!(|stored| #krate::model::support::or_default(stored, #decode, #default))
-            }
-        };
+        let (ident, name, attribute) = (&self.ident, &self.name, &self.attribute);
+        let mut decode = self.conversion(krate, "from_value");
+        if let Some(default) = &self.default {
+            let default = default_value(&self.ty, default);
+            decode = quote!(|stored| #krate::model::support::or_default(stored, #decode, #default));
+        }
         quote!(#ident: #support::read_field(#owner, #name, #attribute, #stored, #decode)?,)
+    }
+}
+
+/// The function of a pattern that writes all fields of `self`, for which there is room beside so many more attributes.
+pub(crate) fn to_attributes(
+    fields: &[StoredField],
+    krate: &Path,
+    support: &TokenStream,
+    owner: &str,
+    more: usize,
+) -> TokenStream {
+    let capacity = fields.len() + more;
+    let writes = fields
+        .iter()
+        .map(|field| field.write(krate, support, owner));
+    quote! {
+        fn to_attributes(&self) -> #krate::error::Result<#support::Item> {
+            let mut attributes = #support::Item::with_capacity(#capacity);
+            #(#writes)*
+            ::core::result::Result::Ok(attributes)
+        }
     }
 }
 

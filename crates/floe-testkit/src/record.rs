@@ -87,39 +87,37 @@ fn condition_text(condition: Option<&Condition>) -> String {
 
 fn write_text(write: &WriteItem) -> String {
     match write {
-        WriteItem::Put(put) => format!(
-            "PutItem {} {:?}{}",
-            put.table_name,
-            put.item,
-            condition_text(put.condition.as_ref())
-        ),
+        WriteItem::Put(put) => {
+            let condition = condition_text(put.condition.as_ref());
+            format!("PutItem {} {:?}{condition}", put.table_name, put.item)
+        }
         WriteItem::Update(update) => {
             let mut renderer = Renderer::new();
             let text = renderer.update(&update.update);
             let text = filled(text, &renderer);
             let condition = condition_text(update.condition.as_ref());
+            let (table, key) = (&update.table_name, &update.key);
+            format!("UpdateItem {table} {key:?} {text}{condition}")
+        }
+        WriteItem::Delete(delete) => {
+            let condition = condition_text(delete.condition.as_ref());
             format!(
-                "UpdateItem {} {:?} {text}{condition}",
-                update.table_name, update.key
+                "DeleteItem {} {:?}{condition}",
+                delete.table_name, delete.key
             )
         }
-        WriteItem::Delete(delete) => format!(
-            "DeleteItem {} {:?}{}",
-            delete.table_name,
-            delete.key,
-            condition_text(delete.condition.as_ref())
-        ),
     }
 }
 
 fn action_text(action: &TransactWrite) -> String {
     match action {
-        TransactWrite::Check(check) => format!(
-            "ConditionCheck {} {:?}{}",
-            check.table_name,
-            check.key,
-            condition_text(Some(&check.condition))
-        ),
+        TransactWrite::Check(check) => {
+            let condition = condition_text(Some(&check.condition));
+            format!(
+                "ConditionCheck {} {:?}{condition}",
+                check.table_name, check.key
+            )
+        }
         TransactWrite::Put(put) => write_text(&WriteItem::Put(put.clone())),
         TransactWrite::Update(update) => write_text(&WriteItem::Update(update.clone())),
         TransactWrite::Delete(delete) => write_text(&WriteItem::Delete(delete.clone())),
@@ -165,10 +163,8 @@ impl Engine for RecordingEngine {
         &self,
         input: TransactGetItems,
     ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
-        let keys = input
-            .gets
-            .iter()
-            .map(|get| (get.table_name.as_str(), &get.key));
+        let gets = input.gets.iter();
+        let keys = gets.map(|get| (get.table_name.as_str(), &get.key));
         self.note(format!("TransactGetItems {}", keys_text(keys)));
         self.inner.transact_get_items(input)
     }

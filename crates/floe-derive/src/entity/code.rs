@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::parse::EntityDef;
+use crate::stored::to_attributes;
 
 /// The code of the struct.
 pub(super) fn generate(def: &EntityDef) -> TokenStream {
@@ -17,12 +18,9 @@ pub(super) fn generate(def: &EntityDef) -> TokenStream {
         #krate::graph::support::read_id::<#id_type>(#entity, #id_name, node)?
     };
     let (support, source) = (quote!(#krate::graph::support), quote!(&node.attributes));
+    let to_attributes = to_attributes(&def.fields, krate, &support, &entity, 0);
     let fields = def.fields.iter();
-    let writes = fields
-        .clone()
-        .map(|field| field.write(krate, &support, &entity));
     let reads = fields.map(|field| field.read(krate, &support, (entity.as_str(), &source)));
-    let capacity = def.fields.len();
     quote! {
         #[automatically_derived]
         impl #krate::graph::Entity for #ident {
@@ -32,11 +30,7 @@ pub(super) fn generate(def: &EntityDef) -> TokenStream {
                 #id_text
             }
 
-            fn to_attributes(&self) -> #krate::error::Result<#krate::graph::support::Item> {
-                let mut attributes = #krate::graph::support::Item::with_capacity(#capacity);
-                #(#writes)*
-                ::core::result::Result::Ok(attributes)
-            }
+            #to_attributes
 
             fn from_node(node: &#krate::graph::Node) -> #krate::error::Result<Self> {
                 ::core::result::Result::Ok(Self {

@@ -18,11 +18,11 @@ pub(super) struct EntityDef {
     pub(super) fields: Vec<StoredField>,
 }
 
-const STRUCT: Vocabulary = Vocabulary::new("an entity", &["type", "crate"]);
+const STRUCT: Vocabulary = Vocabulary::new("an entity", "type crate");
 
 const FIELDS: Marks = Marks {
     derive: "entity",
-    words: Vocabulary::new("a field", &["id", "rename", "default", "serde"]),
+    words: Vocabulary::new("a field", "id rename default serde"),
     mark: "id",
     rename: |meta| Ok(text(meta)?.value()),
 };

@@ -27,7 +27,7 @@ impl Case {
         let name = text.value();
         let found = CASES.iter().find(|(known, _)| *known == name);
         found.map(|(_, case)| *case).ok_or_else(|| {
-            let known = list(&CASES.map(|(known, _)| known));
+            let known = list(CASES.map(|(known, _)| known));
             let message = format!("unknown case `{name}`: the cases are {known}");
             Error::new_spanned(text, message)
         })

@@ -25,17 +25,14 @@ pub(super) struct EnumDef {
     pub(super) variants: Vec<VariantDef>,
 }
 
-const ENUM: Vocabulary = Vocabulary::new("an enum of events", &["rename_all", "crate"]);
+const ENUM: Vocabulary = Vocabulary::new("an enum of events", "rename_all crate");
 
-const VARIANT: Vocabulary = Vocabulary::repeating(
-    "alias",
-    "a variant",
-    &["name", "alias", "version", "upcast"],
-);
+const VARIANT: Vocabulary =
+    Vocabulary::repeating("alias", "a variant", "name alias version upcast");
 
 const FIELDS: Marks = Marks {
     derive: "event",
-    words: Vocabulary::new("a field", &["rename", "default"]),
+    words: Vocabulary::new("a field", "rename default"),
     mark: "",
     rename: |meta| Ok(text(meta)?.value()),
 };

@@ -1,7 +1,6 @@
 //! What is refused of registries when the program is compiled, each with the place and what to do instead.
 
 use syn::ext::IdentExt;
-use syn::spanned::Spanned;
 use syn::{Error, Ident, Result};
 
 use super::definition::{Keys, RegistryDef, Words, field_named};
@@ -84,13 +83,8 @@ fn check_name(field: &StoredField) -> Result<()> {
             return Err(field.error(word, message));
         }
     }
-    match option_of(&field.ty) {
-        None => Ok(()),
-        Some(_) => Err(Error::new(
-            field.ty.span(),
-            "a field of the group is always there: it cannot be an `Option`",
-        )),
-    }
+    let message = "a field of the group is always there: it cannot be an `Option`";
+    refuse_if(option_of(&field.ty).is_some(), &field.ty, message)
 }
 
 /// What can be told of the whole.
@@ -156,13 +150,9 @@ fn check_hash(def: &RegistryDef) -> Result<()> {
         let message = "a registry has one hash: join several into one text";
         return Err(second.error("hash", message));
     }
-    match Shape::of(&first.ty) == Shape::Text && !first.serde {
-        true => Ok(()),
-        false => Err(Error::new(
-            first.ty.span(),
-            "the hash of the content is a `String`",
-        )),
-    }
+    let is_text = Shape::of(&first.ty) == Shape::Text && !first.is_serde;
+    let message = "the hash of the content is a `String`";
+    refuse_if(!is_text, &first.ty, message)
 }
 
 /// An attribute belongs to one field, and not to the registry.

@@ -8,8 +8,8 @@ use syn::spanned::Spanned;
 
 use super::definition::RegistryDef;
 use super::template::Part;
-use crate::shape::{Shape, TupleSource, generated_at, kind, option, optional, sources_of_one};
-use crate::stored::StoredField;
+use crate::shape::{Shape, TupleSource, generated_at, option, sources_of_one};
+use crate::stored::{StoredField, to_attributes};
 
 /// The code of the struct.
 pub(super) fn generate(def: &RegistryDef) -> TokenStream {
@@ -20,13 +20,10 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
         quote_spanned!(ty.span()=> #krate::Attribute::to_value(&self.#name))
     });
     let (support, owner) = (quote!(#krate::registry::support), def.name());
-    let fields = def.fields.iter();
-    let writes = fields
-        .clone()
-        .map(|field| field.write(krate, &support, &owner));
+    let to_attributes = to_attributes(&def.fields, krate, &support, &owner, 8);
     let source = (owner.as_str(), &quote!(item));
+    let fields = def.fields.iter();
     let reads = fields.map(|field| field.read(krate, &support, source));
-    let capacity = def.fields.len() + 8;
     let (indexes, groups, watched) = (indexes(def), groups(def), watched(def));
     let together = def.keys.is_versioned.then(|| {
         quote! {
@@ -46,11 +43,7 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
                     #krate::registry::Group::of(&[#(#names),*])
                 }
 
-                fn to_attributes(&self) -> #krate::error::Result<#krate::registry::support::Item> {
-                    let mut attributes = #krate::registry::support::Item::with_capacity(#capacity);
-                    #(#writes)*
-                    ::core::result::Result::Ok(attributes)
-                }
+                #to_attributes
 
                 fn from_item(
                     item: &#krate::registry::support::Item,
@@ -96,24 +89,22 @@ fn watched(def: &RegistryDef) -> TokenStream {
 fn schema(def: &RegistryDef) -> TokenStream {
     let (krate, words, keys) = (&def.words.krate, &def.words, &def.keys);
     let (name, table) = (def.name(), words.table.clone().unwrap_or_default());
-    let layout = match keys.is_versioned {
-        true => quote!(Versioned),
-        false => quote!(Grouped),
+    let layout = if keys.is_versioned {
+        quote!(Versioned)
+    } else {
+        quote!(Grouped)
     };
-    let mut place = 0_usize;
+    let mut places = 0_usize..;
     let parts = keys.group.parts.iter().map(|part| match part {
         Part::Text(text) => quote!(#krate::registry::schema::KeyPart::Text(#text)),
         Part::Name(_) => {
-            place += 1;
-            let at = place - 1;
+            let at = places.next();
             quote!(#krate::registry::schema::KeyPart::Name(#at))
         }
     });
     let parts: Vec<_> = parts.collect();
-    let group = def
-        .group()
-        .into_iter()
-        .map(|field| field_schema(def, field));
+    let group = def.group();
+    let group = group.iter().map(|field| field_schema(def, field));
     let fields = def.fields.iter().map(|field| field_schema(def, field));
     let indexes = words.indexes.iter().map(|index| {
         let (name, group) = (&index.name, def.group());
@@ -121,14 +112,16 @@ fn schema(def: &RegistryDef) -> TokenStream {
         let at = at.unwrap_or_default();
         quote!(#krate::registry::schema::StatusIndex { name: #name, field: #at })
     });
-    let (escaped, version_prefix, latest) =
-        (keys.group.escaped(), &keys.version_prefix, &keys.latest);
-    let (version, published, deleted) = (&words.version, &words.published, &words.deleted);
-    let (status, expires) = (
-        option(words.status.as_ref()),
-        option(words.expires.as_ref()),
+    let (version_prefix, latest) = (&keys.version_prefix, &keys.latest);
+    let (version, published, deleted, legacy_keys) = (
+        &words.version,
+        &words.published,
+        &words.deleted,
+        &words.legacy_keys,
     );
-    let (retention, legacy_keys) = (option(words.retention_secs.as_ref()), words.legacy_keys);
+    let (escaped, status) = (keys.group.escaped(), option(words.status.as_ref()));
+    let expires = option(words.expires.as_ref());
+    let retention = option(words.retention_secs);
     let hash = option(def.hash().map(|field| &field.attribute));
     quote! {
         &#krate::registry::RegistrySchema {
@@ -155,12 +148,8 @@ fn schema(def: &RegistryDef) -> TokenStream {
 }
 
 fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
-    let (krate, ty, attribute) = (&def.words.krate, &field.ty, &field.attribute);
-    let name = field.name();
-    let (kind, is_optional) = (
-        kind(krate, ty, field.serde),
-        optional(krate, ty, field.serde),
-    );
+    let (krate, name, attribute) = (&def.words.krate, &field.name, &field.attribute);
+    let (kind, is_optional) = (field.kind(krate), field.optional(krate));
     quote! {
         #krate::registry::schema::RegistryField {
             name: #name,
@@ -175,7 +164,7 @@ fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
 fn assertions(def: &RegistryDef) -> TokenStream {
     let krate = &def.words.krate;
     let checks = def.group().into_iter().map(|field| {
-        let (kind, span) = (kind(krate, &field.ty, false), generated_at(field.ty.span()));
+        let (kind, span) = (field.kind(krate), generated_at(field.ty.span()));
         let message = format!(
             "a field of the group is text or a number: field={}",
             field.ident.unraw()

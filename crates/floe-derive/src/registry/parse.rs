@@ -15,28 +15,15 @@ use crate::stored::{Marks, StoredField, named_fields};
 const STRUCT: Vocabulary = Vocabulary::repeating(
     "index",
     "a registry",
-    &[
-        "table",
-        "pk",
-        "sk",
-        "latest",
-        "version",
-        "published",
-        "deleted",
-        "status",
-        "expires",
-        "retention",
-        "index",
-        "legacy_keys",
-        "crate",
-    ],
+    "table pk sk latest version published deleted status expires retention index \
+     legacy_keys crate",
 );
 
-const INDEX: Vocabulary = Vocabulary::new("an index", &["name", "key"]);
+const INDEX: Vocabulary = Vocabulary::new("an index", "name key");
 
 const FIELDS: Marks = Marks {
     derive: "registry",
-    words: Vocabulary::new("a field", &["rename", "default", "serde", "hash"]),
+    words: Vocabulary::new("a field", "rename default serde hash"),
     mark: "hash",
     rename: attribute,
 };

@@ -2,7 +2,7 @@
 
 use syn::{Error, LitStr, Result};
 
-use crate::attributes::refused;
+use crate::attributes::{refuse_if, refused};
 
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,12 +87,9 @@ impl Template {
             [Part::Name(_), Part::Text(text), Part::Name(_)] => !is_separator(text),
             _ => false,
         });
-        match touch || blend {
-            true => Err(self.error(
-                "two fields of a key have a sign between them that tells where one ends, as `.` or `#`",
-            )),
-            false => Ok(()),
-        }
+        let message =
+            "two fields of a key have a sign between them that tells where one ends, as `.` or `#`";
+        refuse_if(touch || blend, &self.literal, message)
     }
 
     pub(super) fn error(&self, message: impl std::fmt::Display) -> Error {

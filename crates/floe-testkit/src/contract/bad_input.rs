@@ -12,7 +12,7 @@ use floe_store::{Error, Item, Result, Set, SetError, Text, Value};
 
 use super::fixture::*;
 
-pub(super) async fn malformed_expressions_are_refused(_: &mut Fixture) {
+pub(super) fn malformed_expressions_are_refused(_: &mut Fixture) {
     let values = values! {"v" => 1, "w" => 2};
     let malformed = [
         ("a =", r#"Syntax error; token: "<EOF>", near: "=""#),
@@ -53,7 +53,7 @@ pub(super) async fn malformed_expressions_are_refused(_: &mut Fixture) {
     }
 }
 
-pub(super) async fn malformed_updates_are_refused(_: &mut Fixture) {
+pub(super) fn malformed_updates_are_refused(_: &mut Fixture) {
     let values = values! {"v" => 1, "s" => "text"};
     let malformed = [
         ("SET", r#"Syntax error; token: "<EOF>", near: "SET""#),
@@ -89,7 +89,7 @@ pub(super) async fn malformed_updates_are_refused(_: &mut Fixture) {
     }
 }
 
-pub(super) async fn unused_placeholders_are_refused(_: &mut Fixture) {
+pub(super) fn unused_placeholders_are_refused(_: &mut Fixture) {
     let values = values! {"v" => 1, "unused" => 2};
     let mut parser = Parser::new(None, Some(&values));
     parser.condition("a = :v").unwrap();
@@ -106,7 +106,7 @@ pub(super) async fn unused_placeholders_are_refused(_: &mut Fixture) {
     );
 }
 
-pub(super) async fn deep_expressions_do_not_overflow(_: &mut Fixture) {
+pub(super) fn deep_expressions_do_not_overflow(_: &mut Fixture) {
     let values = values! {"v" => 1};
     let open = "NOT (".repeat(2000);
     let close = ")".repeat(2000);
@@ -121,7 +121,7 @@ pub(super) async fn deep_expressions_do_not_overflow(_: &mut Fixture) {
     }
 }
 
-pub(super) async fn numbers_must_be_numbers(_: &mut Fixture) {
+pub(super) fn numbers_must_be_numbers(_: &mut Fixture) {
     for text in [
         "", " 5", "5 ", "1e", ".", "-", "+", "NaN", "Infinity", "0x1", "1_000", "1,5", "--1",
         "1e5.5", "१",
@@ -143,94 +143,75 @@ pub(super) async fn numbers_must_be_numbers(_: &mut Fixture) {
     }
 }
 
-pub(super) async fn sets_hold_each_element_once(_: &mut Fixture) {
+pub(super) fn sets_hold_each_element_once(_: &mut Fixture) {
     let text = |elements: &[&str]| Set::new(elements.iter().map(|text| Text::from(*text)));
     assert_eq!(text(&["a", "b", "a"]), Err(SetError::Duplicate));
     assert_eq!(text(&[]), Err(SetError::Empty));
-    assert_eq!(
-        Set::new([number("1"), number("1.0")]),
-        Err(SetError::Duplicate),
-        "by value"
-    );
-    assert!(
-        text(&["", "a"]).is_ok(),
-        "an empty text is an element like any other"
-    );
+    let equal = Set::new([number("1"), number("1.0")]);
+    assert_eq!(equal, Err(SetError::Duplicate), "by value");
+    let empty = text(&["", "a"]);
+    assert!(empty.is_ok(), "an empty text is an element like any other");
 }
 
-pub(super) async fn attribute_names_are_not_empty(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn attribute_names_are_not_empty(t: &mut Fixture) {
+    t.create(plain());
     let detail = "Empty attribute name";
-    refused(t.put("Plain", item("a").with("", 1)).await, detail);
-    refused(
-        t.put("Plain", item("a").with("m", map([("", 1)]))).await,
-        detail,
-    );
+    refused(t.put("Plain", item("a").with("", 1)), detail);
+    refused(t.put("Plain", item("a").with("m", map([("", 1)]))), detail);
     let deep = list([map([("k", map([("", 1)]))])]);
-    refused(t.put("Plain", item("a").with("l", deep)).await, detail);
+    refused(t.put("Plain", item("a").with("l", deep)), detail);
 }
 
-pub(super) async fn names_inside_operands_are_not_empty(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", item("a")).await.unwrap();
+pub(super) fn names_inside_operands_are_not_empty(t: &mut Fixture) {
+    t.create_with(plain(), [item("a")]);
     let detail = "Empty attribute name";
     let nameless = || list([map([("k", map([("", 1)]))])]);
     let equal = || Condition::eq(Path::from("m"), nameless());
     let put = PutItem::new("Plain", item("a").with("v", 1)).condition(equal().not());
-    refused(t.write(put.clone()).await, detail);
-    refused(
-        t.write(DeleteItem::new("Plain", item("a")).condition(equal().not()))
-            .await,
-        detail,
-    );
+    refused(t.write(put.clone()), detail);
+    let delete = DeleteItem::new("Plain", item("a")).condition(equal().not());
+    refused(t.write(delete), detail);
     let set = UpdateItem::new("Plain", item("a"), Update::new().set("m", nameless()));
-    refused(t.write(set.clone()).await, detail);
+    refused(t.write(set.clone()), detail);
     let query = Query::new("Plain", KeyCondition::partition("pk", "a"));
-    refused(t.query(query.filter(equal())).await, detail);
-    refused(t.scan(Scan::new("Plain").filter(equal())).await, detail);
+    refused(t.query(query.filter(equal())), detail);
+    refused(t.scan(Scan::new("Plain").filter(equal())), detail);
     if t.can().transactions {
         let check = ConditionCheck::new("Plain", item("b"), equal().not());
         for action in [put.into(), set.into(), check.into()] {
             let transact = TransactWriteItems::new([action]);
-            refused(t.transact_write_items(transact).await, detail);
+            refused(t.transact_write_items(transact), detail);
         }
     }
-    t.assert_item("Plain", item("a")).await;
+    t.assert_item("Plain", item("a"));
 }
 
-pub(super) async fn keys_are_scalars(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", item("a")).await.unwrap();
+pub(super) fn keys_are_scalars(t: &mut Fixture) {
+    t.create_with(plain(), [item("a")]);
     let into = Condition::attribute_exists(Path::attribute("pk").field("x"));
     refused(
-        t.write(PutItem::new("Plain", item("a")).condition(into))
-            .await,
+        t.write(PutItem::new("Plain", item("a")).condition(into)),
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
     );
 }
 
-pub(super) async fn huge_positions_are_refused(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [item("a").with("l", list([1]))]).await;
+pub(super) fn huge_positions_are_refused(t: &mut Fixture) {
+    t.create_with(plain(), [item("a").with("l", list([1]))]);
     let set = |at: usize| {
-        UpdateItem::new(
-            "Plain",
-            item("a"),
-            Update::new().set(Path::attribute("l").index(at), 2),
-        )
+        let tree = Update::new().set(Path::attribute("l").index(at), 2);
+        UpdateItem::new("Plain", item("a"), tree)
     };
     let last = 2_147_483_647;
-    t.write(set(last)).await.unwrap();
-    t.assert_item("Plain", item("a").with("l", list([1, 2])))
-        .await;
+    t.write(set(last)).unwrap();
+    t.assert_item("Plain", item("a").with("l", list([1, 2])));
     refused(
-        t.write(set(last + 1)).await,
+        t.write(set(last + 1)),
         "List index is not within the allowable range; index: [2147483648]",
     );
 }
 
-pub(super) async fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
+    t.create(plain());
     let set =
         |operand: SetOperand| UpdateItem::new("Plain", item("a"), Update::new().set("x", operand));
     let nested = SetOperand::list_append(
@@ -238,35 +219,35 @@ pub(super) async fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
         list([2]),
     );
     refused(
-        t.write(set(nested)).await,
+        t.write(set(nested)),
         "The function is not allowed to be used this way in an expression; function: list_append",
     );
 }
 
 /// Requests to a table that is not there, or with a name that no table can have.
-pub(super) async fn every_operation_checks_the_tables_name(t: &mut Fixture) {
+pub(super) fn every_operation_checks_the_tables_name(t: &mut Fixture) {
     fn invalid<T: std::fmt::Debug>(what: &str, answer: Result<T>) {
         let error = answer.expect_err(what);
         assert!(matches!(error, Error::Validation(_)), "{what}: {error:?}");
     }
     for name in ["", "ab", "not a name", &"x".repeat(2000)] {
         let key = || item("a");
-        invalid("get", t.get_item(GetItem::new(name, key())).await);
-        invalid("put", t.put(name, key()).await);
-        invalid("scan", t.scan(Scan::new(name)).await);
+        invalid("get", t.get_item(GetItem::new(name, key())));
+        invalid("put", t.put(name, key()));
+        invalid("scan", t.scan(Scan::new(name)));
         let query = Query::new(name, KeyCondition::partition("pk", "a"));
-        invalid("query", t.query(query).await);
+        invalid("query", t.query(query));
         let get = BatchGetItem::new().keys(name, [key()]);
-        invalid("batch get", t.batch_get_item(get).await);
+        invalid("batch get", t.batch_get_item(get));
         let write = BatchWriteItem::new().put(name, key());
-        invalid("batch write", t.batch_write_item(write).await);
+        invalid("batch write", t.batch_write_item(write));
         let transact = TransactWriteItems::new([PutItem::new(name, key()).into()]);
-        invalid("transact", t.transact_write_items(transact).await);
+        invalid("transact", t.transact_write_items(transact));
     }
 }
 
-pub(super) async fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
+    t.create(sorted());
     let values = [
         Value::Null,
         true.into(),
@@ -279,26 +260,24 @@ pub(super) async fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
         binaries([b"x"]),
     ];
     for value in values {
-        let answer = t.put("Sorted", row("a", value.clone())).await;
+        let answer = t.put("Sorted", row("a", value.clone()));
         let actual = value.value_type().as_str();
-        refused(
-            answer,
-            &format!("Type mismatch for key sk expected: N actual: {actual}"),
-        );
+        let detail = format!("Type mismatch for key sk expected: N actual: {actual}");
+        refused(answer, &detail);
         let get = GetItem::new("Sorted", row("a", value));
-        refused(t.get_item(get).await, WRONG_KEY);
+        refused(t.get_item(get), WRONG_KEY);
     }
 }
 
-pub(super) async fn long_names_are_refused(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn long_names_are_refused(t: &mut Fixture) {
+    t.create(plain());
     let named = |bytes: usize| item("a").with("n".repeat(bytes), 1);
-    t.put("Plain", named(65_535)).await.unwrap();
-    invalid(t.put("Plain", named(65_536)).await);
+    t.put("Plain", named(65_535)).unwrap();
+    invalid(t.put("Plain", named(65_536)));
 }
 
-pub(super) async fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
-    t.create(sorted_by(floe_store::table::KeyKind::S)).await;
+pub(super) fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
+    t.create(sorted_by(floe_store::table::KeyKind::S));
     let odd = [
         "\0",
         "\0\0",
@@ -315,13 +294,9 @@ pub(super) async fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
         let item: Item = row(text, text)
             .with(text, text)
             .with("m", map([(text, text)]));
-        t.put("Sorted", item.clone()).await.unwrap();
-        assert_eq!(
-            t.get("Sorted", row(text, text)).await,
-            Some(item),
-            "{text:?}"
-        );
+        t.put("Sorted", item.clone()).unwrap();
+        assert_eq!(t.get("Sorted", row(text, text)), Some(item), "{text:?}");
     }
-    t.reopen().await;
-    assert_eq!(t.scan_all(Scan::new("Sorted")).await.len(), odd.len());
+    t.reopen();
+    assert_eq!(t.whole("Sorted").len(), odd.len());
 }

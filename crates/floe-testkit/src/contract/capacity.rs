@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use floe_store::capacity::ReturnConsumedCapacity::{self, Indexes, Total};
+use floe_store::capacity::ReturnConsumedCapacity::{Indexes, Total};
 use floe_store::expr::KeyCondition;
 use floe_store::op::{
     BatchGetItem, BatchWriteItem, ConditionCheck, DeleteItem, GetItem, PutItem, Query, Scan,
-    Select, TransactGet, TransactGetItems, TransactWriteItems,
+    Select, TransactGet, TransactGetItems, TransactWriteItems, WriteItem,
 };
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{ConsumedCapacity, Item, Units};
@@ -17,325 +17,272 @@ fn units(halves: u64) -> Units {
     Units::halves(halves)
 }
 
-/// The total of an answer that was asked for it.
+fn whole(whole: u64) -> Units {
+    Units::whole(whole)
+}
+
+/// What a read of an item costs.
 #[track_caller]
-fn total(consumed: &Option<ConsumedCapacity>) -> f64 {
-    consumed
-        .as_ref()
-        .expect("the cost was asked for")
-        .total()
-        .as_f64()
+fn get(t: &Fixture, get: GetItem) -> ConsumedCapacity {
+    let output = t.get_item(get.costing(Total)).unwrap();
+    output.consumed.expect("the cost was asked for")
 }
 
-async fn get(t: &Fixture, pk: &str, consistent: bool) -> ConsumedCapacity {
-    let mut get = GetItem::new("Plain", item(pk));
-    get.consistent = consistent;
-    get.return_capacity = Total;
-    t.get_item(get).await.unwrap().consumed.unwrap()
+/// What a write costs.
+#[track_caller]
+fn write(t: &Fixture, write: impl Into<WriteItem>) -> ConsumedCapacity {
+    let output = t.write(write).unwrap();
+    output.consumed.expect("the cost was asked for")
 }
 
-async fn put(
-    t: &Fixture,
-    table: &str,
-    item: Item,
-    detail: ReturnConsumedCapacity,
-) -> ConsumedCapacity {
-    let mut put = PutItem::new(table, item);
-    put.return_capacity = detail;
-    t.write(put).await.unwrap().consumed.unwrap()
+/// What putting an item into `Plain` costs.
+#[track_caller]
+fn put(t: &Fixture, item: Item) -> Units {
+    write(t, PutItem::new("Plain", item).costing(Total)).total()
 }
 
-pub(super) async fn get_is_charged_by_4_kilobytes(t: &mut Fixture) {
-    t.create(plain()).await;
+/// What a query costs.
+#[track_caller]
+fn query(t: &Fixture, query: Query) -> ConsumedCapacity {
+    let page = t.query(query).unwrap();
+    page.consumed.expect("the cost was asked for")
+}
+
+/// The shares of indexes.
+fn shares<const LEN: usize>(shares: [(&str, Units); LEN]) -> BTreeMap<String, Units> {
+    shares.map(|(name, units)| (name.to_owned(), units)).into()
+}
+
+pub(super) fn get_is_charged_by_4_kilobytes(t: &mut Fixture) {
+    t.create(plain());
     for (pk, bytes) in [("s", 4096), ("l", 4097), ("x", 8193)] {
-        t.put("Plain", weighing(item(pk), bytes)).await.unwrap();
+        t.put("Plain", weighing(item(pk), bytes)).unwrap();
     }
     for (pk, strong) in [("s", 1), ("l", 2), ("x", 3), ("nobody", 1)] {
-        let cost = get(t, pk, true).await;
-        assert_eq!(cost.total(), Units::whole(strong), "{pk}");
-        assert_eq!(cost.read, Units::whole(strong), "{pk}");
+        let key = || GetItem::new("Plain", item(pk));
+        let cost = get(t, key());
+        assert_eq!(cost.total(), whole(strong), "{pk}");
+        assert_eq!(cost.read, whole(strong), "{pk}");
         assert_eq!(cost.write, Units::ZERO, "{pk}");
         assert_eq!(cost.table_name, "Plain");
-        assert_eq!(
-            get(t, pk, false).await.total(),
-            units(strong),
-            "{pk} eventually"
-        );
+        let eventual = get(t, key().eventual()).total();
+        assert_eq!(eventual, units(strong), "{pk} eventually");
     }
 }
 
-pub(super) async fn a_projection_does_not_lower_the_price(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", weighing(item("a"), 10_000)).await.unwrap();
-    let mut get = GetItem::new("Plain", item("a")).projection(projection("pk"));
-    get.return_capacity = Total;
-    assert_eq!(total(&t.get_item(get).await.unwrap().consumed), 3.0);
+pub(super) fn a_projection_does_not_lower_the_price(t: &mut Fixture) {
+    t.create_with(plain(), [weighing(item("a"), 10_000)]);
+    let narrow = GetItem::new("Plain", item("a")).projection(projection("pk"));
+    assert_eq!(get(t, narrow).total(), whole(3));
 }
 
-pub(super) async fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
-    t.create(plain()).await;
-    let cost = put(t, "Plain", weighing(item("a"), 1024), Total).await;
-    assert_eq!(cost.total(), Units::whole(1));
-    assert_eq!(cost.write, Units::whole(1));
+pub(super) fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
+    t.create(plain());
+    let first = PutItem::new("Plain", weighing(item("a"), 1024));
+    let cost = write(t, first.costing(Total));
+    assert_eq!(cost.total(), whole(1));
+    assert_eq!(cost.write, whole(1));
     assert_eq!(cost.read, Units::ZERO);
     // The larger of what was there and what comes.
-    assert_eq!(
-        put(t, "Plain", weighing(item("a"), 1025), Total)
-            .await
-            .total(),
-        Units::whole(2)
-    );
-    assert_eq!(
-        put(t, "Plain", item("a"), Total).await.total(),
-        Units::whole(2)
-    );
-    assert_eq!(
-        put(t, "Plain", item("a"), Total).await.total(),
-        Units::whole(1)
-    );
+    assert_eq!(put(t, weighing(item("a"), 1025)), whole(2));
+    assert_eq!(put(t, item("a")), whole(2));
+    assert_eq!(put(t, item("a")), whole(1));
 }
 
-pub(super) async fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", weighing(item("a"), 3000)).await.unwrap();
-    let mut set = update_item("Plain", item("a"), "SET x = :v", &values! {"v" => 1});
-    set.return_capacity = Total;
-    assert_eq!(total(&t.write(set).await.unwrap().consumed), 3.0);
-    let mut new = update_item("Plain", item("b"), "SET x = :v", &values! {"v" => 1});
-    new.return_capacity = Total;
-    assert_eq!(total(&t.write(new).await.unwrap().consumed), 1.0);
-}
-
-pub(super) async fn deletes_are_charged_for_what_was_there(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", weighing(item("a"), 2049)).await.unwrap();
-    let delete = |pk: &str| {
-        let mut delete = DeleteItem::new("Plain", item(pk));
-        delete.return_capacity = Total;
-        delete
+pub(super) fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
+    t.create_with(plain(), [weighing(item("a"), 3000)]);
+    let set = |pk: &str| {
+        let set = update_item("Plain", item(pk), "SET x = :v", &values! {"v" => 1});
+        write(t, set.costing(Total)).total()
     };
-    assert_eq!(total(&t.write(delete("a")).await.unwrap().consumed), 3.0);
-    assert_eq!(
-        total(&t.write(delete("a")).await.unwrap().consumed),
-        1.0,
-        "a missing item costs one unit"
-    );
+    assert_eq!(set("a"), whole(3));
+    assert_eq!(set("b"), whole(1));
 }
 
-pub(super) async fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
+pub(super) fn deletes_are_charged_for_what_was_there(t: &mut Fixture) {
+    t.create_with(plain(), [weighing(item("a"), 2049)]);
+    let delete = || write(t, DeleteItem::new("Plain", item("a")).costing(Total)).total();
+    assert_eq!(delete(), whole(3));
+    assert_eq!(delete(), whole(1), "a missing item costs one unit");
+}
+
+pub(super) fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
     t.create(
         sorted()
             .global_index("all", [("g", KeyKind::S)], NO_SORT, Projection::All)
             .global_index("keys", [("g", KeyKind::S)], NO_SORT, Projection::KeysOnly)
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
-    )
-    .await;
-    let cost = |name: &str, whole: u64| (name.to_owned(), Units::whole(whole));
-    let put =
-        async |item: Item, bytes: usize| put(t, "Sorted", weighing(item, bytes), Indexes).await;
+    );
+    let put = |item: Item, bytes: usize| {
+        let put = PutItem::new("Sorted", weighing(item, bytes));
+        write(t, put.costing(Indexes))
+    };
     let with = |g: &str| row("a", 1).with("g", g);
     // Not in any index: nothing.
-    let outside = put(row("a", 1), 1500).await;
-    assert_eq!(outside.total(), Units::whole(2));
-    assert_eq!(outside.table, Units::whole(2));
+    let outside = put(row("a", 1), 1500);
+    assert_eq!(outside.total(), whole(2));
+    assert_eq!(outside.table, whole(2));
     assert_eq!(outside.global_indexes, BTreeMap::new());
     assert!(outside.by_index);
     // Into the indexes.
-    let entered = put(with("x"), 1500).await;
-    assert_eq!(entered.table, Units::whole(2));
+    let entered = put(with("x"), 1500);
+    assert_eq!(entered.table, whole(2));
     assert_eq!(
         entered.global_indexes,
-        [cost("all", 2), cost("keys", 1)].into()
+        shares([("all", whole(2)), ("keys", whole(1))])
     );
     assert_eq!(entered.local_indexes, BTreeMap::new());
-    assert_eq!(entered.total(), Units::whole(5));
+    assert_eq!(entered.total(), whole(5));
     // To another key: out and in.
-    let moved = put(with("y"), 1500).await;
+    let moved = put(with("y"), 1500);
     assert_eq!(
         moved.global_indexes,
-        [cost("all", 4), cost("keys", 2)].into()
+        shares([("all", whole(4)), ("keys", whole(2))])
     );
     // Another attribute: only where it is copied.
-    let changed = put(with("y"), 2500).await;
-    assert_eq!(changed.table, Units::whole(3));
-    assert_eq!(changed.global_indexes, [cost("all", 3)].into());
+    let changed = put(with("y"), 2500);
+    assert_eq!(changed.table, whole(3));
+    assert_eq!(changed.global_indexes, shares([("all", whole(3))]));
     // Nothing changes: only the table is charged.
-    let same = put(with("y"), 2500).await;
+    let same = put(with("y"), 2500);
     assert_eq!(same.global_indexes, BTreeMap::new());
     // Into the local index.
-    let local = put(row("a", 1).with("l", 5), 500).await;
-    assert_eq!(local.local_indexes, [cost("local", 1)].into());
+    let local = put(row("a", 1).with("l", 5), 500);
+    assert_eq!(local.local_indexes, shares([("local", whole(1))]));
     assert_eq!(
         local.global_indexes,
-        [cost("all", 3), cost("keys", 1)].into(),
+        shares([("all", whole(3)), ("keys", whole(1))]),
         "out of the others"
     );
 }
 
-pub(super) async fn the_total_alone_hides_the_shares(t: &mut Fixture) {
-    t.create(indexed(Projection::All)).await;
-    let cost = put(t, "Plain", item("a").with("g", "x"), Total).await;
-    assert_eq!(cost.total(), Units::whole(2));
+pub(super) fn the_total_alone_hides_the_shares(t: &mut Fixture) {
+    t.create(indexed(Projection::All));
+    let put = PutItem::new("Plain", item("a").with("g", "x"));
+    let cost = write(t, put.costing(Total));
+    assert_eq!(cost.total(), whole(2));
     assert!(!cost.by_index);
 }
 
-pub(super) async fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", (0..6).map(|sk| weighing(row("a", sk), 1500)))
-        .await;
-    let query = |consistent| {
-        let mut query = partition("a");
-        query.return_capacity = Total;
-        query.consistent = consistent;
-        query
-    };
+pub(super) fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
+    t.create_with(sorted(), (0..6).map(|sk| weighing(row("a", sk), 1500)));
+    let eventual = || partition("a").costing(Total);
+    let strong = || eventual().consistent();
     // 9000 bytes, rounded up once.
-    assert_eq!(total(&t.query(query(true)).await.unwrap().consumed), 3.0);
-    assert_eq!(total(&t.query(query(false)).await.unwrap().consumed), 1.5);
-    assert_eq!(
-        total(&t.query(query(true).limit(2)).await.unwrap().consumed),
-        1.0
-    );
+    assert_eq!(query(t, strong()).total(), whole(3));
+    assert_eq!(query(t, eventual()).total(), units(3));
+    assert_eq!(query(t, strong().limit(2)).total(), whole(1));
     // Filters, projections and counts do not lower it.
-    let mut narrow = query(true).filter(bare_condition("attribute_exists(nothing)"));
-    narrow.projection = Some(projection("sk"));
-    assert_eq!(total(&t.query(narrow).await.unwrap().consumed), 3.0);
-    let mut count = query(true);
-    count.select = Some(Select::Count);
-    assert_eq!(total(&t.query(count).await.unwrap().consumed), 3.0);
-    let mut scan = Scan::new("Sorted");
-    scan.return_capacity = Total;
-    assert_eq!(total(&t.scan(scan).await.unwrap().consumed), 1.5);
+    let narrow = strong().filter(bare_condition("attribute_exists(nothing)"));
+    assert_eq!(query(t, narrow.projecting("sk")).total(), whole(3));
+    assert_eq!(
+        query(t, strong().selecting(Select::Count)).total(),
+        whole(3)
+    );
+    let scanned = t.scan(Scan::new("Sorted").costing(Total)).unwrap();
+    assert_eq!(scanned.consumed.unwrap().total(), units(3));
 }
 
-pub(super) async fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
+pub(super) fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
     t.create(
         sorted()
             .global_index("keys", [("g", KeyKind::S)], NO_SORT, Projection::KeysOnly)
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
-    )
-    .await;
+    );
     let item = |sk| weighing(row("a", sk).with("g", "x").with("l", sk), 5000);
-    t.fill("Sorted", (0..4).map(item)).await;
-    let mut query = Query::new("Sorted", KeyCondition::partition("g", "x")).index("keys");
-    query.return_capacity = Indexes;
-    let cost = t.query(query).await.unwrap().consumed.unwrap();
+    t.fill("Sorted", (0..4).map(item));
+    let by_g = Query::new("Sorted", KeyCondition::partition("g", "x"));
+    let cost = query(t, by_g.index("keys").costing(Indexes));
     assert_eq!(cost.total(), units(1), "entries are small");
     assert_eq!(cost.table, Units::ZERO);
-    assert_eq!(cost.global_indexes, [("keys".to_owned(), units(1))].into());
+    assert_eq!(cost.global_indexes, shares([("keys", units(1))]));
 
     // What a local index has not copied is read from the table, item by item.
-    let mut fetching = partition("a").index("local").consistent();
-    fetching.return_capacity = Indexes;
-    fetching.select = Some(Select::AllAttributes);
-    let cost = t.query(fetching).await.unwrap().consumed.unwrap();
-    assert_eq!(
-        cost.local_indexes,
-        [("local".to_owned(), Units::whole(1))].into()
-    );
-    assert_eq!(cost.table, Units::whole(8));
-    assert_eq!(cost.total(), Units::whole(9));
+    let fetching = partition("a")
+        .index("local")
+        .consistent()
+        .costing(Indexes)
+        .selecting(Select::AllAttributes);
+    let cost = query(t, fetching);
+    assert_eq!(cost.local_indexes, shares([("local", whole(1))]));
+    assert_eq!(cost.table, whole(8));
+    assert_eq!(cost.total(), whole(9));
 }
 
-pub(super) async fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.create(sorted()).await;
-    let mut write = BatchWriteItem::new()
+pub(super) fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
+    t.create(plain());
+    t.create(sorted());
+    let write = BatchWriteItem::new()
         .put("Plain", weighing(item("a"), 1500))
         .put("Plain", item("b"))
-        .delete("Sorted", row("a", 1));
-    write.return_capacity = Total;
-    let consumed = t.batch_write_item(write).await.unwrap().consumed;
-    let by_table: BTreeMap<_, _> = consumed
-        .iter()
-        .map(|c| (c.table_name.as_str(), c.total()))
-        .collect();
-    assert_eq!(
-        by_table,
-        [("Plain", Units::whole(3)), ("Sorted", Units::whole(1))].into()
-    );
+        .delete("Sorted", row("a", 1))
+        .costing(Total);
+    let consumed = t.batch_write_item(write).unwrap().consumed;
+    let by_table = consumed.iter().map(|c| (c.table_name.clone(), c.total()));
+    let expected = shares([("Plain", whole(3)), ("Sorted", whole(1))]);
+    assert_eq!(by_table.collect::<BTreeMap<_, _>>(), expected);
 
-    let mut get = BatchGetItem::new().keys("Plain", [item("a"), item("b"), item("c")]);
-    get.return_capacity = Total;
-    let consumed = t.batch_get_item(get.clone()).await.unwrap().consumed;
+    let mut get = BatchGetItem::new()
+        .keys("Plain", [item("a"), item("b"), item("c")])
+        .costing(Total);
+    let consumed = t.batch_get_item(get.clone()).unwrap().consumed;
     assert_eq!(consumed.len(), 1);
-    assert_eq!(consumed[0].total(), Units::whole(3), "each item on its own");
+    assert_eq!(consumed[0].total(), whole(3), "each item on its own");
     get.requests.get_mut("Plain").unwrap().consistent = false;
-    let consumed = t.batch_get_item(get).await.unwrap().consumed;
+    let consumed = t.batch_get_item(get).unwrap().consumed;
     assert_eq!(consumed[0].total(), units(3));
 }
 
-pub(super) async fn transactions_cost_twice(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", weighing(item("c"), 1500)).await.unwrap();
+pub(super) fn transactions_cost_twice(t: &mut Fixture) {
+    t.create_with(plain(), [weighing(item("c"), 1500)]);
     let check = ConditionCheck::new("Plain", item("c"), bare_condition("attribute_exists(pk)"));
-    let mut write = TransactWriteItems::new([
+    let write = TransactWriteItems::new([
         PutItem::new("Plain", weighing(item("a"), 1500)).into(),
         DeleteItem::new("Plain", item("nobody")).into(),
         check.into(),
-    ]);
-    write.return_capacity = Total;
-    let consumed = t.transact_write_items(write).await.unwrap().consumed;
+    ])
+    .costing(Total);
+    let consumed = t.transact_write_items(write).unwrap().consumed;
     assert_eq!(consumed.len(), 1);
-    assert_eq!(consumed[0].write, Units::whole(2 * (2 + 1 + 2)));
+    assert_eq!(consumed[0].write, whole(2 * (2 + 1 + 2)));
     assert_eq!(consumed[0].total(), consumed[0].write);
 
-    let mut get =
-        TransactGetItems::new(["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk))));
-    get.return_capacity = Total;
-    let consumed = t.transact_get_items(get).await.unwrap().consumed;
-    assert_eq!(consumed[0].read, Units::whole(2 * (1 + 1)));
+    let gets = ["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk)));
+    let get = TransactGetItems::new(gets).costing(Total);
+    let consumed = t.transact_get_items(get).unwrap().consumed;
+    assert_eq!(consumed[0].read, whole(2 * (1 + 1)));
 }
 
-pub(super) async fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
-    t.create(indexed(Projection::All)).await;
-    let mut write =
-        TransactWriteItems::new([PutItem::new("Plain", item("a").with("g", "x")).into()]);
-    write.return_capacity = Indexes;
-    let consumed = t.transact_write_items(write).await.unwrap().consumed;
-    assert_eq!(consumed[0].table, Units::whole(2));
-    assert_eq!(
-        consumed[0].global_indexes,
-        [("by_g".to_owned(), Units::whole(1))].into()
-    );
+pub(super) fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
+    t.create(indexed(Projection::All));
+    let put = PutItem::new("Plain", item("a").with("g", "x"));
+    let write = TransactWriteItems::new([put.into()]).costing(Indexes);
+    let consumed = t.transact_write_items(write).unwrap().consumed;
+    assert_eq!(consumed[0].table, whole(2));
+    assert_eq!(consumed[0].global_indexes, shares([("by_g", whole(1))]));
 }
 
-pub(super) async fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture) {
-    t.create(plain()).await;
-    let mut write =
-        TransactWriteItems::new([PutItem::new("Plain", item("a")).into()]).token("token-1");
-    write.return_capacity = Total;
-    let first = t
-        .transact_write_items(write.clone())
-        .await
-        .unwrap()
-        .consumed;
-    assert_eq!(
-        (first[0].write, first[0].read),
-        (Units::whole(2), Units::ZERO)
-    );
-    let again = t.transact_write_items(write).await.unwrap().consumed;
-    assert_eq!(
-        (again[0].write, again[0].read),
-        (Units::ZERO, Units::whole(2))
-    );
+pub(super) fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture) {
+    t.create(plain());
+    let put = PutItem::new("Plain", item("a"));
+    let write = TransactWriteItems::new([put.into()]).token("token-1");
+    for (written, read) in [(whole(2), Units::ZERO), (Units::ZERO, whole(2))] {
+        let write = write.clone().costing(Total);
+        let consumed = t.transact_write_items(write).unwrap().consumed;
+        assert_eq!((consumed[0].write, consumed[0].read), (written, read));
+    }
 }
 
-pub(super) async fn collections_are_measured_with_local_indexes(t: &mut Fixture) {
-    t.create(sorted().local_index("local", "l", KeyKind::N, Projection::All))
-        .await;
-    t.create(plain()).await;
-    let mut put = PutItem::new("Sorted", row("a", 1));
-    put.return_collection = true;
-    let metrics = t
-        .write(put)
-        .await
-        .unwrap()
-        .collection
-        .expect("the table has a local index");
+pub(super) fn collections_are_measured_with_local_indexes(t: &mut Fixture) {
+    t.create(sorted().local_index("local", "l", KeyKind::N, Projection::All));
+    t.create(plain());
+    let measured = |table: &str, item: Item| {
+        let mut put = PutItem::new(table, item);
+        put.return_collection = true;
+        t.write(put).unwrap().collection
+    };
+    let metrics = measured("Sorted", row("a", 1)).expect("the table has a local index");
     assert_eq!(metrics.key, item("a"));
     assert_eq!(metrics.size_estimate_gb, (0.0, 1.0));
-    let mut put = PutItem::new("Plain", item("a"));
-    put.return_collection = true;
-    assert_eq!(t.write(put).await.unwrap().collection, None);
+    assert_eq!(measured("Plain", item("a")), None);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use floe_store::error::CancellationCode;
 use floe_store::op::{
-    GetItem, PutItem, Scan, TransactGet, TransactGetItems, TransactGetItemsOutput,
-    TransactWriteItems, UpdateItem,
+    GetItem, PutItem, TransactGet, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
+    UpdateItem,
 };
 use floe_store::table::{Projection, StreamView};
 use floe_store::{Engine, Error, Item, Result, Value};
@@ -17,17 +17,19 @@ const CLIENTS: usize = 32;
 const ROUNDS: usize = 8;
 
 /// Runs the same task for every client and waits for all.
-async fn clients<F>(t: &Fixture, task: impl Fn(Arc<dyn Engine>, usize) -> F)
+fn clients<F>(t: &Fixture, task: impl Fn(Arc<dyn Engine>, usize) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let mut tasks = JoinSet::new();
-    for client in 0..CLIENTS {
-        tasks.spawn(task(t.engine(), client));
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.expect("no client fails");
-    }
+    t.wait(async {
+        let mut tasks = JoinSet::new();
+        for client in 0..CLIENTS {
+            tasks.spawn(task(t.engine(), client));
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.expect("no client fails");
+        }
+    });
 }
 
 /// The answer, unless a conflict, and nothing else, stood in its way, so that sending the request again may help.
@@ -59,20 +61,19 @@ fn number_at(item: &Item, name: &str) -> i64 {
         .unwrap_or_default()
 }
 
-pub(super) async fn no_increment_is_lost(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn no_increment_is_lost(t: &mut Fixture) {
+    t.create(plain());
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
             engine.write_item(one_more("n").into()).await.unwrap();
         }
-    })
-    .await;
-    let n = t.get("Plain", item("n")).await.unwrap();
+    });
+    let n = t.get("Plain", item("n")).unwrap();
     assert_eq!(number_at(&n, "n"), (CLIENTS * ROUNDS) as i64);
 }
 
-pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn one_of_many_creators_wins(t: &mut Fixture) {
+    t.create(plain());
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let put = PutItem::new(
@@ -84,16 +85,13 @@ pub(super) async fn one_of_many_creators_wins(t: &mut Fixture) {
                 engine.write_item(one_more("wins").into()).await.unwrap();
             }
         }
-    })
-    .await;
-    let wins = t.get("Plain", item("wins")).await.unwrap();
+    });
+    let wins = t.get("Plain", item("wins")).unwrap();
     assert_eq!(number_at(&wins, "n"), ROUNDS as i64);
 }
 
-pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [item("doc").with("version", 0).with("sum", 0)])
-        .await;
+pub(super) fn optimistic_locks_hold(t: &mut Fixture) {
+    t.create_with(plain(), [item("doc").with("version", 0).with("sum", 0)]);
     clients(t, |engine, _| async move {
         let mut done = 0;
         while done < 2 {
@@ -107,9 +105,8 @@ pub(super) async fn optimistic_locks_hold(t: &mut Fixture) {
                 .condition(condition("version = :v", &values! {"v" => version}));
             done += usize::from(is_applied(engine.write_item(put.into()).await));
         }
-    })
-    .await;
-    let doc = t.get("Plain", item("doc")).await.unwrap();
+    });
+    let doc = t.get("Plain", item("doc")).unwrap();
     assert_eq!(number_at(&doc, "sum"), (CLIENTS * 2) as i64);
     assert_eq!(number_at(&doc, "version"), (CLIENTS * 2) as i64);
 }
@@ -124,14 +121,10 @@ fn transfer(from: usize, to: usize) -> TransactWriteItems {
     TransactWriteItems::new([take.into(), add(to, 1).into()])
 }
 
-pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
+pub(super) fn transfers_keep_the_sum(t: &mut Fixture) {
     const ACCOUNTS: usize = 5;
-    t.create(plain()).await;
-    t.fill(
-        "Plain",
-        (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10)),
-    )
-    .await;
+    let accounts = (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10));
+    t.create_with(plain(), accounts);
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let from = (client + round) % ACCOUNTS;
@@ -157,30 +150,19 @@ pub(super) async fn transfers_keep_the_sum(t: &mut Fixture) {
                 .flatten()
                 .map(|item| number_at(item, "n"))
                 .sum();
-            assert_eq!(
-                sum,
-                (ACCOUNTS * 10) as i64,
-                "a snapshot never shows half a transfer"
-            );
+            let whole = (ACCOUNTS * 10) as i64;
+            assert_eq!(sum, whole, "a snapshot never shows half a transfer");
         }
-    })
-    .await;
-    let items = t.scan_all(Scan::new("Plain")).await;
+    });
+    let items = t.whole("Plain");
     let sum: i64 = items.iter().map(|item| number_at(item, "n")).sum();
     assert_eq!(sum, (ACCOUNTS * 10) as i64);
     assert!(items.iter().all(|item| number_at(item, "n") >= 0));
 }
 
-pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill(
-        "Plain",
-        [
-            item("left").with("v", "red"),
-            item("right").with("v", "blue"),
-        ],
-    )
-    .await;
+pub(super) fn swaps_never_lose_a_value(t: &mut Fixture) {
+    let sides = [("left", "red"), ("right", "blue")];
+    t.create_with(plain(), sides.map(|(pk, v)| item(pk).with("v", v)));
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
             let pair = TransactGetItems::new(
@@ -205,17 +187,14 @@ pub(super) async fn swaps_never_lose_a_value(t: &mut Fixture) {
                 Err(error) => panic!("{error}"),
             }
         }
-    })
-    .await;
-    let mut colours = texts(&t.scan_all(Scan::new("Plain")).await, "v");
+    });
+    let mut colours = texts(&t.whole("Plain"), "v");
     colours.sort();
     assert_eq!(colours, ["blue", "red"]);
 }
 
-pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", (0..4).map(|sk| row("a", sk).with("v", 0)))
-        .await;
+pub(super) fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
+    t.create_with(sorted(), (0..4).map(|sk| row("a", sk).with("v", 0)));
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             if client % 2 == 0 {
@@ -232,12 +211,11 @@ pub(super) async fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
                 assert!(stamps.iter().all(|stamp| *stamp == stamps[0]), "{stamps:?}");
             }
         }
-    })
-    .await;
+    });
 }
 
-pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
+    t.create(plain());
     clients(t, |engine, _| async move {
         for round in 0..ROUNDS {
             let add = one_more("n").into();
@@ -247,15 +225,13 @@ pub(super) async fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
                 tokio::task::yield_now().await;
             }
         }
-    })
-    .await;
-    let n = t.get("Plain", item("n")).await.unwrap();
+    });
+    let n = t.get("Plain", item("n")).unwrap();
     assert_eq!(number_at(&n, "n"), ROUNDS as i64);
 }
 
-pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
-    t.create(indexed(Projection::All).stream(StreamView::NewAndOldImages))
-        .await;
+pub(super) fn indexes_and_streams_keep_up(t: &mut Fixture) {
+    t.create(indexed(Projection::All).stream(StreamView::NewAndOldImages));
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
             let key = format!("k{}", (client + round) % 6);
@@ -267,32 +243,28 @@ pub(super) async fn indexes_and_streams_keep_up(t: &mut Fixture) {
                 .await
                 .unwrap();
         }
-    })
-    .await;
+    });
     let sorted_by_key = |mut items: Vec<Item>| {
         items.sort_by_key(|item| format!("{item:?}"));
         items
     };
-    let items = sorted_by_key(t.scan_all(Scan::new("Plain")).await);
-    let entries = sorted_by_key(t.scan_all(Scan::new("Plain").index("by_g")).await);
+    let items = sorted_by_key(t.whole("Plain"));
+    let entries = sorted_by_key(t.whole_index("Plain", "by_g"));
     assert_eq!(items.len(), 6);
     assert_eq!(items, entries);
 
     // Replaying the changes gives the items: each old image is the new image before it.
     let mut replayed = std::collections::BTreeMap::new();
-    for record in t.changes("Plain").await {
+    for record in t.changes("Plain") {
         let key = format!("{:?}", record.keys);
-        assert_eq!(
-            replayed.get(&key),
-            record.old_image.as_ref(),
-            "no change is missing"
-        );
+        let before = record.old_image.as_ref();
+        assert_eq!(replayed.get(&key), before, "no change is missing");
         replayed.insert(key, record.new_image.unwrap());
     }
     assert_eq!(sorted_by_key(replayed.into_values().collect()), items);
 }
 
-pub(super) async fn tables_are_made_once(t: &mut Fixture) {
+pub(super) fn tables_are_made_once(t: &mut Fixture) {
     clients(t, |engine, _| async move {
         let table = plain().build().unwrap();
         match engine.create_table(table.into()).await {
@@ -302,8 +274,7 @@ pub(super) async fn tables_are_made_once(t: &mut Fixture) {
             Err(Error::ResourceInUse(_)) => {}
             Err(error) => panic!("{error}"),
         }
-    })
-    .await;
-    let made = t.get("Plain", item("made")).await.unwrap();
+    });
+    let made = t.get("Plain", item("made")).unwrap();
     assert_eq!(number_at(&made, "n"), 1);
 }

@@ -50,16 +50,13 @@ fn touch(pk: &str, tree: Condition) -> UpdateItem {
 }
 
 /// Whether the engine finds the condition true of the subject, as a condition and as a filter.
-async fn holds(t: &Fixture, tree: &Condition) -> bool {
-    let as_condition = match t.write(touch("a", tree.clone())).await {
+fn holds(t: &Fixture, tree: &Condition) -> bool {
+    let as_condition = match t.write(touch("a", tree.clone())) {
         Ok(_) => true,
         Err(Error::ConditionalCheckFailed { .. }) => false,
         Err(error) => panic!("{tree:?}: {error}"),
     };
-    let page = t
-        .scan(Scan::new("Plain").filter(tree.clone()))
-        .await
-        .unwrap();
+    let page = t.scan(Scan::new("Plain").filter(tree.clone())).unwrap();
     assert_eq!(page.scanned_count, 1, "{tree:?}");
     assert_eq!(
         page.count,
@@ -70,23 +67,22 @@ async fn holds(t: &Fixture, tree: &Condition) -> bool {
 }
 
 /// Checks conditions, parted by semicolons, that hold of the subject, and others that do not.
-async fn check(t: &Fixture, holding: &str, failing: &str) {
+fn check(t: &Fixture, holding: &str, failing: &str) {
     for (texts, expected) in [(holding, true), (failing, false)] {
         for text in texts.split(';').map(str::trim) {
             let tree = condition(text, &all_values());
-            assert_eq!(holds(t, &tree).await, expected, "{text}");
-            assert_eq!(holds(t, &tree.not()).await, !expected, "NOT ({text})");
+            assert_eq!(holds(t, &tree), expected, "{text}");
+            assert_eq!(holds(t, &tree.not()), !expected, "NOT ({text})");
         }
     }
 }
 
-async fn ready(t: &Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [subject()]).await;
+fn ready(t: &Fixture) {
+    t.create_with(plain(), [subject()]);
 }
 
-pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn equality_is_by_type_and_value(t: &mut Fixture) {
+    ready(t);
     let holding = "
         s = :banana; n = :five; n = n2; b = :b; yes = :true; nil = :null; ss = :ss; ns = :ns;
         l = :l; m = :m; m.inside.deep <> :c; l[0] = :one; l[2] = :l1; l[2][0] = :one; m.k = l[0];
@@ -96,11 +92,11 @@ pub(super) async fn equality_is_by_type_and_value(t: &mut Fixture) {
         s = :apple; n = :four; n = :text5; s = n; b = :b12; yes = :false; nil = :false; ss = :x;
         l = :l1; m = :l; ns = :one; l[1] = :one
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
+    ready(t);
     let holding = "
         s <> :apple; n <> :text5; s <> n; absent <> :one; :one <> absent; q <> z;
         m.absent <> :one; l[9] <> :one; s[0] <> :one
@@ -108,11 +104,11 @@ pub(super) async fn inequality_holds_between_types_and_for_missing_values(t: &mu
     let failing = "
         s <> :banana; n <> n2; ss <> :ss; nil <> :null
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn order_is_within_a_type(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn order_is_within_a_type(t: &mut Fixture) {
+    ready(t);
     let holding = "
         s < :c; s <= :banana; s > :apple; s >= :banana; s2 < s; n < :six; n <= :five; n > :four;
         n >= :five; n < n7; b > :b12; b < :b23; blank < s; :four < n
@@ -122,11 +118,11 @@ pub(super) async fn order_is_within_a_type(t: &mut Fixture) {
         n < :c; s > n; b < :b12; absent < :one; absent > :one; absent >= :one; yes < :one;
         l > :one; n <= absent
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn between_includes_both_ends(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn between_includes_both_ends(t: &mut Fixture) {
+    ready(t);
     let holding = "
         n BETWEEN :four AND :six; n BETWEEN :five AND :six; n BETWEEN :four AND :five;
         s BETWEEN :apple AND :c; :five BETWEEN :four AND n7; b BETWEEN :b12 AND :b23;
@@ -137,11 +133,11 @@ pub(super) async fn between_includes_both_ends(t: &mut Fixture) {
         yes BETWEEN :four AND :six; n BETWEEN s AND n7; n BETWEEN n7 AND n2;
         n BETWEEN :four AND absent; s BETWEEN :four AND :six
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn in_is_any_equality(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn in_is_any_equality(t: &mut Fixture) {
+    ready(t);
     let holding = "
         n IN (:four, :five); n IN (:five); s IN (:banana, :five, :null); nil IN (:null);
         ss IN (:one, :ss); n IN (:four, n2); l IN (:l); :one IN (l[0], l[1])
@@ -149,11 +145,11 @@ pub(super) async fn in_is_any_equality(t: &mut Fixture) {
     let failing = "
         n IN (:four, :six); n IN (:text5); absent IN (:one, :two); s IN (:x, n)
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn logic_nests(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn logic_nests(t: &mut Fixture) {
+    ready(t);
     let holding = "
         n = :five AND s = :banana; n = :four OR s = :banana; NOT n = :four AND s = :banana;
         n = :four AND s = :banana OR yes = :true; yes = :true OR n = :four AND s = :apple;
@@ -164,11 +160,11 @@ pub(super) async fn logic_nests(t: &mut Fixture) {
         n = :five AND s = :apple; n = :four OR s = :apple;
         (yes = :true OR n = :four) AND s = :apple; NOT n = :five
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn existence_is_about_the_path(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn existence_is_about_the_path(t: &mut Fixture) {
+    ready(t);
     let holding = "
         attribute_exists(pk); attribute_exists(nil); attribute_exists(m.inside.deep);
         attribute_exists(l[2][0]); attribute_exists(blank); attribute_not_exists(absent);
@@ -178,11 +174,11 @@ pub(super) async fn existence_is_about_the_path(t: &mut Fixture) {
     let failing = "
         attribute_exists(absent); attribute_not_exists(nil); attribute_exists(l[3])
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn attribute_type_is_exact(t: &mut Fixture) {
+    ready(t);
     let types = [
         ("s", "S"),
         ("n", "N"),
@@ -197,25 +193,19 @@ pub(super) async fn attribute_type_is_exact(t: &mut Fixture) {
     ];
     for (attribute, own) in types {
         for (_, other) in types {
-            let tree = condition(
-                &format!("attribute_type({attribute}, :{other})"),
-                &all_values(),
-            );
-            assert_eq!(
-                holds(t, &tree).await,
-                own == other,
-                "{attribute} is {other}"
-            );
+            let text = format!("attribute_type({attribute}, :{other})");
+            let tree = condition(&text, &all_values());
+            assert_eq!(holds(t, &tree), own == other, "{attribute} is {other}");
         }
     }
     let absent = Condition::attribute_type("absent", ValueType::S);
-    assert!(!holds(t, &absent).await);
+    assert!(!holds(t, &absent));
     let nested = Condition::attribute_type(Path::attribute("m").field("inside"), ValueType::M);
-    assert!(holds(t, &nested).await);
+    assert!(holds(t, &nested));
 }
 
-pub(super) async fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
+    ready(t);
     let holding = "
         begins_with(s, :ban); begins_with(s, :banana); begins_with(s, :none);
         begins_with(b, :b12); begins_with(:banana, blank); begins_with(m.inside.deep, :none)
@@ -225,11 +215,11 @@ pub(super) async fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
         begins_with(absent, :ban); begins_with(b, :b23); begins_with(s, absent);
         begins_with(ss, :x); begins_with(s, n)
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
+    ready(t);
     let holding = "
         contains(s, :nan); contains(s, :none); contains(b, :b23); contains(ss, :x);
         contains(ns, :two); contains(bs, :p); contains(l, :one); contains(l, :word);
@@ -240,11 +230,11 @@ pub(super) async fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
         contains(l, :two); contains(m, :one); contains(n, :five); contains(absent, :one);
         contains(b, :nan); contains(s, absent)
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
-    ready(t).await;
+pub(super) fn size_measures_text_bytes_and_members(t: &mut Fixture) {
+    ready(t);
     // Text is counted in UTF-16 units, as DynamoDB does: `uni` has 1 for é and 2 for the ice cube.
     let holding = "
         size(s) = :six; size(b) = :three; size(ss) = :two; size(ns) = :three; size(bs) = :two;
@@ -256,11 +246,11 @@ pub(super) async fn size_measures_text_bytes_and_members(t: &mut Fixture) {
         size(n) = :one; size(yes) = :one; size(absent) = :one; size(s) = :banana; size(s) < :six;
         size(n) > :one
     ";
-    check(t, holding, failing).await;
+    check(t, holding, failing);
 }
 
-pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
+    t.create(plain());
     let failing = [
         "attribute_exists(pk)",
         "n = :five",
@@ -268,62 +258,47 @@ pub(super) async fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
         "contains(s, :x)",
     ];
     for text in failing {
-        condition_failed(t.write(touch("new", condition(text, &all_values()))).await);
+        condition_failed(t.write(touch("new", condition(text, &all_values()))));
     }
     t.write(touch(
         "new",
         condition("attribute_not_exists(pk) AND n <> :five", &all_values()),
     ))
-    .await
     .unwrap();
 }
 
-pub(super) async fn operands_are_checked_by_type(t: &mut Fixture) {
-    t.create(plain()).await;
-    let wrong = [
-        (
-            Condition::lt(Path::from("n"), true),
-            "operator or function: <, operand type: BOOL",
-        ),
-        (
-            Condition::ge(Path::from("n"), list([1])),
-            "operator or function: >=, operand type: L",
-        ),
-        (
-            Condition::between(Path::from("n"), Value::Null, Value::Null),
-            "operator or function: BETWEEN, operand type: NULL",
-        ),
-        (
-            Condition::begins_with(Path::from("n"), 1),
-            "operator or function: begins_with, operand type: N",
-        ),
-    ];
-    for (tree, detail) in wrong {
-        refused(t.write(touch("a", tree)).await, detail);
+pub(super) fn operands_are_checked_by_type(t: &mut Fixture) {
+    t.create(plain());
+    let n = || Path::from("n");
+    let write = |tree| t.write(touch("a", tree));
+    refusals! {
+        write(Condition::lt(n(), true)) => "operator or function: <, operand type: BOOL";
+        write(Condition::ge(n(), list([1]))) => "operator or function: >=, operand type: L";
+        write(Condition::between(n(), Value::Null, Value::Null))
+            => "operator or function: BETWEEN, operand type: NULL";
+        write(Condition::begins_with(n(), 1)) => "operator or function: begins_with, operand type: N";
     }
 }
 
-pub(super) async fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
+    t.create(plain());
     let between =
         |low: Value, high: Value| touch("a", Condition::between(Path::from("n"), low, high));
-    refused(
-        t.write(between("a".into(), 1.into())).await,
-        "The BETWEEN operator requires same data type for lower and upper bounds; \
-         lower bound operand: AttributeValue: {S:a}, upper bound operand: AttributeValue: {N:1}",
-    );
-    refused(
-        t.write(between(2.into(), 1.into())).await,
-        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; \
-         lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}",
-    );
+    refusals! {
+        t.write(between("a".into(), 1.into()))
+            => "The BETWEEN operator requires same data type for lower and upper bounds; \
+         lower bound operand: AttributeValue: {S:a}, upper bound operand: AttributeValue: {N:1}";
+        t.write(between(2.into(), 1.into()))
+            => "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; \
+         lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}";
+    }
     let path = |name: &str| Operand::Path(Path::from(name));
     let open = Condition::between(path("n"), path("low"), Operand::from(1));
-    condition_failed(t.write(touch("a", open)).await);
+    condition_failed(t.write(touch("a", open)));
 }
 
-pub(super) async fn operands_must_be_distinct(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn operands_must_be_distinct(t: &mut Fixture) {
+    t.create(plain());
     let path = |name: &str| Operand::Path(Path::from(name));
     for tree in [
         Condition::eq(path("a"), path("a")),
@@ -331,7 +306,7 @@ pub(super) async fn operands_must_be_distinct(t: &mut Fixture) {
         Condition::contains(path("a"), path("a")),
     ] {
         refused(
-            t.write(touch("a", tree)).await,
+            t.write(touch("a", tree)),
             "The first operand must be distinct from the remaining operands for this operator or function",
         );
     }

@@ -3,24 +3,29 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::error::CancellationCode;
-use floe_store::expr::{Condition, KeyCondition, Parser, Paths, Update};
+use floe_store::expr::{Condition, KeyCondition, KeyOp, Parser, Paths, Update};
 use floe_store::op::{
-    ChangeRecord, ConditionCheck, CreateIndex, DeleteItem, DescribeStream, GetItem, GetRecords,
-    GetRecordsOutput, GetShardIterator, IteratorKind, KeyRole, KeySchemaElement, Page, PutItem,
-    Query, Scan, StreamDescription, TransactWrite, TransactWriteItems, TransactWriteItemsOutput,
-    UpdateItem, WriteItem, WriteItemOutput,
+    BatchGetItem, BatchWriteItem, ChangeRecord, ConditionCheck, CreateIndex, DeleteItem,
+    DescribeStream, GetItem, GetRecords, GetRecordsOutput, GetShardIterator, IteratorKind, KeyRole,
+    KeySchemaElement, Page, PutItem, Query, Scan, Select, StreamDescription, TransactGetItems,
+    TransactWrite, TransactWriteItems, TransactWriteItemsOutput, UpdateItem, WriteItem,
+    WriteItemOutput,
 };
 use floe_store::size::item_size;
-use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, TableBuilder, TableDescription};
+use floe_store::table::{
+    IndexKind, KeyKind, Projection, Scaling, StreamView, TableBuilder, TableDescription,
+};
 use floe_store::{
     CancellationReason, Capabilities, Engine, Error, Item, Name, Number, Result, Set, TableDef,
     Text, Value, each_operation,
 };
+
+use tokio::runtime::Handle;
 
 use crate::Harness;
 
@@ -37,14 +42,21 @@ pub(super) enum Need {
     OwnedTime,
 }
 
-/// An engine under test.
+/// An engine under test, whose operations are waited for.
 pub(super) struct Fixture {
     harness: Box<dyn Harness>,
+    runtime: Handle,
 }
 
 impl Fixture {
+    /// Made inside of a runtime, and used in a thread where it is allowed to block.
     pub(super) fn new(harness: Box<dyn Harness>) -> Self {
-        Self { harness }
+        let runtime = Handle::current();
+        Self { harness, runtime }
+    }
+
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
     pub(super) fn engine(&self) -> Arc<dyn Engine> {
@@ -85,71 +97,91 @@ impl Fixture {
         self.engine().now().as_secs()
     }
 
-    pub(super) async fn sweep(&self) {
-        self.harness.sweep().await.expect("expired items are swept");
+    #[track_caller]
+    pub(super) fn sweep(&self) {
+        let swept = self.wait(self.harness.sweep());
+        swept.expect("expired items are swept");
     }
 
-    pub(super) async fn reopen(&mut self) {
-        self.harness.reopen().await.expect("the engine reopens");
+    #[track_caller]
+    pub(super) fn reopen(&mut self) {
+        let reopened = self.runtime.block_on(self.harness.reopen());
+        reopened.expect("the engine reopens");
     }
 
     /// Makes a table, for the rest of the case to use.
-    pub(super) async fn create(&self, table: TableBuilder) -> TableDescription {
+    #[track_caller]
+    pub(super) fn create(&self, table: TableBuilder) -> TableDescription {
         let definition = table.build().expect("the case's table is a good one");
-        let created = self.create_table(definition.into()).await;
+        let created = self.create_table(definition.into());
         created.expect("the case's table can be made")
     }
 
-    pub(super) async fn delete_table(&self, name: &str) -> Result<TableDescription> {
-        self.engine().delete_table(name.to_owned()).await
+    /// Makes a table with these items in it, for the rest of the case to use.
+    #[track_caller]
+    pub(super) fn create_with(&self, table: TableBuilder, items: impl IntoIterator<Item = Item>) {
+        let table = self.create(table);
+        self.fill(&table.definition.name, items);
+    }
+
+    pub(super) fn delete_table(&self, name: &str) -> Result<TableDescription> {
+        self.wait(self.engine().delete_table(name.to_owned()))
     }
 
     /// Puts items, for the rest of the case to use.
-    pub(super) async fn fill(&self, table: &str, items: impl IntoIterator<Item = Item>) {
+    #[track_caller]
+    pub(super) fn fill(&self, table: &str, items: impl IntoIterator<Item = Item>) {
         for item in items {
-            self.put(table, item)
-                .await
-                .expect("the case's item is a good one");
+            let put = self.put(table, item);
+            put.expect("the case's item is a good one");
         }
     }
 
-    pub(super) async fn put(&self, table: &str, item: Item) -> Result<WriteItemOutput> {
-        self.write(PutItem::new(table, item)).await
+    /// Puts items in one request, for the rest of the case to use.
+    #[track_caller]
+    pub(super) fn fill_batch(&self, table: &str, items: impl IntoIterator<Item = Item>) {
+        let batch = items
+            .into_iter()
+            .fold(BatchWriteItem::new(), |batch, item| batch.put(table, item));
+        let written = self.batch_write_item(batch);
+        written.expect("the case's items are good ones");
+    }
+
+    pub(super) fn put(&self, table: &str, item: Item) -> Result<WriteItemOutput> {
+        self.write(PutItem::new(table, item))
     }
 
     /// Deletes an item, if it is there.
-    pub(super) async fn delete(&self, table: &str, key: Item) {
-        let deleted = self.write(DeleteItem::new(table, key)).await;
+    #[track_caller]
+    pub(super) fn delete(&self, table: &str, key: Item) {
+        let deleted = self.write(DeleteItem::new(table, key));
         deleted.expect("the case's key is a good one");
     }
 
-    pub(super) async fn write(&self, write: impl Into<WriteItem>) -> Result<WriteItemOutput> {
-        self.write_item(write.into()).await
+    pub(super) fn write(&self, write: impl Into<WriteItem>) -> Result<WriteItemOutput> {
+        self.write_item(write.into())
     }
 
-    pub(super) async fn get(&self, table: &str, key: Item) -> Option<Item> {
-        let output = self.get_item(GetItem::new(table, key)).await;
+    #[track_caller]
+    pub(super) fn get(&self, table: &str, key: Item) -> Option<Item> {
+        let output = self.get_item(GetItem::new(table, key));
         output.expect("the case's key is a good one").item
     }
 
     /// The table, [`plain`] or [`sorted`], holds exactly this item under its key.
     #[track_caller]
-    pub(super) fn assert_item<'a>(
-        &'a self,
-        table: &'a str,
-        item: Item,
-    ) -> impl Future<Output = ()> + Send + 'a {
-        let at = Location::caller();
+    pub(super) fn assert_item(&self, table: &str, item: Item) {
         let is_key = |(name, _): &(Name, Value)| name == "pk" || name == "sk";
         let key: Item = item.clone().into_iter().filter(is_key).collect();
-        async move { assert_eq!(self.get(table, key).await, Some(item), "{at}") }
+        assert_eq!(self.get(table, key), Some(item));
     }
 
     /// All pages of a query.
-    pub(super) async fn pages(&self, mut query: Query) -> Vec<Page> {
+    #[track_caller]
+    pub(super) fn pages(&self, mut query: Query) -> Vec<Page> {
         let mut pages = Vec::new();
         loop {
-            let page = self.query(query.clone()).await;
+            let page = self.query(query.clone());
             let page = page.expect("the query is a good one");
             query.start_key.clone_from(&page.last_key);
             pages.push(page);
@@ -160,21 +192,24 @@ impl Fixture {
     }
 
     /// All items of a query, page by page.
-    pub(super) async fn query_all(&self, query: Query) -> Vec<Item> {
-        let pages = self.pages(query).await.into_iter();
+    #[track_caller]
+    pub(super) fn query_all(&self, query: Query) -> Vec<Item> {
+        let pages = self.pages(query).into_iter();
         pages.flat_map(|page| page.items).collect()
     }
 
     /// The sort keys of all items of a query.
-    pub(super) async fn query_sks(&self, query: Query) -> Vec<i64> {
-        sks(&self.query_all(query).await)
+    #[track_caller]
+    pub(super) fn query_sks(&self, query: Query) -> Vec<i64> {
+        sks(&self.query_all(query))
     }
 
     /// All items of a scan, page by page.
-    pub(super) async fn scan_all(&self, mut scan: Scan) -> Vec<Item> {
+    #[track_caller]
+    pub(super) fn scan_all(&self, mut scan: Scan) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
-            let page = self.scan(scan.clone()).await;
+            let page = self.scan(scan.clone());
             let page = page.expect("the scan is a good one");
             items.extend(page.items);
             match page.last_key {
@@ -184,71 +219,90 @@ impl Fixture {
         }
     }
 
-    pub(super) async fn transact(
+    /// All items of a table.
+    #[track_caller]
+    pub(super) fn whole(&self, table: &str) -> Vec<Item> {
+        self.scan_all(Scan::new(table))
+    }
+
+    /// All entries of an index.
+    #[track_caller]
+    pub(super) fn whole_index(&self, table: &str, index: &str) -> Vec<Item> {
+        self.scan_all(Scan::new(table).index(index))
+    }
+
+    pub(super) fn transact(
         &self,
         actions: impl IntoIterator<Item = TransactWrite>,
     ) -> Result<TransactWriteItemsOutput> {
         self.transact_write_items(TransactWriteItems::new(actions))
-            .await
     }
 
-    pub(super) async fn describe(&self, table: &str) -> TableDescription {
-        let description = self.describe_table(table.to_owned()).await;
+    #[track_caller]
+    pub(super) fn describe(&self, table: &str) -> TableDescription {
+        let description = self.describe_table(table.to_owned());
         description.expect("the case's table is there")
     }
 
     /// The newest stream of a table.
-    pub(super) async fn stream(&self, table: &str) -> StreamDescription {
-        let handle = self.describe(table).await.latest_stream;
+    #[track_caller]
+    pub(super) fn stream(&self, table: &str) -> StreamDescription {
+        let handle = self.describe(table).latest_stream;
         let arn = handle.expect("the case's table has a stream").arn;
-        self.describe_stream(&arn).await
+        self.describe_stream(&arn)
     }
 
-    pub(super) async fn describe_stream(&self, arn: &str) -> StreamDescription {
+    #[track_caller]
+    pub(super) fn describe_stream(&self, arn: &str) -> StreamDescription {
+        let description = self.try_describe_stream(arn);
+        description.expect("the stream is there")
+    }
+
+    pub(super) fn try_describe_stream(&self, arn: &str) -> Result<StreamDescription> {
         let input = DescribeStream {
             stream_arn: arn.to_owned(),
             ..DescribeStream::default()
         };
-        let description = self.engine().describe_stream(input).await;
-        description.expect("the stream is there")
+        self.wait(self.engine().describe_stream(input))
     }
 
     /// An iterator into a shard of a stream.
-    pub(super) async fn iterator(
+    pub(super) fn iterator(
         &self,
         stream: &StreamDescription,
         shard_id: &str,
         kind: IteratorKind,
     ) -> Result<String> {
-        let input = GetShardIterator {
+        self.get_shard_iterator(GetShardIterator {
             stream_arn: stream.arn.clone(),
             shard_id: shard_id.to_owned(),
             kind,
-        };
-        self.get_shard_iterator(input).await
+        })
     }
 
     /// An iterator over all of a shard.
-    pub(super) async fn start(&self, stream: &StreamDescription, shard_id: &str) -> String {
+    #[track_caller]
+    pub(super) fn start(&self, stream: &StreamDescription, shard_id: &str) -> String {
         let iterator = self.iterator(stream, shard_id, IteratorKind::TrimHorizon);
-        iterator.await.expect("the shard is there")
+        iterator.expect("the shard is there")
     }
 
     /// The next page of a shard.
-    pub(super) async fn records(
+    pub(super) fn records(
         &self,
         iterator: String,
         limit: Option<usize>,
     ) -> Result<GetRecordsOutput> {
-        self.get_records(GetRecords { iterator, limit }).await
+        self.get_records(GetRecords { iterator, limit })
     }
 
     /// The records from an iterator on, up to the present end of the shard.
-    pub(super) async fn records_from(&self, iterator: String) -> Vec<ChangeRecord> {
+    #[track_caller]
+    pub(super) fn records_from(&self, iterator: String) -> Vec<ChangeRecord> {
         let mut records = Vec::new();
         let mut next = Some(iterator);
         while let Some(iterator) = next {
-            let output = self.records(iterator, None).await;
+            let output = self.records(iterator, None);
             let output = output.expect("the iterator is a good one");
             if output.records.is_empty() {
                 break;
@@ -259,28 +313,38 @@ impl Fixture {
         records
     }
 
+    /// The records of a shard so far.
+    #[track_caller]
+    pub(super) fn shard_records(
+        &self,
+        stream: &StreamDescription,
+        shard_id: &str,
+    ) -> Vec<ChangeRecord> {
+        self.records_from(self.start(stream, shard_id))
+    }
+
     /// All records of a stream so far, shard by shard, parents before children.
-    pub(super) async fn stream_records(&self, stream: &StreamDescription) -> Vec<ChangeRecord> {
+    #[track_caller]
+    pub(super) fn stream_records(&self, stream: &StreamDescription) -> Vec<ChangeRecord> {
         let mut records = Vec::new();
         for shard in &stream.shards {
-            let iterator = self.start(stream, &shard.id).await;
-            records.extend(self.records_from(iterator).await);
+            records.extend(self.shard_records(stream, &shard.id));
         }
         records
     }
 
     /// All records of a table's newest stream so far.
-    pub(super) async fn changes(&self, table: &str) -> Vec<ChangeRecord> {
-        let stream = self.stream(table).await;
-        self.stream_records(&stream).await
+    #[track_caller]
+    pub(super) fn changes(&self, table: &str) -> Vec<ChangeRecord> {
+        self.stream_records(&self.stream(table))
     }
 }
 
 /// The operations of the engine, under their names.
 macro_rules! operations {
     ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
-        pub(super) async fn $operation(&self, input: $input) -> Result<$output> {
-            self.engine().$operation(input).await
+        pub(super) fn $operation(&self, input: $input) -> Result<$output> {
+            self.wait(self.engine().$operation(input))
         }
     )*};
 }
@@ -291,11 +355,70 @@ impl Fixture {
     each_operation!(operations; get_records, hold_changes);
 }
 
+/// Requests that say which costs to return.
+pub(super) trait Costing: Sized {
+    fn costing(self, detail: ReturnConsumedCapacity) -> Self;
+}
+
+macro_rules! costing {
+    ($($request:ty),*) => {$(
+        impl Costing for $request {
+            fn costing(mut self, detail: ReturnConsumedCapacity) -> Self {
+                self.return_capacity = detail;
+                self
+            }
+        }
+    )*};
+}
+
+costing!(
+    GetItem,
+    PutItem,
+    UpdateItem,
+    DeleteItem,
+    Query,
+    Scan,
+    BatchGetItem,
+    BatchWriteItem
+);
+costing!(TransactGetItems, TransactWriteItems);
+
+/// Reads that say what to return of the items.
+pub(super) trait Selecting: Sized {
+    fn selecting(self, select: Select) -> Self;
+
+    /// Returns these paths.
+    fn projecting(self, paths: &str) -> Self;
+}
+
+macro_rules! selecting {
+    ($($request:ty),*) => {$(
+        impl Selecting for $request {
+            fn selecting(mut self, select: Select) -> Self {
+                self.select = Some(select);
+                self
+            }
+
+            fn projecting(mut self, paths: &str) -> Self {
+                self.projection = Some(projection(paths));
+                self
+            }
+        }
+    )*};
+}
+
+selecting!(Query, Scan);
+
 // Tables and items.
 
 /// A table with the partition key `pk` of type S.
 pub(super) fn plain() -> TableBuilder {
     TableDef::builder("Plain", "pk", KeyKind::S)
+}
+
+/// [`plain`] with a change stream.
+pub(super) fn streamed(view: StreamView) -> TableBuilder {
+    plain().stream(view)
 }
 
 /// A table with the partition key `pk` of type S and the sort key `sk` of type N.
@@ -319,6 +442,11 @@ pub(super) fn indexed(projection: Projection) -> TableBuilder {
 /// A table with the global index `by_g`, whose keys are `g` of type S and `h`.
 pub(super) fn ranged(table: TableBuilder, h: KeyKind, projection: Projection) -> TableBuilder {
     table.global_index("by_g", [("g", KeyKind::S)], [("h", h)], projection)
+}
+
+/// A projection that copies an attribute besides the keys.
+pub(super) fn including(name: &str) -> Projection {
+    Projection::Include(vec![name.into()])
 }
 
 /// The attributes of a key.
@@ -373,6 +501,17 @@ pub(super) fn weighing(start: Item, bytes: usize) -> Item {
 /// A query of a partition of [`sorted`].
 pub(super) fn partition(pk: &str) -> Query {
     Query::new("Sorted", KeyCondition::partition("pk", pk))
+}
+
+/// A query of a part of a partition of [`sorted`].
+pub(super) fn partition_where(pk: &str, op: KeyOp) -> Query {
+    Query::new("Sorted", KeyCondition::partition("pk", pk).and("sk", op))
+}
+
+/// Keys that are none of [`sorted`].
+pub(super) fn wrong_keys() -> [Item; 4] {
+    let more = row("a", 1).with("x", 1);
+    [Item::new(), item("a"), row("a", "text"), more]
 }
 
 /// The sort keys of items.
@@ -549,6 +688,14 @@ pub(super) fn refused<T: Debug>(result: Result<T>, detail: &str) {
     }
 }
 
+/// Checks rows of `answer => detail`: each call was [refused].
+macro_rules! refusals {
+    ($($answer:expr => $detail:expr;)*) => {
+        $(refused($answer, $detail);)*
+    };
+}
+pub(super) use refusals;
+
 /// The call was refused as invalid, in whatever words.
 #[track_caller]
 pub(super) fn invalid<T: Debug>(result: Result<T>) {
@@ -579,11 +726,6 @@ pub(super) fn condition_failed<T: Debug>(result: Result<T>) -> Option<Item> {
     }
 }
 
-/// The codes of reasons.
-pub(super) fn codes(reasons: &[CancellationReason]) -> Vec<CancellationCode> {
-    reasons.iter().map(|reason| reason.code).collect()
-}
-
 #[track_caller]
 pub(super) fn assert_message(reason: &CancellationReason, message: &str) {
     assert_eq!(reason.message.as_deref(), Some(message));
@@ -596,4 +738,16 @@ pub(super) fn canceled<T: Debug>(result: Result<T>) -> Vec<CancellationReason> {
         Err(Error::TransactionCanceled { reasons }) => reasons,
         other => panic!("expected a canceled transaction: got={other:?}"),
     }
+}
+
+/// The transaction was canceled with these codes; the reasons.
+#[track_caller]
+pub(super) fn canceled_with<T: Debug>(
+    result: Result<T>,
+    expected: &[CancellationCode],
+) -> Vec<CancellationReason> {
+    let reasons = canceled(result);
+    let codes: Vec<_> = reasons.iter().map(|reason| reason.code).collect();
+    assert_eq!(codes, expected);
+    reasons
 }

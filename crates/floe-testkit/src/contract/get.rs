@@ -1,100 +1,84 @@
 //! GetItem: reads one item by its key.
 
+use floe_store::expr::{Path, Paths};
 use floe_store::op::{GetItem, PutItem};
 use floe_store::{Item, Value};
 
 use super::fixture::*;
 
-async fn projected(t: &Fixture, paths: &str) -> Item {
+fn projected(t: &Fixture, paths: &str) -> Item {
     let get = GetItem::new("Plain", item("a")).projection(projection(paths));
-    let output = t.get_item(get).await.unwrap();
+    let output = t.get_item(get).unwrap();
     output.item.expect("the item is there")
 }
 
-pub(super) async fn a_missing_item_is_no_error(t: &mut Fixture) {
-    t.create(plain()).await;
-    let output = t.get_item(GetItem::new("Plain", item("a"))).await.unwrap();
+pub(super) fn a_missing_item_is_no_error(t: &mut Fixture) {
+    t.create(plain());
+    let output = t.get_item(GetItem::new("Plain", item("a"))).unwrap();
     assert_eq!(output.item, None);
     assert_eq!(output.consumed, None);
 }
 
-pub(super) async fn reads_consistently_and_eventually(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", item("a").with("v", 1)).await.unwrap();
-    let strong = t.get_item(GetItem::new("Plain", item("a"))).await.unwrap();
+pub(super) fn reads_consistently_and_eventually(t: &mut Fixture) {
+    t.create_with(plain(), [item("a").with("v", 1)]);
+    let strong = t.get_item(GetItem::new("Plain", item("a"))).unwrap();
     assert_eq!(strong.item, Some(item("a").with("v", 1)));
     let eventual = GetItem::new("Plain", item("a")).eventual();
-    assert!(t.get_item(eventual).await.is_ok());
+    assert!(t.get_item(eventual).is_ok());
 }
 
-pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+    t.create(plain());
     for v in 0..20 {
-        t.put("Plain", item("a").with("v", v)).await.unwrap();
-        t.assert_item("Plain", item("a").with("v", v)).await;
+        t.put("Plain", item("a").with("v", v)).unwrap();
+        t.assert_item("Plain", item("a").with("v", v));
     }
 }
 
-pub(super) async fn returns_only_the_projected_attributes(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [item("a").with("x", 1).with("y", 2).with("z", 3)])
-        .await;
-    assert_eq!(
-        projected(t, "x, z").await,
-        Item::new().with("x", 1).with("z", 3)
-    );
-    assert_eq!(projected(t, "pk, absent").await, item("a"));
-    assert_eq!(
-        projected(t, "absent").await,
-        Item::new(),
-        "the item is there, without hits"
-    );
+pub(super) fn returns_only_the_projected_attributes(t: &mut Fixture) {
+    t.create_with(plain(), [item("a").with("x", 1).with("y", 2).with("z", 3)]);
+    assert_eq!(projected(t, "x, z"), Item::new().with("x", 1).with("z", 3));
+    assert_eq!(projected(t, "pk, absent"), item("a"));
+    let nothing = projected(t, "absent");
+    assert_eq!(nothing, Item::new(), "the item is there, without hits");
 }
 
-pub(super) async fn projects_into_documents(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn projects_into_documents(t: &mut Fixture) {
+    let x = map([("deep", 1), ("other", 2)]);
+    let mixed = list([map([("k", 1), ("j", 2)]), map([("k", 3), ("j", 4)])]);
     let document = item("a")
-        .with(
-            "m",
-            map([("x", map([("deep", 1), ("other", 2)])), ("y", 3.into())]),
-        )
+        .with("m", map([("x", x), ("y", 3.into())]))
         .with("l", list([10, 11, 12, 13]))
         .with("s", "scalar")
-        .with(
-            "mixed",
-            list([map([("k", 1), ("j", 2)]), map([("k", 3), ("j", 4)])]),
-        );
-    t.put("Plain", document).await.unwrap();
+        .with("mixed", mixed);
+    t.create_with(plain(), [document]);
 
     let deep = Item::new().with("m", map([("x", map([("deep", 1)]))]));
-    assert_eq!(projected(t, "m.x.deep").await, deep);
+    assert_eq!(projected(t, "m.x.deep"), deep);
     // Elements close up, in the order of the list, whatever the order asked.
-    assert_eq!(
-        projected(t, "l[3], l[1]").await,
-        Item::new().with("l", list([11, 13]))
-    );
+    let closed_up = Item::new().with("l", list([11, 13]));
+    assert_eq!(projected(t, "l[3], l[1]"), closed_up);
     let keyed = Item::new().with("mixed", list([map([("k", 1)]), map([("j", 4)])]));
-    assert_eq!(projected(t, "mixed[0].k, mixed[1].j").await, keyed);
+    assert_eq!(projected(t, "mixed[0].k, mixed[1].j"), keyed);
     // A path that does not fit the document is skipped.
-    assert_eq!(projected(t, "m[0], l[9], s.x").await, Item::new());
+    assert_eq!(projected(t, "m[0], l[9], s.x"), Item::new());
 }
 
-pub(super) async fn names_with_dots_are_one_attribute(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn names_with_dots_are_one_attribute(t: &mut Fixture) {
+    t.create(plain());
     let dotted = item("a").with("x.y", 1).with("x", map([("y", 2)]));
-    t.put("Plain", dotted).await.unwrap();
-    let get = |path: floe_store::expr::Path| {
-        GetItem::new("Plain", item("a")).projection(floe_store::expr::Paths(vec![path]))
+    t.put("Plain", dotted).unwrap();
+    let get = |path: Path| {
+        let get = GetItem::new("Plain", item("a")).projection(Paths(vec![path]));
+        t.get_item(get).unwrap().item
     };
-    let whole = t.get_item(get("x.y".into())).await.unwrap();
-    assert_eq!(whole.item, Some(Item::new().with("x.y", 1)));
-    let nested = floe_store::expr::Path::attribute("x").field("y");
-    let nested = t.get_item(get(nested)).await.unwrap();
-    assert_eq!(nested.item, Some(Item::new().with("x", map([("y", 2)]))));
+    assert_eq!(get("x.y".into()), Some(Item::new().with("x.y", 1)));
+    let nested = get(Path::attribute("x").field("y"));
+    assert_eq!(nested, Some(Item::new().with("x", map([("y", 2)]))));
 }
 
-pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
+    t.create(sorted());
     let keys = [
         Item::new(),
         item("a"),
@@ -105,36 +89,35 @@ pub(super) async fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
         item("a").with("other", 1),
     ];
     for key in keys {
-        let output = t.get_item(GetItem::new("Sorted", key)).await;
+        let output = t.get_item(GetItem::new("Sorted", key));
         refused(output, WRONG_KEY);
     }
 }
 
-pub(super) async fn projected_paths_must_not_overlap(t: &mut Fixture) {
-    t.create(plain()).await;
-    for (one, two) in [("x", "x"), ("x", "x.y"), ("x[0].y", "x[0]")] {
-        let path = |text: &str| projection(text).0.remove(0);
-        let paths = floe_store::expr::Paths(vec![path(one), path(two)]);
-        let get = GetItem::new("Plain", item("a")).projection(paths);
-        refused(t.get_item(get).await, OVERLAP);
+pub(super) fn projected_paths_must_not_overlap(t: &mut Fixture) {
+    t.create(plain());
+    let pairs = [
+        ("x", "x", OVERLAP),
+        ("x", "x.y", OVERLAP),
+        ("x[0].y", "x[0]", OVERLAP),
+        ("x.y", "x[0]", CONFLICT),
+    ];
+    for (one, two, detail) in pairs {
+        let paths = [one, two].map(|text| projection(text).0.remove(0));
+        let get = GetItem::new("Plain", item("a")).projection(Paths(paths.into()));
+        refused(t.get_item(get), detail);
     }
-    let path = |text: &str| projection(text).0.remove(0);
-    let paths = floe_store::expr::Paths(vec![path("x.y"), path("x[0]")]);
-    let get = GetItem::new("Plain", item("a")).projection(paths);
-    refused(t.get_item(get).await, CONFLICT);
 }
 
-pub(super) async fn a_missing_table_is_not_found(t: &mut Fixture) {
-    let output = t.get_item(GetItem::new("Nowhere", item("a"))).await;
+pub(super) fn a_missing_table_is_not_found(t: &mut Fixture) {
+    let output = t.get_item(GetItem::new("Nowhere", item("a")));
     no_table(output);
 }
 
-pub(super) async fn reserved_words_are_names_like_any_other_in_trees(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn reserved_words_are_names_like_any_other_in_trees(t: &mut Fixture) {
+    t.create(plain());
     let words = item("a").with("name", 1).with("status", 2).with("size", 3);
-    t.write(PutItem::new("Plain", words)).await.unwrap();
-    assert_eq!(
-        projected(t, "#name, #size").await,
-        Item::new().with("name", 1).with("size", 3)
-    );
+    t.write(PutItem::new("Plain", words)).unwrap();
+    let expected = Item::new().with("name", 1).with("size", 3);
+    assert_eq!(projected(t, "#name, #size"), expected);
 }

@@ -20,97 +20,68 @@ fn text(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-pub(super) async fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
+    t.create(plain());
     let bare = item_size(&item("a").with("v", ""));
     let largest = item("a").with("v", text(ITEM_BYTES_MAX - bare));
     assert_eq!(item_size(&largest), ITEM_BYTES_MAX);
-    t.put("Plain", largest.clone()).await.unwrap();
-    t.assert_item("Plain", largest).await;
-    refused(
-        t.put(
-            "Plain",
-            item("a").with("v", text(ITEM_BYTES_MAX - bare + 1)),
-        )
-        .await,
-        ITEM_TOO_LARGE,
-    );
+    t.put("Plain", largest.clone()).unwrap();
+    t.assert_item("Plain", largest);
+    let larger = item("a").with("v", text(ITEM_BYTES_MAX - bare + 1));
+    refused(t.put("Plain", larger), ITEM_TOO_LARGE);
 }
 
-pub(super) async fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
+    t.create(plain());
     let half = text(ITEM_BYTES_MAX / 2);
-    t.fill("Plain", [item("a").with("v", half.clone())]).await;
+    t.fill("Plain", [item("a").with("v", half.clone())]);
     let grow = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => half});
-    refused(
-        t.write(grow).await,
-        "Item size to update has exceeded the maximum allowed size",
-    );
-    assert_eq!(t.get("Plain", item("a")).await.unwrap().len(), 2);
+    let detail = "Item size to update has exceeded the maximum allowed size";
+    refused(t.write(grow), detail);
+    assert_eq!(t.get("Plain", item("a")).unwrap().len(), 2);
     let fill = text(ITEM_BYTES_MAX / 2 - 100);
     let fits = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => fill});
-    t.write(fits).await.unwrap();
+    t.write(fits).unwrap();
 }
 
-pub(super) async fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
+    t.create(sorted());
     let longest = row(&text(PARTITION_KEY_BYTES_MAX), 1);
-    t.put("Sorted", longest.clone()).await.unwrap();
-    assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
+    t.put("Sorted", longest.clone()).unwrap();
+    assert_eq!(t.get("Sorted", longest.clone()), Some(longest));
     let longer = row(&text(PARTITION_KEY_BYTES_MAX + 1), 1);
-    refused(t.put("Sorted", longer.clone()).await, PARTITION_TOO_LONG);
-    refused(
-        t.get_item(GetItem::new("Sorted", longer.clone())).await,
-        PARTITION_TOO_LONG,
-    );
-    refused(
-        t.write(DeleteItem::new("Sorted", longer)).await,
-        PARTITION_TOO_LONG,
-    );
-    // Bytes count, not characters.
-    refused(
-        t.put("Sorted", row(&"é".repeat(1025), 1)).await,
-        PARTITION_TOO_LONG,
-    );
+    refusals! {
+        t.put("Sorted", longer.clone()) => PARTITION_TOO_LONG;
+        t.get_item(GetItem::new("Sorted", longer.clone())) => PARTITION_TOO_LONG;
+        t.write(DeleteItem::new("Sorted", longer)) => PARTITION_TOO_LONG;
+        // Bytes count, not characters.
+        t.put("Sorted", row(&"é".repeat(1025), 1)) => PARTITION_TOO_LONG;
+    }
 }
 
-pub(super) async fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::B)).await;
+pub(super) fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::B));
     let longest = row("a", vec![7u8; SORT_KEY_BYTES_MAX]);
-    t.put("Sorted", longest.clone()).await.unwrap();
-    assert_eq!(t.get("Sorted", longest.clone()).await, Some(longest));
+    t.put("Sorted", longest.clone()).unwrap();
+    assert_eq!(t.get("Sorted", longest.clone()), Some(longest));
     let longer = row("a", vec![7u8; SORT_KEY_BYTES_MAX + 1]);
-    refused(t.put("Sorted", longer.clone()).await, SORT_TOO_LONG);
-    refused(
-        t.get_item(GetItem::new("Sorted", longer)).await,
-        SORT_TOO_LONG,
-    );
+    refused(t.put("Sorted", longer.clone()), SORT_TOO_LONG);
+    refused(t.get_item(GetItem::new("Sorted", longer)), SORT_TOO_LONG);
 }
 
-pub(super) async fn index_keys_have_the_same_limits(t: &mut Fixture) {
-    t.create(ranged(plain(), KeyKind::S, Projection::All)).await;
+pub(super) fn index_keys_have_the_same_limits(t: &mut Fixture) {
+    t.create(ranged(plain(), KeyKind::S, Projection::All));
     let with = |g: usize, h: usize| item("a").with("g", text(g)).with("h", text(h));
-    t.fill("Plain", [with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)])
-        .await;
-    refused(
-        t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)).await,
-        PARTITION_TOO_LONG,
-    );
-    refused(
-        t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)).await,
-        SORT_TOO_LONG,
-    );
+    t.fill("Plain", [with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)]);
+    refusals! {
+        t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)) => PARTITION_TOO_LONG;
+        t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)) => SORT_TOO_LONG;
+    }
 }
 
-pub(super) async fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
-    t.create(ranged(sorted_by(KeyKind::S), KeyKind::S, Projection::All))
-        .await;
-    let of_table = |p: usize, s: KeyOp| {
-        Query::new(
-            "Sorted",
-            KeyCondition::partition("pk", text(p)).and("sk", s),
-        )
-    };
+pub(super) fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
+    t.create(ranged(sorted_by(KeyKind::S), KeyKind::S, Projection::All));
+    let of_table = |p: usize, s: KeyOp| partition_where(&text(p), s);
     let of_index = |g: usize, h: usize| {
         let condition = KeyCondition::partition("g", text(g)).and("h", KeyOp::Lt(text(h).into()));
         Query::new("Sorted", condition).index("by_g")
@@ -118,40 +89,32 @@ pub(super) async fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
     let (p, s) = (PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX);
     let begins_with = |bytes: usize| KeyOp::BeginsWith(text(bytes).into());
     for query in [of_table(p, begins_with(s)), of_index(p, s)] {
-        assert_eq!(t.query(query).await.unwrap().count, 0);
+        assert_eq!(t.query(query).unwrap().count, 0);
     }
     for query in [of_table(p + 1, begins_with(1)), of_index(p + 1, 1)] {
-        refused(t.query(query).await, PARTITION_TOO_LONG);
+        refused(t.query(query), PARTITION_TOO_LONG);
     }
     for query in [of_table(1, begins_with(s + 1)), of_index(1, s + 1)] {
-        refused(t.query(query).await, SORT_TOO_LONG);
+        refused(t.query(query), SORT_TOO_LONG);
     }
 }
 
-pub(super) async fn keys_are_not_empty(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::S)).await;
-    t.create(TableDef::builder("Binary", "pk", KeyKind::B))
-        .await;
+pub(super) fn keys_are_not_empty(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S));
+    t.create(TableDef::builder("Binary", "pk", KeyKind::B));
     let empty = |name: &str| {
         format!(
             "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
         )
     };
-    refused(t.put("Sorted", row("", "x")).await, &empty("pk"));
-    refused(t.put("Sorted", row("a", "")).await, &empty("sk"));
-    refused(
-        t.get_item(GetItem::new("Sorted", row("", "x"))).await,
-        &empty("pk"),
-    );
-    refused(
-        t.write(DeleteItem::new("Sorted", row("a", ""))).await,
-        &empty("sk"),
-    );
-    refused(
+    refusals! {
+        t.put("Sorted", row("", "x")) => &empty("pk");
+        t.put("Sorted", row("a", "")) => &empty("sk");
+        t.get_item(GetItem::new("Sorted", row("", "x"))) => &empty("pk");
+        t.write(DeleteItem::new("Sorted", row("a", ""))) => &empty("sk");
         t.put("Binary", Item::new().with("pk", Vec::<u8>::new()))
-            .await,
-        "The AttributeValue for a key attribute cannot contain an empty binary value. Key: pk",
-    );
+            => "The AttributeValue for a key attribute cannot contain an empty binary value. Key: pk";
+    }
 }
 
 /// A value inside so many lists.
@@ -159,41 +122,32 @@ fn nested(levels: usize) -> Value {
     (1..levels).fold(Value::from(1), |value, _| Value::L(vec![value]))
 }
 
-pub(super) async fn values_nest_32_levels_deep(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn values_nest_32_levels_deep(t: &mut Fixture) {
+    t.create(plain());
     let detail = "Nesting Levels have exceeded supported limits";
     let deepest = item("a").with("v", nested(NESTING_LEVELS_MAX));
-    t.put("Plain", deepest.clone()).await.unwrap();
-    t.assert_item("Plain", deepest).await;
-    refused(
-        t.put("Plain", item("a").with("v", nested(NESTING_LEVELS_MAX + 1)))
-            .await,
-        detail,
-    );
+    t.put("Plain", deepest.clone()).unwrap();
+    t.assert_item("Plain", deepest);
+    let deeper = item("a").with("v", nested(NESTING_LEVELS_MAX + 1));
+    refused(t.put("Plain", deeper), detail);
     let maps = (0..NESTING_LEVELS_MAX).fold(Value::from(1), |value, _| map([("m", value)]));
-    refused(t.put("Plain", item("a").with("v", maps)).await, detail);
+    refused(t.put("Plain", item("a").with("v", maps)), detail);
 }
 
-pub(super) async fn an_update_cannot_nest_deeper(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill(
-        "Plain",
-        [item("a").with("v", Value::L(vec![nested(NESTING_LEVELS_MAX - 1)]))],
-    )
-    .await;
+pub(super) fn an_update_cannot_nest_deeper(t: &mut Fixture) {
+    let deepest = list([nested(NESTING_LEVELS_MAX - 1)]);
+    t.create_with(plain(), [item("a").with("v", deepest)]);
     let set = |levels: usize| {
         let path = Path::attribute("v").index(0);
         UpdateItem::new("Plain", item("a"), Update::new().set(path, nested(levels)))
     };
-    t.write(set(NESTING_LEVELS_MAX - 1)).await.unwrap();
-    refused(
-        t.write(set(NESTING_LEVELS_MAX)).await,
-        "Nesting Levels have exceeded supported limits",
-    );
+    t.write(set(NESTING_LEVELS_MAX - 1)).unwrap();
+    let deeper = t.write(set(NESTING_LEVELS_MAX));
+    refused(deeper, "Nesting Levels have exceeded supported limits");
 }
 
-pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn numbers_have_38_digits(t: &mut Fixture) {
+    t.create(plain());
     let longest = [
         "12345678901234567890123456789012345678",
         "-0.12345678901234567890123456789012345678",
@@ -204,8 +158,8 @@ pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
     ];
     for text in longest {
         let item = item("a").with("n", number(text));
-        t.put("Plain", item.clone()).await.unwrap();
-        t.assert_item("Plain", item).await;
+        t.put("Plain", item.clone()).unwrap();
+        t.assert_item("Plain", item);
     }
     let refusals = [
         (
@@ -221,49 +175,40 @@ pub(super) async fn numbers_have_38_digits(t: &mut Fixture) {
     }
 }
 
-pub(super) async fn in_takes_100_values(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn in_takes_100_values(t: &mut Fixture) {
+    t.create(plain());
     let put = |count: usize| {
         let choices = (0..count).map(|n| u64::try_from(n).unwrap_or_default());
         PutItem::new("Plain", item("a")).condition(Condition::is_in(Path::from("n"), choices))
     };
-    condition_failed(t.write(put(IN_OPERANDS_MAX)).await);
-    refused(
-        t.write(put(IN_OPERANDS_MAX + 1)).await,
-        "The IN operator is provided with too many operands; number of operands: 101",
-    );
+    condition_failed(t.write(put(IN_OPERANDS_MAX)));
+    let detail = "The IN operator is provided with too many operands; number of operands: 101";
+    refused(t.write(put(IN_OPERANDS_MAX + 1)), detail);
 }
 
-pub(super) async fn expressions_have_300_operators(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn expressions_have_300_operators(t: &mut Fixture) {
+    t.create(plain());
     // Each comparison is an operator, and each OR between them.
     let chain = |comparisons: usize| {
         let one = || Condition::eq(Path::from("n"), 1);
         (1..comparisons).fold(one(), |tree, _| tree.or(one()))
     };
     let comparisons = EXPRESSION_OPERATORS_MAX / 2;
-    condition_failed(
-        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons)))
-            .await,
-    );
+    condition_failed(t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons))));
     refused(
-        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1)))
-            .await,
+        t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1))),
         "The expression contains too many operators; operator count: 301",
     );
 }
 
-pub(super) async fn paths_have_32_steps(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.put("Plain", item("a")).await.unwrap();
+pub(super) fn paths_have_32_steps(t: &mut Fixture) {
+    t.create_with(plain(), [item("a")]);
     let get = |steps: usize| {
         let path = (1..steps).fold(Path::attribute("v"), |path, _| path.field("m"));
         GetItem::new("Plain", item("a")).projection(Paths(vec![path]))
     };
-    let output = t.get_item(get(PATH_STEPS_MAX)).await.unwrap();
+    let output = t.get_item(get(PATH_STEPS_MAX)).unwrap();
     assert_eq!(output.item, Some(Item::new()));
-    refused(
-        t.get_item(get(PATH_STEPS_MAX + 1)).await,
-        "The document path has too many nesting levels; nesting levels: 33",
-    );
+    let detail = "The document path has too many nesting levels; nesting levels: 33";
+    refused(t.get_item(get(PATH_STEPS_MAX + 1)), detail);
 }

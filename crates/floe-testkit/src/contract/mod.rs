@@ -64,9 +64,7 @@ mod update;
 mod update_returns;
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use floe_store::BoxFuture;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::Harness;
 use fixture::{Fixture, Need};
@@ -77,7 +75,7 @@ pub struct Case {
     /// The subject and the rule, as `subject::rule`.
     pub name: &'static str,
     needs: &'static [Need],
-    run: for<'a> fn(&'a mut Fixture) -> BoxFuture<'a, ()>,
+    run: fn(&mut Fixture),
 }
 
 impl std::fmt::Debug for Case {
@@ -93,9 +91,16 @@ impl Case {
     ///
     /// When the engine breaks the rule.
     pub async fn run(&self, harness: impl Harness + 'static) {
+        let Self { needs, run, .. } = *self;
         let mut fixture = Fixture::new(Box::new(harness));
-        if self.needs.iter().all(|need| fixture.has(*need)) {
-            (self.run)(&mut fixture).await;
+        let case = move || {
+            if needs.iter().all(|need| fixture.has(*need)) {
+                run(&mut fixture);
+            }
+        };
+        // A case waits for each operation, which only a thread of its own may do.
+        if let Err(error) = tokio::task::spawn_blocking(case).await {
+            resume_unwind(error.into_panic());
         }
     }
 }
@@ -180,7 +185,7 @@ macro_rules! suite {
             vec![$($(Case {
                 name: concat!(stringify!($subject), "::", stringify!($case)),
                 needs: &[$($(Need::$need),+)?],
-                run: |fixture| Box::pin($subject::$case(fixture)),
+                run: $subject::$case,
             },)*)*]
         }
 

@@ -28,10 +28,9 @@ fn shoes() -> KeyCondition {
     KeyCondition::partition("region", "eu").and("kind", KeyOp::Eq("shoes".into()))
 }
 
-pub(super) async fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
-    t.create(multi()).await;
-    t.fill(
-        "Plain",
+pub(super) fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
+    t.create_with(
+        multi(),
         [
             entry("1", "eu", "shoes", 2024, "b"),
             entry("2", "eu", "shoes", 2024, "a"),
@@ -44,68 +43,43 @@ pub(super) async fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
                 .with("kind", "shoes")
                 .with("made", 2024),
         ],
-    )
-    .await;
+    );
     let query = |condition| Query::new("Plain", condition).index("multi");
-    let ordered = |items: &[Item]| -> Vec<String> {
-        items
-            .iter()
-            .map(|i| i.get("pk").and_then(Value::as_s).unwrap().to_owned())
-            .collect()
+    let found = |query| -> Vec<String> {
+        let pk = |item: &Item| item.get("pk").and_then(Value::as_s).unwrap().to_owned();
+        t.query_all(query).iter().map(pk).collect()
     };
     let whole = shoes();
-    assert_eq!(
-        ordered(&t.query_all(query(whole.clone())).await),
-        ["3", "2", "1"]
-    );
-    assert_eq!(
-        ordered(&t.query_all(query(whole.clone()).limit(1)).await),
-        ["3", "2", "1"]
-    );
-    assert_eq!(
-        ordered(&t.query_all(query(whole).backward()).await),
-        ["1", "2", "3"]
-    );
+    assert_eq!(found(query(whole.clone())), ["3", "2", "1"]);
+    assert_eq!(found(query(whole.clone()).limit(1)), ["3", "2", "1"]);
+    assert_eq!(found(query(whole).backward()), ["1", "2", "3"]);
     let year = shoes().and("made", KeyOp::Eq(2024.into()));
-    assert_eq!(ordered(&t.query_all(query(year.clone())).await), ["2", "1"]);
+    assert_eq!(found(query(year.clone())), ["2", "1"]);
     let since = shoes().and("made", KeyOp::Gt(2023.into()));
-    assert_eq!(ordered(&t.query_all(query(since)).await), ["2", "1"]);
+    assert_eq!(found(query(since)), ["2", "1"]);
     let named = year.and("label", KeyOp::BeginsWith("b".into()));
-    assert_eq!(ordered(&t.query_all(query(named)).await), ["1"]);
+    assert_eq!(found(query(named)), ["1"]);
 }
 
-pub(super) async fn conditions_on_several_attributes_go_left_to_right(t: &mut Fixture) {
-    t.create(multi()).await;
+pub(super) fn conditions_on_several_attributes_go_left_to_right(t: &mut Fixture) {
+    t.create(multi());
     let query = |condition| Query::new("Plain", condition).index("multi");
-    refused(
+    let label = |condition: KeyCondition| condition.and("label", KeyOp::Eq("a".into()));
+    let ranged = shoes().and("made", KeyOp::Gt(1.into()));
+    refusals! {
         t.query(query(KeyCondition::partition("region", "eu")))
-            .await,
-        "must have equality conditions specified in the query",
-    );
-    refused(
-        t.query(query(shoes().and("label", KeyOp::Eq("a".into()))))
-            .await,
-        "must have equality conditions specified in the query because a condition is present on key attribute",
-    );
-    let ranged_twice = shoes()
-        .and("made", KeyOp::Gt(1.into()))
-        .and("label", KeyOp::Eq("a".into()));
-    refused(
-        t.query(query(ranged_twice)).await,
-        "must have equality conditions specified in the query because a condition is present on key attribute",
-    );
+            => "must have equality conditions specified in the query";
+        t.query(query(label(shoes())))
+            => "must have equality conditions specified in the query because a condition is present on key attribute";
+        t.query(query(label(ranged)))
+            => "must have equality conditions specified in the query because a condition is present on key attribute";
+    }
 }
 
-pub(super) async fn attributes_of_a_key_do_not_run_into_each_other(t: &mut Fixture) {
-    t.create(multi()).await;
-    t.fill(
-        "Plain",
-        [entry("1", "a", "bc", 1, "x"), entry("2", "ab", "c", 1, "x")],
-    )
-    .await;
+pub(super) fn attributes_of_a_key_do_not_run_into_each_other(t: &mut Fixture) {
+    let items = [entry("1", "a", "bc", 1, "x"), entry("2", "ab", "c", 1, "x")];
+    t.create_with(multi(), items);
     let condition = KeyCondition::partition("region", "a").and("kind", KeyOp::Eq("bc".into()));
-    let found = t
-        .query_all(Query::new("Plain", condition).index("multi"))
-        .await;
+    let found = t.query_all(Query::new("Plain", condition).index("multi"));
     assert_eq!(texts(&found, "pk"), ["1"]);
 }

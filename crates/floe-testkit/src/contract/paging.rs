@@ -2,87 +2,77 @@
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::{ITEM_BYTES_MAX, PAGE_BYTES_MAX};
-use floe_store::op::{Query, Scan};
-use floe_store::{Item, Value};
+use floe_store::op::{Page, Query, Scan};
 
 use super::fixture::*;
 
-pub(super) async fn a_page_ends_at_the_limit(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=5)).await;
-    let pages = t.pages(partition("a").limit(2)).await;
-    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+/// The sort keys of each page.
+fn page_sks(pages: &[Page]) -> Vec<Vec<i64>> {
+    pages.iter().map(|page| sks(&page.items)).collect()
+}
+
+pub(super) fn a_page_ends_at_the_limit(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=5));
+    let pages = t.pages(partition("a").limit(2));
+    let read = page_sks(&pages);
     assert_eq!(read, [vec![1, 2], vec![3, 4], vec![5]]);
     assert_eq!(pages[0].last_key, Some(row("a", 2)));
     assert_eq!(pages[1].last_key, Some(row("a", 4)));
 }
 
-pub(super) async fn a_page_that_ends_with_the_last_item_still_says_where(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=4)).await;
-    let pages = t.pages(partition("a").limit(2)).await;
-    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+pub(super) fn a_page_that_ends_with_the_last_item_still_says_where(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=4));
+    let pages = t.pages(partition("a").limit(2));
+    let read = page_sks(&pages);
     assert_eq!(
         read,
         [vec![1, 2], vec![3, 4], vec![]],
         "the end shows only by reading on"
     );
-    let whole = t.query(partition("a").limit(5)).await.unwrap();
+    let whole = t.query(partition("a").limit(5)).unwrap();
     assert_eq!(whole.last_key, None);
 }
 
-pub(super) async fn backward_pages_go_on_backward(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=5)).await;
-    let pages = t.pages(partition("a").backward().limit(2)).await;
-    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+pub(super) fn backward_pages_go_on_backward(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=5));
+    let pages = t.pages(partition("a").backward().limit(2));
+    let read = page_sks(&pages);
     assert_eq!(read, [vec![5, 4], vec![3, 2], vec![1]]);
     assert_eq!(pages[0].last_key, Some(row("a", 4)));
 }
 
-pub(super) async fn a_page_of_a_range_stays_in_it(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=9)).await;
-    let condition =
-        KeyCondition::partition("pk", "a").and("sk", KeyOp::Between(3.into(), 7.into()));
-    let query = Query::new("Sorted", condition).limit(2);
-    assert_eq!(t.query_sks(query.clone()).await, [3, 4, 5, 6, 7]);
-    assert_eq!(t.query_sks(query.backward()).await, [7, 6, 5, 4, 3]);
+pub(super) fn a_page_of_a_range_stays_in_it(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=9));
+    let query = partition_where("a", KeyOp::Between(3.into(), 7.into())).limit(2);
+    assert_eq!(t.query_sks(query.clone()), [3, 4, 5, 6, 7]);
+    assert_eq!(t.query_sks(query.backward()), [7, 6, 5, 4, 3]);
 }
 
-pub(super) async fn the_start_key_need_not_exist(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", [2, 4, 6])).await;
+pub(super) fn the_start_key_need_not_exist(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", [2, 4, 6]));
     let from = |sk: i32| partition("a").start_key(Some(row("a", sk)));
-    assert_eq!(sks(&t.query(from(3)).await.unwrap().items), [4, 6]);
-    assert_eq!(sks(&t.query(from(4)).await.unwrap().items), [6]);
-    assert_eq!(sks(&t.query(from(0)).await.unwrap().items), [2, 4, 6]);
-    assert_eq!(
-        sks(&t.query(from(9)).await.unwrap().items),
-        Vec::<i64>::new()
-    );
-    assert_eq!(sks(&t.query(from(3).backward()).await.unwrap().items), [2]);
+    assert_eq!(sks(&t.query(from(3)).unwrap().items), [4, 6]);
+    assert_eq!(sks(&t.query(from(4)).unwrap().items), [6]);
+    assert_eq!(sks(&t.query(from(0)).unwrap().items), [2, 4, 6]);
+    assert_eq!(sks(&t.query(from(9)).unwrap().items), Vec::<i64>::new());
+    assert_eq!(sks(&t.query(from(3).backward()).unwrap().items), [2]);
 }
 
-pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=6)).await;
-    let first = t.query(partition("a").limit(2)).await.unwrap();
+pub(super) fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=6));
+    let first = t.query(partition("a").limit(2)).unwrap();
     for sk in [2, 3] {
-        t.delete("Sorted", row("a", sk)).await;
+        t.delete("Sorted", row("a", sk));
     }
-    let rest = t
-        .query(partition("a").start_key(first.last_key))
-        .await
-        .unwrap();
+    let rest = t.query(partition("a").start_key(first.last_key)).unwrap();
     assert_eq!(sks(&rest.items), [4, 5, 6]);
 
     let mut scanned = Vec::new();
     let mut scan = Scan::new("Sorted").limit(1);
     loop {
-        let page = t.scan(scan.clone()).await.unwrap();
+        let page = t.scan(scan.clone()).unwrap();
         for item in &page.items {
-            t.delete("Sorted", item.clone()).await;
+            t.delete("Sorted", item.clone());
         }
         scanned.extend(sks(&page.items));
         match page.last_key {
@@ -97,126 +87,103 @@ pub(super) async fn items_deleted_between_pages_do_not_disturb(t: &mut Fixture) 
     );
 }
 
-pub(super) async fn the_start_key_must_be_a_key(t: &mut Fixture) {
-    t.create(sorted()).await;
-    for key in [
-        item("a"),
-        row("a", "text"),
-        row("a", 1).with("x", 1),
-        Item::new(),
-    ] {
+pub(super) fn the_start_key_must_be_a_key(t: &mut Fixture) {
+    t.create(sorted());
+    for key in wrong_keys() {
         let query = partition("a").start_key(Some(key.clone()));
-        refused(t.query(query).await, WRONG_START);
+        refused(t.query(query), WRONG_START);
         let scan = Scan::new("Sorted").start_key(Some(key));
-        refused(t.scan(scan).await, WRONG_START);
+        refused(t.scan(scan), WRONG_START);
     }
 }
 
-pub(super) async fn the_start_key_must_lie_in_the_query(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.create(plain()).await;
+pub(super) fn the_start_key_must_lie_in_the_query(t: &mut Fixture) {
+    t.create(sorted());
+    t.create(plain());
     let other = partition("a").start_key(Some(row("b", 1)));
-    refused(
-        t.query(other).await,
-        "The provided starting key is outside query boundaries based on provided conditions",
-    );
-    let condition = KeyCondition::partition("pk", "a").and("sk", KeyOp::Gt(5.into()));
-    let outside = Query::new("Sorted", condition).start_key(Some(row("a", 3)));
-    refused(
-        t.query(outside).await,
-        "The provided starting key does not match the range key predicate",
-    );
+    let outside = partition_where("a", KeyOp::Gt(5.into())).start_key(Some(row("a", 3)));
     let plain = Query::new("Plain", KeyCondition::partition("pk", "a")).start_key(Some(item("b")));
-    refused(
-        t.query(plain).await,
-        "The provided exclusive start key is invalid",
-    );
+    refusals! {
+        t.query(other)
+            => "The provided starting key is outside query boundaries based on provided conditions";
+        t.query(outside) => "The provided starting key does not match the range key predicate";
+        t.query(plain) => "The provided exclusive start key is invalid";
+    }
 }
 
-pub(super) async fn limits_are_at_least_one(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn limits_are_at_least_one(t: &mut Fixture) {
+    t.create(sorted());
     let detail = "failed to satisfy constraint: Member must have value greater than or equal to 1";
-    refused(t.query(partition("a").limit(0)).await, detail);
-    refused(t.scan(Scan::new("Sorted").limit(0)).await, detail);
+    refused(t.query(partition("a").limit(0)), detail);
+    refused(t.scan(Scan::new("Sorted").limit(0)), detail);
 }
 
-pub(super) async fn a_page_ends_with_the_item_that_reaches_a_megabyte(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn a_page_ends_with_the_item_that_reaches_a_megabyte(t: &mut Fixture) {
+    t.create(sorted());
     let quarter = PAGE_BYTES_MAX / 4;
     for sk in 1..=6 {
-        t.fill("Sorted", [weighing(row("a", sk), quarter)]).await;
+        t.fill("Sorted", [weighing(row("a", sk), quarter)]);
     }
-    let pages = t.pages(partition("a")).await;
-    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    let pages = t.pages(partition("a"));
+    let read = page_sks(&pages);
     assert_eq!(
         read,
         [vec![1, 2, 3, 4], vec![5, 6]],
         "a megabyte is reached"
     );
     assert_eq!(pages[0].last_key, Some(row("a", 4)));
-    t.fill("Sorted", [weighing(row("a", 2), quarter - 1)]).await;
-    let page = t.query(partition("a")).await.unwrap();
+    t.fill("Sorted", [weighing(row("a", 2), quarter - 1)]);
+    let page = t.query(partition("a")).unwrap();
     assert_eq!(sks(&page.items), [1, 2, 3, 4, 5], "one byte is missing");
     assert_eq!(page.last_key, Some(row("a", 5)));
-    let page = t.query(partition("a").limit(4)).await.unwrap();
+    let page = t.query(partition("a").limit(4)).unwrap();
     assert_eq!(sks(&page.items), [1, 2, 3, 4]);
 }
 
-pub(super) async fn the_megabyte_is_counted_before_filter_and_projection(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn the_megabyte_is_counted_before_filter_and_projection(t: &mut Fixture) {
+    t.create(sorted());
     for sk in 1..=3 {
-        t.fill("Sorted", [weighing(row("a", sk), ITEM_BYTES_MAX)])
-            .await;
+        t.fill("Sorted", [weighing(row("a", sk), ITEM_BYTES_MAX)]);
     }
-    let mut query = partition("a").filter(bare_condition("attribute_exists(nothing)"));
-    query.projection = Some(projection("sk"));
-    let page = t.query(query).await.unwrap();
+    let query = partition("a")
+        .filter(bare_condition("attribute_exists(nothing)"))
+        .projecting("sk");
+    let page = t.query(query).unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 3));
     // Even if nothing comes after it.
     assert_eq!(page.last_key, Some(row("a", 3)));
 }
 
-pub(super) async fn large_tables_scan_by_megabytes(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn large_tables_scan_by_megabytes(t: &mut Fixture) {
+    t.create(sorted());
     for sk in 1..=5 {
-        t.fill("Sorted", [weighing(row("a", sk), ITEM_BYTES_MAX)])
-            .await;
+        t.fill("Sorted", [weighing(row("a", sk), ITEM_BYTES_MAX)]);
     }
-    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+    let page = t.scan(Scan::new("Sorted")).unwrap();
     assert_eq!(page.scanned_count, 3);
-    let items = t.scan_all(Scan::new("Sorted")).await;
+    let items = t.whole("Sorted");
     assert_eq!(sks(&items), [1, 2, 3, 4, 5]);
-    let pages = t.pages(partition("a").backward()).await;
-    let read: Vec<Vec<i64>> = pages.iter().map(|page| sks(&page.items)).collect();
+    let pages = t.pages(partition("a").backward());
+    let read = page_sks(&pages);
     assert_eq!(read, [vec![5, 4, 3], vec![2, 1]]);
 }
 
-pub(super) async fn a_query_of_one_row_ends_with_it(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", [1])).await;
-    let one = KeyCondition::partition("pk", "a").and("sk", KeyOp::Eq(Value::from(1)));
-    let query = Query::new("Sorted", one);
-    let page = t.query(query.clone().limit(1)).await.unwrap();
+pub(super) fn a_query_of_one_row_ends_with_it(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", [1]));
+    let query = partition_where("a", KeyOp::Eq(1.into()));
+    let page = t.query(query.clone().limit(1)).unwrap();
     assert_eq!(sks(&page.items), [1]);
-    let rest = t
-        .query(query.clone().start_key(page.last_key))
-        .await
-        .unwrap();
+    let rest = t.query(query.clone().start_key(page.last_key)).unwrap();
     assert_eq!((rest.count, rest.last_key), (0, None));
-    refused(
-        t.query(query.start_key(Some(row("b", 1)))).await,
-        "The query can return at most one row and cannot be restarted",
-    );
+    let other = t.query(query.start_key(Some(row("b", 1))));
+    let detail = "The query can return at most one row and cannot be restarted";
+    refused(other, detail);
 }
 
-pub(super) async fn pages_go_on_after_reopening(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", 1..=4)).await;
-    let first = t.query(partition("a").limit(3)).await.unwrap();
-    t.reopen().await;
-    let rest = t
-        .query(partition("a").start_key(first.last_key))
-        .await
-        .unwrap();
+pub(super) fn pages_go_on_after_reopening(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", 1..=4));
+    let first = t.query(partition("a").limit(3)).unwrap();
+    t.reopen();
+    let rest = t.query(partition("a").start_key(first.last_key)).unwrap();
     assert_eq!(sks(&rest.items), [4]);
 }

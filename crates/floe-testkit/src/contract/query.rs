@@ -7,45 +7,35 @@ use floe_store::{Item, TableDef, Value};
 
 use super::fixture::*;
 
-fn range(op: KeyOp) -> Query {
-    Query::new("Sorted", KeyCondition::partition("pk", "a").and("sk", op))
-}
-
-pub(super) async fn reads_one_partition_in_order(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", [5, -1, 3])).await;
-    t.fill("Sorted", rows("b", [4])).await;
-    t.fill("Sorted", rows("aa", [2])).await;
-    let page = t.query(partition("a")).await.unwrap();
+pub(super) fn reads_one_partition_in_order(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", [5, -1, 3]));
+    t.fill("Sorted", rows("b", [4]));
+    t.fill("Sorted", rows("aa", [2]));
+    let page = t.query(partition("a")).unwrap();
     assert_eq!(sks(&page.items), [-1, 3, 5]);
     assert_eq!((page.count, page.scanned_count), (3, 3));
     assert_eq!(page.last_key, None);
     assert_eq!(page.consumed, None);
 }
 
-pub(super) async fn reads_backward(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", [5, -1, 3])).await;
-    t.fill("Sorted", rows("b", [4])).await;
-    assert_eq!(t.query_sks(partition("a").backward()).await, [5, 3, -1]);
-    assert_eq!(
-        t.query_sks(partition("a").backward().limit(1)).await,
-        [5, 3, -1]
-    );
+pub(super) fn reads_backward(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", [5, -1, 3]));
+    t.fill("Sorted", rows("b", [4]));
+    assert_eq!(t.query_sks(partition("a").backward()), [5, 3, -1]);
+    assert_eq!(t.query_sks(partition("a").backward().limit(1)), [5, 3, -1]);
 }
 
-pub(super) async fn an_empty_partition_is_an_empty_page(t: &mut Fixture) {
-    t.create(sorted()).await;
-    let page = t.query(partition("nobody")).await.unwrap();
+pub(super) fn an_empty_partition_is_an_empty_page(t: &mut Fixture) {
+    t.create(sorted());
+    let page = t.query(partition("nobody")).unwrap();
     assert_eq!(page.items, Vec::<Item>::new());
     assert_eq!((page.count, page.scanned_count), (0, 0));
     assert_eq!(page.last_key, None);
 }
 
-pub(super) async fn each_operator_of_the_sort_key(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", rows("a", [-2, 0, 1, 2, 10])).await;
-    t.fill("Sorted", rows("b", [1])).await;
+pub(super) fn each_operator_of_the_sort_key(t: &mut Fixture) {
+    t.create_with(sorted(), rows("a", [-2, 0, 1, 2, 10]));
+    t.fill("Sorted", rows("b", [1]));
     let cases: [(KeyOp, &[i64]); 9] = [
         (KeyOp::Eq(1.into()), &[1]),
         (KeyOp::Eq(5.into()), &[]),
@@ -58,16 +48,28 @@ pub(super) async fn each_operator_of_the_sort_key(t: &mut Fixture) {
         (KeyOp::Gt(10.into()), &[]),
     ];
     for (op, expected) in cases {
-        assert_eq!(t.query_sks(range(op.clone())).await, expected, "{op:?}");
+        assert_eq!(
+            t.query_sks(partition_where("a", op.clone())),
+            expected,
+            "{op:?}"
+        );
         let mut descending = expected.to_vec();
         descending.reverse();
-        let backward = t.query_all(range(op.clone()).backward()).await;
+        let backward = t.query_all(partition_where("a", op.clone()).backward());
         assert_eq!(sks(&backward), descending, "{op:?} backward");
     }
 }
 
-pub(super) async fn numbers_sort_by_value(t: &mut Fixture) {
-    t.create(sorted()).await;
+/// Items with these sort keys come back in this order, after they were put in another.
+#[track_caller]
+fn comes_in_order<const LEN: usize>(t: &Fixture, ascending: [impl Into<Value>; LEN]) {
+    let expected = ascending.map(|sk| row("a", sk));
+    t.fill("Sorted", expected.iter().rev().cloned());
+    assert_eq!(t.query_all(partition("a")), expected);
+}
+
+pub(super) fn numbers_sort_by_value(t: &mut Fixture) {
+    t.create(sorted());
     let ascending = [
         "-9.99E+125",
         "-1000",
@@ -88,20 +90,11 @@ pub(super) async fn numbers_sort_by_value(t: &mut Fixture) {
         "12345678901234567891",
         "1E+125",
     ];
-    // Put in another order than the one that is expected back.
-    for text in ascending.iter().rev() {
-        t.put("Sorted", row("a", number(text))).await.unwrap();
-    }
-    let items = t.query_all(partition("a")).await;
-    let expected: Vec<Item> = ascending
-        .iter()
-        .map(|text| row("a", number(text)))
-        .collect();
-    assert_eq!(items, expected);
+    comes_in_order(t, ascending.map(number));
 }
 
-pub(super) async fn text_sorts_by_its_bytes(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::S)).await;
+pub(super) fn text_sorts_by_its_bytes(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S));
     let ascending = [
         "A",
         "B",
@@ -116,16 +109,11 @@ pub(super) async fn text_sorts_by_its_bytes(t: &mut Fixture) {
         "\u{FFFD}",
         "\u{1F9CA}",
     ];
-    for text in ascending.iter().rev() {
-        t.put("Sorted", row("a", *text)).await.unwrap();
-    }
-    let items = t.query_all(partition("a")).await;
-    let expected: Vec<Item> = ascending.iter().map(|text| row("a", *text)).collect();
-    assert_eq!(items, expected);
+    comes_in_order(t, ascending);
 }
 
-pub(super) async fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::B)).await;
+pub(super) fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::B));
     let ascending: [&[u8]; 8] = [
         &[0],
         &[0, 0],
@@ -136,21 +124,14 @@ pub(super) async fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
         &[255],
         &[255, 0],
     ];
-    for bytes in ascending.iter().rev() {
-        t.put("Sorted", row("a", *bytes)).await.unwrap();
-    }
-    let items = t.query_all(partition("a")).await;
-    let expected: Vec<Item> = ascending.iter().map(|bytes| row("a", *bytes)).collect();
-    assert_eq!(items, expected);
-    let prefixed = range(KeyOp::BeginsWith(binary(&[255])));
-    assert_eq!(
-        t.query_all(prefixed).await,
-        [row("a", binary(&[255])), row("a", binary(&[255, 0]))]
-    );
+    comes_in_order(t, ascending);
+    let prefixed = partition_where("a", KeyOp::BeginsWith(binary(&[255])));
+    let expected = [binary(&[255]), binary(&[255, 0])].map(|sk| row("a", sk));
+    assert_eq!(t.query_all(prefixed), expected);
 }
 
-pub(super) async fn begins_with_reads_a_prefix(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::S)).await;
+pub(super) fn begins_with_reads_a_prefix(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S));
     for sk in [
         "a",
         "ab",
@@ -161,161 +142,113 @@ pub(super) async fn begins_with_reads_a_prefix(t: &mut Fixture) {
         "ab\u{10FFFF}",
         "ab\u{10FFFF}x",
     ] {
-        t.put("Sorted", row("a", sk)).await.unwrap();
+        t.put("Sorted", row("a", sk)).unwrap();
     }
-    let items = t.query_all(range(KeyOp::BeginsWith("ab".into()))).await;
+    let items = t.query_all(partition_where("a", KeyOp::BeginsWith("ab".into())));
     let expected = ["ab", "ab\0", "abc", "ab\u{10FFFF}", "ab\u{10FFFF}x"];
     assert_eq!(items, expected.map(|sk| row("a", sk)));
-    let none = t.query_all(range(KeyOp::BeginsWith("x".into()))).await;
+    let none = t.query_all(partition_where("a", KeyOp::BeginsWith("x".into())));
     assert_eq!(none, Vec::<Item>::new());
 }
 
-pub(super) async fn numbers_and_bytes_part_too(t: &mut Fixture) {
-    t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S))
-        .await;
+pub(super) fn numbers_and_bytes_part_too(t: &mut Fixture) {
+    t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S));
     for pk in [1, 10, -1] {
-        t.fill("Numbers", [Item::new().with("pk", pk).with("sk", "x")])
-            .await;
+        t.fill("Numbers", [Item::new().with("pk", pk).with("sk", "x")]);
     }
     let query = Query::new("Numbers", KeyCondition::partition("pk", number("1.0")));
     let expected = Item::new().with("pk", 1).with("sk", "x");
-    assert_eq!(t.query_all(query).await, [expected]);
+    assert_eq!(t.query_all(query), [expected]);
 }
 
-pub(super) async fn a_table_without_sort_key_can_be_queried(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [item("a").with("v", 1), item("b")]).await;
+pub(super) fn a_table_without_sort_key_can_be_queried(t: &mut Fixture) {
+    t.create_with(plain(), [item("a").with("v", 1), item("b")]);
     let query = Query::new("Plain", KeyCondition::partition("pk", "a"));
-    let page = t.query(query).await.unwrap();
+    let page = t.query(query).unwrap();
     assert_eq!(page.items, [item("a").with("v", 1)]);
     assert_eq!(page.last_key, None);
 }
 
-pub(super) async fn filters_after_reading(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill(
-        "Sorted",
-        (1..=6).map(|n| row("a", n).with("even", n % 2 == 0)),
-    )
-    .await;
+pub(super) fn filters_after_reading(t: &mut Fixture) {
+    let items = (1..=6).map(|n| row("a", n).with("even", n % 2 == 0));
+    t.create_with(sorted(), items);
     let even = Condition::eq(Path::from("even"), true);
-    let page = t.query(partition("a").filter(even.clone())).await.unwrap();
+    let page = t.query(partition("a").filter(even.clone())).unwrap();
     assert_eq!(sks(&page.items), [2, 4, 6]);
     assert_eq!((page.count, page.scanned_count), (3, 6));
 
     // The limit counts what is read, not what is returned.
-    let page = t
-        .query(partition("a").filter(even.clone()).limit(3))
-        .await
-        .unwrap();
+    let page = t.query(partition("a").filter(even).limit(3)).unwrap();
     assert_eq!(sks(&page.items), [2]);
     assert_eq!((page.count, page.scanned_count), (1, 3));
-    assert_eq!(
-        page.last_key,
-        Some(row("a", 3)),
-        "the last item that was read"
-    );
+    let last_read = Some(row("a", 3));
+    assert_eq!(page.last_key, last_read, "the last item that was read");
 
     // A page without hits still says where to go on.
     let nothing = Condition::attribute_exists("nothing");
-    let page = t
-        .query(partition("a").filter(nothing).limit(2))
-        .await
-        .unwrap();
+    let page = t.query(partition("a").filter(nothing).limit(2)).unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 2));
     assert_eq!(page.last_key, Some(row("a", 2)));
 }
 
-pub(super) async fn filters_see_more_than_the_projection(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill(
-        "Sorted",
-        (1..=3).map(|n| row("a", n).with("v", n).with("w", "x")),
-    )
-    .await;
-    let mut query = partition("a").filter(condition("v > :one", &values! {"one" => 1}));
-    query.projection = Some(projection("w"));
-    let page = t.query(query).await.unwrap();
-    assert_eq!(
-        page.items,
-        [Item::new().with("w", "x"), Item::new().with("w", "x")]
-    );
+pub(super) fn filters_see_more_than_the_projection(t: &mut Fixture) {
+    let items = (1..=3).map(|n| row("a", n).with("v", n).with("w", "x"));
+    t.create_with(sorted(), items);
+    let query = partition("a")
+        .filter(condition("v > :one", &values! {"one" => 1}))
+        .projecting("w");
+    let page = t.query(query).unwrap();
+    let projected = Item::new().with("w", "x");
+    assert_eq!(page.items, [projected.clone(), projected]);
 }
 
-pub(super) async fn filters_leave_the_key_to_the_key_condition(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn filters_leave_the_key_to_the_key_condition(t: &mut Fixture) {
+    t.create(sorted());
     for name in ["pk", "sk"] {
         let filtered = partition("a").filter(Condition::attribute_exists(name));
-        refused(
-            t.query(filtered).await,
-            &format!(
-                "Filter Expression can only contain non-primary key attributes: Primary key attribute: {name}"
-            ),
-        );
+        let detail =
+            "Filter Expression can only contain non-primary key attributes: Primary key attribute";
+        refused(t.query(filtered), &format!("{detail}: {name}"));
     }
 }
 
-pub(super) async fn returns_only_what_was_selected(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill(
-        "Sorted",
-        [row("a", 1).with("v", 1), row("a", 2).with("w", 2)],
-    )
-    .await;
-    let mut query = partition("a");
-    query.projection = Some(projection("v"));
-    let page = t.query(query.clone()).await.unwrap();
-    assert_eq!(
-        page.items,
-        [Item::new().with("v", 1), Item::new()],
-        "keys are not added"
-    );
+pub(super) fn returns_only_what_was_selected(t: &mut Fixture) {
+    let items = [row("a", 1).with("v", 1), row("a", 2).with("w", 2)];
+    t.create_with(sorted(), items);
+    let mut query = partition("a").projecting("v");
+    let page = t.query(query.clone()).unwrap();
+    let projected = [Item::new().with("v", 1), Item::new()];
+    assert_eq!(page.items, projected, "keys are not added");
     query.select = Some(Select::SpecificAttributes);
-    assert_eq!(t.query(query).await.unwrap().items.len(), 2);
+    assert_eq!(t.query(query).unwrap().items.len(), 2);
 
-    let mut count = partition("a").limit(1);
-    count.select = Some(Select::Count);
-    let page = t.query(count).await.unwrap();
+    let count = partition("a").limit(1).selecting(Select::Count);
+    let page = t.query(count).unwrap();
     assert_eq!(page.items, Vec::<Item>::new());
     assert_eq!((page.count, page.scanned_count), (1, 1));
     assert_eq!(page.last_key, Some(row("a", 1)));
 
-    let mut all = partition("a");
-    all.select = Some(Select::AllAttributes);
-    assert_eq!(
-        t.query(all).await.unwrap().items[0],
-        row("a", 1).with("v", 1)
-    );
+    let all = partition("a").selecting(Select::AllAttributes);
+    assert_eq!(t.query(all).unwrap().items[0], row("a", 1).with("v", 1));
 }
 
-pub(super) async fn selections_must_fit(t: &mut Fixture) {
-    t.create(sorted()).await;
-    let select = |which, paths: Option<&str>| {
-        let mut query = partition("a");
-        query.select = Some(which);
-        query.projection = paths.map(projection);
-        query
-    };
-    refused(
-        t.query(select(Select::SpecificAttributes, None)).await,
-        "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES",
-    );
-    refused(
-        t.query(select(Select::AllAttributes, Some("v"))).await,
-        "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES",
-    );
-    refused(
-        t.query(select(Select::Count, Some("v"))).await,
-        "Cannot specify the ProjectionExpression when choosing to get only the Count",
-    );
-    refused(
-        t.query(select(Select::AllProjectedAttributes, None)).await,
-        "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
-    );
+pub(super) fn selections_must_fit(t: &mut Fixture) {
+    t.create(sorted());
+    let select = |which| partition("a").selecting(which);
+    refusals! {
+        t.query(select(Select::SpecificAttributes))
+            => "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
+        t.query(select(Select::AllAttributes).projecting("v"))
+            => "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES";
+        t.query(select(Select::Count).projecting("v"))
+            => "Cannot specify the ProjectionExpression when choosing to get only the Count";
+        t.query(select(Select::AllProjectedAttributes))
+            => "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
+    }
 }
 
-pub(super) async fn key_conditions_must_fit_the_key(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn key_conditions_must_fit_the_key(t: &mut Fixture) {
+    t.create(sorted());
     let a = || KeyCondition::partition("pk", "a");
     let one = || KeyOp::Eq(1.into());
     let ranged = KeyCondition {
@@ -334,62 +267,62 @@ pub(super) async fn key_conditions_must_fit_the_key(t: &mut Fixture) {
         (a().and("sk", one()).and("sk", KeyOp::Gt(0.into())), twice),
     ];
     for (condition, detail) in cases {
-        refused(t.query(Query::new("Sorted", condition)).await, detail);
+        refused(t.query(Query::new("Sorted", condition)), detail);
     }
 }
 
-pub(super) async fn key_values_must_not_be_empty(t: &mut Fixture) {
-    t.create(sorted_by(KeyKind::S)).await;
-    refused(
-        t.query(partition("")).await,
-        "The AttributeValue for a key attribute cannot contain an empty string value. Key: pk",
-    );
-    refused(
-        t.query(range(KeyOp::Eq("".into()))).await,
-        "The AttributeValue for a key attribute cannot contain an empty string value. Key: sk",
-    );
+pub(super) fn key_values_must_not_be_empty(t: &mut Fixture) {
+    t.create(sorted_by(KeyKind::S));
+    refusals! {
+        t.query(partition(""))
+            => "The AttributeValue for a key attribute cannot contain an empty string value. Key: pk";
+        t.query(partition_where("a", KeyOp::Eq("".into())))
+            => "The AttributeValue for a key attribute cannot contain an empty string value. Key: sk";
+    }
 }
 
-pub(super) async fn begins_with_needs_text_or_bytes(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn begins_with_needs_text_or_bytes(t: &mut Fixture) {
+    t.create(sorted());
+    let query = partition_where("a", KeyOp::BeginsWith(1.into()));
     refused(
-        t.query(range(KeyOp::BeginsWith(1.into()))).await,
+        t.query(query),
         "operator or function: begins_with, operand type: N",
     );
 }
 
-pub(super) async fn bounds_must_be_in_order(t: &mut Fixture) {
-    t.create(sorted()).await;
-    refused(
-        t.query(range(KeyOp::Between(2.into(), 1.into()))).await,
-        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound",
-    );
+pub(super) fn bounds_must_be_in_order(t: &mut Fixture) {
+    t.create(sorted());
+    let query = partition_where("a", KeyOp::Between(2.into(), 1.into()));
+    let detail =
+        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound";
+    refused(t.query(query), detail);
 }
 
-pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+    t.create(sorted());
     for n in 0..20 {
-        t.put("Sorted", row("a", n)).await.unwrap();
-        let page = t.query(partition("a").consistent()).await.unwrap();
+        t.put("Sorted", row("a", n)).unwrap();
+        let page = t.query(partition("a").consistent()).unwrap();
         assert_eq!(page.count, usize::try_from(n).unwrap() + 1);
     }
 }
 
-pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
+pub(super) fn a_missing_table_or_index_is_named(t: &mut Fixture) {
     let query = Query::new("Nowhere", KeyCondition::partition("pk", "a"));
-    no_table(t.query(query).await);
-    t.create(sorted()).await;
+    no_table(t.query(query));
+    t.create(sorted());
+    let query = partition("a").index("nothing");
     refused(
-        t.query(partition("a").index("nothing")).await,
+        t.query(query),
         "The table does not have the specified index: nothing",
     );
 }
 
-pub(super) async fn values_of_any_type_come_back(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn values_of_any_type_come_back(t: &mut Fixture) {
+    t.create(sorted());
     let full = every_type("a").with("sk", 1);
-    t.put("Sorted", full.clone()).await.unwrap();
-    assert_eq!(t.query_all(partition("a")).await, [full]);
+    t.put("Sorted", full.clone()).unwrap();
+    assert_eq!(t.query_all(partition("a")), [full]);
     let text = Condition::eq(Path::from("null"), Value::Null);
-    assert_eq!(t.query_all(partition("a").filter(text)).await.len(), 1);
+    assert_eq!(t.query_all(partition("a").filter(text)).len(), 1);
 }

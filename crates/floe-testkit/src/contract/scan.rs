@@ -20,28 +20,25 @@ fn in_order(mut items: Vec<Item>) -> Vec<String> {
     texts
 }
 
-pub(super) async fn reads_every_item_once(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
-    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+pub(super) fn reads_every_item_once(t: &mut Fixture) {
+    t.create_with(sorted(), many());
+    let page = t.scan(Scan::new("Sorted")).unwrap();
     assert_eq!(in_order(page.items), in_order(many()));
     assert_eq!((page.count, page.scanned_count), (40, 40));
     assert_eq!(page.last_key, None);
 }
 
-pub(super) async fn pages_hold_every_item_once(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn pages_hold_every_item_once(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     for limit in [1, 3, 39, 40, 41] {
-        let items = t.scan_all(Scan::new("Sorted").limit(limit)).await;
+        let items = t.scan_all(Scan::new("Sorted").limit(limit));
         assert_eq!(in_order(items), in_order(many()), "limit={limit}");
     }
 }
 
-pub(super) async fn partitions_come_whole_and_in_order(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
-    let items = t.scan_all(Scan::new("Sorted").limit(4)).await;
+pub(super) fn partitions_come_whole_and_in_order(t: &mut Fixture) {
+    t.create_with(sorted(), many());
+    let items = t.scan_all(Scan::new("Sorted").limit(4));
     let mut seen = BTreeSet::new();
     let mut last: Option<(String, i64)> = None;
     for item in &items {
@@ -55,19 +52,18 @@ pub(super) async fn partitions_come_whole_and_in_order(t: &mut Fixture) {
     }
 }
 
-pub(super) async fn an_empty_table_is_an_empty_page(t: &mut Fixture) {
-    t.create(sorted()).await;
-    let page = t.scan(Scan::new("Sorted")).await.unwrap();
+pub(super) fn an_empty_table_is_an_empty_page(t: &mut Fixture) {
+    t.create(sorted());
+    let page = t.scan(Scan::new("Sorted")).unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 0));
     assert_eq!(page.items, Vec::<Item>::new());
     assert_eq!(page.last_key, None);
 }
 
-pub(super) async fn filters_may_use_the_key(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn filters_may_use_the_key(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     let filter = condition("pk = :p AND n = :n", &values! {"p" => "p1", "n" => 1});
-    let page = t.scan(Scan::new("Sorted").filter(filter)).await.unwrap();
+    let page = t.scan(Scan::new("Sorted").filter(filter)).unwrap();
     let expected: Vec<Item> = many()
         .into_iter()
         .filter(|item| item.get("pk") == Some(&"p1".into()) && item.get("n") == Some(&1.into()))
@@ -77,27 +73,22 @@ pub(super) async fn filters_may_use_the_key(t: &mut Fixture) {
     assert_eq!(in_order(page.items), in_order(expected));
 }
 
-pub(super) async fn segments_part_the_table(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn segments_part_the_table(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     for total in [1, 2, 3, 8] {
         let mut items = Vec::new();
         for index in 0..total {
-            items.extend(
-                t.scan_all(Scan::new("Sorted").segment(index, total).limit(3))
-                    .await,
-            );
+            items.extend(t.scan_all(Scan::new("Sorted").segment(index, total).limit(3)));
         }
         assert_eq!(in_order(items), in_order(many()), "total={total}");
     }
 }
 
-pub(super) async fn segments_of_one_partition_key_stay_together(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn segments_of_one_partition_key_stay_together(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     let mut owners = std::collections::BTreeMap::new();
     for index in 0..4 {
-        for item in t.scan_all(Scan::new("Sorted").segment(index, 4)).await {
+        for item in t.scan_all(Scan::new("Sorted").segment(index, 4)) {
             let pk = item.get("pk").and_then(Value::as_s).unwrap().to_owned();
             assert_eq!(*owners.entry(pk).or_insert(index), index);
         }
@@ -105,36 +96,25 @@ pub(super) async fn segments_of_one_partition_key_stay_together(t: &mut Fixture)
     assert_eq!(owners.len(), 7);
 }
 
-pub(super) async fn segments_must_be_in_range(t: &mut Fixture) {
-    t.create(sorted()).await;
-    refused(
-        t.scan(Scan::new("Sorted").segment(2, 2)).await,
-        "The Segment parameter is zero-based and must be less than parameter TotalSegments",
-    );
-    refused(
-        t.scan(Scan::new("Sorted").segment(0, 0)).await,
-        "greater than or equal to 1",
-    );
-    refused(
-        t.scan(Scan::new("Sorted").segment(0, 1_000_001)).await,
-        "Member must have value less than or equal to 1000000",
-    );
-    assert!(
-        t.scan(Scan::new("Sorted").segment(999_999, 1_000_000))
-            .await
-            .is_ok()
-    );
+pub(super) fn segments_must_be_in_range(t: &mut Fixture) {
+    t.create(sorted());
+    refusals! {
+        t.scan(Scan::new("Sorted").segment(2, 2))
+            => "The Segment parameter is zero-based and must be less than parameter TotalSegments";
+        t.scan(Scan::new("Sorted").segment(0, 0)) => "greater than or equal to 1";
+        t.scan(Scan::new("Sorted").segment(0, 1_000_001))
+            => "Member must have value less than or equal to 1000000";
+    }
+    let last = t.scan(Scan::new("Sorted").segment(999_999, 1_000_000));
+    assert!(last.is_ok());
 }
 
-pub(super) async fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     let mut refusals = 0;
     for index in 0..4 {
         let start = Some(row("p1", 1));
-        let page = t
-            .scan(Scan::new("Sorted").segment(index, 4).start_key(start))
-            .await;
+        let page = t.scan(Scan::new("Sorted").segment(index, 4).start_key(start));
         if let Err(error) = page {
             refusals += 1;
             let text = "The provided starting key is invalid: Invalid ExclusiveStartKey. \
@@ -145,29 +125,21 @@ pub(super) async fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
     assert_eq!(refusals, 3, "the key belongs to one segment only");
 }
 
-pub(super) async fn counts_without_items(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
-    let mut scan = Scan::new("Sorted").filter(Condition::eq(Path::from("n"), 0));
-    scan.select = Some(Select::Count);
-    let page = t.scan(scan).await.unwrap();
+pub(super) fn counts_without_items(t: &mut Fixture) {
+    t.create_with(sorted(), many());
+    let scan = Scan::new("Sorted")
+        .filter(Condition::eq(Path::from("n"), 0))
+        .selecting(Select::Count);
+    let page = t.scan(scan).unwrap();
     assert_eq!((page.count, page.scanned_count), (14, 40));
     assert_eq!(page.items, Vec::<Item>::new());
 }
 
-pub(super) async fn projects(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill(
-        "Sorted",
-        [
-            row("a", 1).with("m", map([("x", 1), ("y", 2)])),
-            row("a", 2),
-        ],
-    )
-    .await;
-    let mut scan = Scan::new("Sorted");
-    scan.projection = Some(projection("sk, m.y"));
-    let items = t.scan_all(scan).await;
+pub(super) fn projects(t: &mut Fixture) {
+    let document = row("a", 1).with("m", map([("x", 1), ("y", 2)]));
+    t.create_with(sorted(), [document, row("a", 2)]);
+    let scan = Scan::new("Sorted").projecting("sk, m.y");
+    let items = t.scan_all(scan);
     let expected = [
         Item::new().with("sk", 1).with("m", map([("y", 2)])),
         Item::new().with("sk", 2),
@@ -175,36 +147,33 @@ pub(super) async fn projects(t: &mut Fixture) {
     assert_eq!(items, expected);
 }
 
-pub(super) async fn deleted_items_are_gone(t: &mut Fixture) {
-    t.create(sorted()).await;
-    t.fill("Sorted", many()).await;
+pub(super) fn deleted_items_are_gone(t: &mut Fixture) {
+    t.create_with(sorted(), many());
     for sk in 0..40 {
         let pk = format!("p{}", sk % 7);
         if sk % 2 == 0 {
-            t.delete("Sorted", row(&pk, sk)).await;
+            t.delete("Sorted", row(&pk, sk));
         }
     }
-    let left = t.scan_all(Scan::new("Sorted")).await;
+    let left = t.whole("Sorted");
     let mut left = sks(&left);
     left.sort_unstable();
     let odd: Vec<i64> = (0..40).filter(|n| n % 2 == 1).collect();
     assert_eq!(left, odd);
 }
 
-pub(super) async fn sees_every_write_answered_before(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+    t.create(plain());
     for n in 0..10 {
-        t.put("Plain", item(&format!("k{n}"))).await.unwrap();
-        let page = t.scan(Scan::new("Plain").consistent()).await.unwrap();
+        t.put("Plain", item(&format!("k{n}"))).unwrap();
+        let page = t.scan(Scan::new("Plain").consistent()).unwrap();
         assert_eq!(page.count, n + 1);
     }
 }
 
-pub(super) async fn a_missing_table_or_index_is_named(t: &mut Fixture) {
-    no_table(t.scan(Scan::new("Nowhere")).await);
-    t.create(plain()).await;
-    refused(
-        t.scan(Scan::new("Plain").index("nothing")).await,
-        "The table does not have the specified index: nothing",
-    );
+pub(super) fn a_missing_table_or_index_is_named(t: &mut Fixture) {
+    no_table(t.scan(Scan::new("Nowhere")));
+    t.create(plain());
+    let scan = t.scan(Scan::new("Plain").index("nothing"));
+    refused(scan, "The table does not have the specified index: nothing");
 }

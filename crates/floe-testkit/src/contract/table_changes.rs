@@ -8,171 +8,126 @@ use floe_store::table::{Billing, KeyKind, Projection, TableClass, Throughput};
 use super::fixture::*;
 
 /// Adds the global index `by_g`, and lets it be filled.
-async fn add_by_g(t: &Fixture, table: &str, kind: KeyKind) {
+fn add_by_g(t: &Fixture, table: &str, kind: KeyKind) {
     let mut add = UpdateTable::new(table);
     add.attribute_definitions = vec![("g".into(), kind)];
     add.indexes = vec![IndexUpdate::Create(global_index("by_g", "g"))];
-    t.update_table(add).await.unwrap();
-    t.sweep().await;
+    t.update_table(add).unwrap();
+    t.sweep();
 }
 
-pub(super) async fn an_index_added_later_is_filled(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill(
-        "Plain",
-        (0..30).map(|n| {
-            let item = item(&format!("k{n}")).with("n", n);
-            match n % 3 {
-                0 => item.with("g", "x"),
-                1 => item.with("g", n),
-                _ => item,
-            }
-        }),
-    )
-    .await;
-    add_by_g(t, "Plain", KeyKind::S).await;
-    let described = t.describe("Plain").await;
+pub(super) fn an_index_added_later_is_filled(t: &mut Fixture) {
+    let items = (0..30).map(|n| {
+        let item = item(&format!("k{n}")).with("n", n);
+        match n % 3 {
+            0 => item.with("g", "x"),
+            1 => item.with("g", n),
+            _ => item,
+        }
+    });
+    t.create_with(plain(), items);
+    add_by_g(t, "Plain", KeyKind::S);
+    let described = t.describe("Plain");
     assert_eq!(described.definition.indexes.len(), 1);
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
-    assert_eq!(
-        t.query_all(query.clone()).await.len(),
-        10,
-        "items of another type are left out"
-    );
-    assert_eq!(t.describe("Plain").await.indexes[0].item_count, 10);
+    let found = t.query_all(query.clone());
+    assert_eq!(found.len(), 10, "items of another type are left out");
+    assert_eq!(t.describe("Plain").indexes[0].item_count, 10);
 
-    t.put("Plain", item("new").with("g", "x")).await.unwrap();
-    assert_eq!(t.query_all(query.clone()).await.len(), 11);
-    t.reopen().await;
-    assert_eq!(t.query_all(query).await.len(), 11);
+    t.put("Plain", item("new").with("g", "x")).unwrap();
+    assert_eq!(t.query_all(query.clone()).len(), 11);
+    t.reopen();
+    assert_eq!(t.query_all(query).len(), 11);
 }
 
-pub(super) async fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
-    t.create(sorted()).await;
+pub(super) fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
+    t.create(sorted());
     for start in (0..300).step_by(25) {
-        let batch = (start..start + 25).fold(floe_store::op::BatchWriteItem::new(), |batch, n| {
-            batch.put("Sorted", row(&format!("p{}", n % 10), n).with("g", n % 7))
-        });
-        t.batch_write_item(batch).await.unwrap();
+        let item = |n| row(&format!("p{}", n % 10), n).with("g", n % 7);
+        t.fill_batch("Sorted", (start..start + 25).map(item));
     }
-    add_by_g(t, "Sorted", KeyKind::N).await;
+    add_by_g(t, "Sorted", KeyKind::N);
     let query = Query::new("Sorted", KeyCondition::partition("g", 3)).index("by_g");
-    let mut found = t.query_sks(query).await;
+    let mut found = t.query_sks(query);
     found.sort_unstable();
     assert_eq!(found, (0..300).filter(|n| n % 7 == 3).collect::<Vec<i64>>());
 }
 
-pub(super) async fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
-    t.create(indexed(Projection::All)).await;
-    t.fill("Plain", [item("a").with("g", "x")]).await;
+pub(super) fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
+    t.create_with(indexed(Projection::All), [item("a").with("g", "x")]);
     let mut remove = UpdateTable::new("Plain");
     remove.indexes = vec![IndexUpdate::Delete("by_g".to_owned())];
-    t.update_table(remove).await.unwrap();
-    t.sweep().await;
-    refused(
-        t.scan(Scan::new("Plain").index("by_g")).await,
-        "The table does not have the specified index: by_g",
-    );
+    t.update_table(remove).unwrap();
+    t.sweep();
+    let scan = t.scan(Scan::new("Plain").index("by_g"));
+    refused(scan, "The table does not have the specified index: by_g");
     // Without the index its key is an attribute like any other.
-    t.put("Plain", item("b").with("g", 5)).await.unwrap();
-    t.put("Plain", item("c").with("g", "x")).await.unwrap();
-    add_by_g(t, "Plain", KeyKind::S).await;
-    let index = t.scan_all(Scan::new("Plain").index("by_g")).await;
+    t.put("Plain", item("b").with("g", 5)).unwrap();
+    t.put("Plain", item("c").with("g", "x")).unwrap();
+    add_by_g(t, "Plain", KeyKind::S);
+    let index = t.whole_index("Plain", "by_g");
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
 }
 
-pub(super) async fn index_changes_must_make_sense(t: &mut Fixture) {
-    t.create(indexed(Projection::All)).await;
-    let change = |definitions: Vec<(&str, KeyKind)>, indexes: Vec<IndexUpdate>| {
+pub(super) fn index_changes_must_make_sense(t: &mut Fixture) {
+    t.create(indexed(Projection::All));
+    let change = |definitions: &[&str], indexes: Vec<IndexUpdate>| {
         let mut update = UpdateTable::new("Plain");
-        update.attribute_definitions = definitions
-            .into_iter()
-            .map(|(name, kind)| (name.into(), kind))
-            .collect();
+        let definitions = definitions.iter().map(|name| ((*name).into(), KeyKind::S));
+        update.attribute_definitions = definitions.collect();
         update.indexes = indexes;
-        update
+        t.update_table(update)
     };
-    let again = change(
-        vec![("g", KeyKind::S)],
-        vec![IndexUpdate::Create(global_index("by_g", "g"))],
-    );
-    refused(
-        t.update_table(again).await,
-        "Attempting to create an index which already exists",
-    );
-    let undefined = change(vec![], vec![IndexUpdate::Create(global_index("by_x", "x"))]);
-    invalid(t.update_table(undefined).await);
-    let unknown = change(vec![], vec![IndexUpdate::Delete("nothing".to_owned())]);
-    no_table(t.update_table(unknown).await);
-    let two = change(
-        vec![("x", KeyKind::S), ("y", KeyKind::S)],
-        vec![
-            IndexUpdate::Create(global_index("by_x", "x")),
-            IndexUpdate::Create(global_index("by_y", "y")),
-        ],
-    );
+    let create = |name: &str| IndexUpdate::Create(global_index(&format!("by_{name}"), name));
+    let again = change(&["g"], vec![create("g")]);
+    refused(again, "Attempting to create an index which already exists");
+    invalid(change(&[], vec![create("x")]));
+    no_table(change(&[], vec![IndexUpdate::Delete("nothing".to_owned())]));
+    let two = change(&["x", "y"], vec![create("x"), create("y")]);
+    assert!(matches!(two, Err(Error::LimitExceeded(_))));
     assert!(matches!(
-        t.update_table(two).await,
-        Err(Error::LimitExceeded(_))
-    ));
-    assert!(matches!(
-        t.update_table(UpdateTable::new("Plain")).await,
+        t.update_table(UpdateTable::new("Plain")),
         Err(Error::Validation(message)) if message.starts_with("At least one of ")
     ));
-    not_found(
-        t.update_table({
-            let mut update = UpdateTable::new("Nowhere");
-            update.deletion_protection = Some(true);
-            update
-        })
-        .await,
-        "Requested resource not found: Table: Nowhere not found",
-    );
+    let mut elsewhere = UpdateTable::new("Nowhere");
+    elsewhere.deletion_protection = Some(true);
+    let detail = "Requested resource not found: Table: Nowhere not found";
+    not_found(t.update_table(elsewhere), detail);
 }
 
-pub(super) async fn settings_change(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn settings_change(t: &mut Fixture) {
+    t.create(plain());
+    let provisioned = Billing::Provisioned(Throughput { read: 5, write: 7 });
     let mut billing = UpdateTable::new("Plain");
-    billing.billing = Some(Billing::Provisioned(Throughput { read: 5, write: 7 }));
-    t.update_table(billing).await.unwrap();
+    billing.billing = Some(provisioned);
+    t.update_table(billing).unwrap();
     let mut class = UpdateTable::new("Plain");
     class.class = Some(TableClass::StandardInfrequentAccess);
-    t.update_table(class).await.unwrap();
-    t.reopen().await;
-    let definition = t.describe("Plain").await.definition;
-    assert_eq!(
-        definition.billing,
-        Billing::Provisioned(Throughput { read: 5, write: 7 })
-    );
+    t.update_table(class).unwrap();
+    t.reopen();
+    let definition = t.describe("Plain").definition;
+    assert_eq!(definition.billing, provisioned);
     assert_eq!(definition.class, Some(TableClass::StandardInfrequentAccess));
 }
 
-pub(super) async fn tags_come_and_go(t: &mut Fixture) {
-    t.create(plain().tag("team", "ice").tag("env", "test"))
-        .await;
+pub(super) fn tags_come_and_go(t: &mut Fixture) {
+    t.create(plain().tag("team", "ice").tag("env", "test"));
+    let add =
+        [("env", "prod"), ("new", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let change = UpdateTags {
         table_name: "Plain".to_owned(),
-        add: [
-            ("env".to_owned(), "prod".to_owned()),
-            ("new".to_owned(), String::new()),
-        ]
-        .into(),
+        add: add.clone().into(),
         remove: vec!["team".to_owned(), "never-there".to_owned()],
     };
-    t.update_tags(change).await.unwrap();
-    t.reopen().await;
-    let tags = t.describe("Plain").await.definition.tags;
-    let expected = [
-        ("env".to_owned(), "prod".to_owned()),
-        ("new".to_owned(), String::new()),
-    ];
-    assert_eq!(tags, expected.into());
+    t.update_tags(change).unwrap();
+    t.reopen();
+    assert_eq!(t.describe("Plain").definition.tags, add.into());
     let elsewhere = UpdateTags {
         table_name: "Nowhere".to_owned(),
         ..UpdateTags::default()
     };
     assert!(matches!(
-        t.update_tags(elsewhere).await,
+        t.update_tags(elsewhere),
         Err(Error::ResourceNotFound(_) | Error::Validation(_))
     ));
 }

@@ -1,7 +1,7 @@
 //! TransactGetItems: many items as of one moment.
 
 use floe_store::Item;
-use floe_store::error::CancellationCode;
+use floe_store::error::CancellationCode::{self, ValidationError};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{TransactGet, TransactGetItems};
 
@@ -11,16 +11,15 @@ fn gets(keys: impl IntoIterator<Item = Item>) -> TransactGetItems {
     TransactGetItems::new(keys.into_iter().map(|key| TransactGet::new("Plain", key)))
 }
 
-pub(super) async fn answers_in_the_order_of_the_request(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.create(sorted()).await;
-    t.fill("Plain", [item("a").with("v", 1), item("b").with("v", 2)])
-        .await;
-    t.fill("Sorted", [row("a", 1)]).await;
+pub(super) fn answers_in_the_order_of_the_request(t: &mut Fixture) {
+    t.create(plain());
+    t.create(sorted());
+    t.fill("Plain", [item("a").with("v", 1), item("b").with("v", 2)]);
+    t.fill("Sorted", [row("a", 1)]);
     let mut request = gets([item("b"), item("nobody"), item("a")]);
     request.gets.push(TransactGet::new("Sorted", row("a", 1)));
     request.gets[2].projection = Some(projection("v"));
-    let output = t.transact_get_items(request).await.unwrap();
+    let output = t.transact_get_items(request).unwrap();
     assert_eq!(
         output.items,
         [
@@ -33,58 +32,49 @@ pub(super) async fn answers_in_the_order_of_the_request(t: &mut Fixture) {
     assert!(output.consumed.is_empty());
 }
 
-pub(super) async fn an_item_of_which_nothing_is_asked_for_is_none(t: &mut Fixture) {
-    t.create(plain()).await;
-    t.fill("Plain", [item("a").with("v", 1)]).await;
+pub(super) fn an_item_of_which_nothing_is_asked_for_is_none(t: &mut Fixture) {
+    t.create_with(plain(), [item("a").with("v", 1)]);
     let mut request = gets([item("a")]);
     request.gets[0].projection = Some(projection("elsewhere"));
-    let output = t.transact_get_items(request).await.unwrap();
+    let output = t.transact_get_items(request).unwrap();
     assert_eq!(output.items, [None]);
 }
 
-pub(super) async fn takes_up_to_a_hundred_items(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn takes_up_to_a_hundred_items(t: &mut Fixture) {
+    t.create(plain());
     let most = t.can().transact_items_max;
     let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
-    let output = t.transact_get_items(keys(most)).await.unwrap();
+    let output = t.transact_get_items(keys(most)).unwrap();
     assert_eq!(output.items.len(), most);
     refused(
-        t.transact_get_items(keys(most + 1)).await,
+        t.transact_get_items(keys(most + 1)),
         &format!("Member must have length less than or equal to {most}"),
     );
-    refused(t.transact_get_items(keys(0)).await, EMPTY_LIST);
+    refused(t.transact_get_items(keys(0)), EMPTY_LIST);
 }
 
-pub(super) async fn refuses_duplicates_and_missing_tables(t: &mut Fixture) {
-    t.create(plain()).await;
-    refused(
-        t.transact_get_items(gets([item("a"), item("a")])).await,
-        TWICE_IN_ONE,
-    );
+pub(super) fn refuses_duplicates_and_missing_tables(t: &mut Fixture) {
+    t.create(plain());
+    let twice = gets([item("a"), item("a")]);
+    refused(t.transact_get_items(twice), TWICE_IN_ONE);
     let elsewhere = TransactGetItems::new([TransactGet::new("Nowhere", item("a"))]);
-    no_table(t.transact_get_items(elsewhere).await);
+    no_table(t.transact_get_items(elsewhere));
 }
 
-pub(super) async fn a_wrong_key_cancels_it(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn a_wrong_key_cancels_it(t: &mut Fixture) {
+    t.create(plain());
     let request = gets([item("a"), Item::new().with("pk", 1)]);
-    let reasons = canceled(t.transact_get_items(request).await);
-    assert_eq!(
-        codes(&reasons),
-        [CancellationCode::None, CancellationCode::ValidationError]
-    );
-    assert_message(
-        &reasons[1],
-        "The provided key element does not match the schema",
-    );
+    let expected = [CancellationCode::None, ValidationError];
+    let reasons = canceled_with(t.transact_get_items(request), &expected);
+    assert_message(&reasons[1], WRONG_KEY);
 }
 
-pub(super) async fn reads_up_to_four_megabytes(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn reads_up_to_four_megabytes(t: &mut Fixture) {
+    t.create(plain());
     let large = "x".repeat(ITEM_BYTES_MAX - 100);
     let items = (0..11).map(|n| item(&format!("k{n}")).with("v", large.clone()));
-    t.fill("Plain", items).await;
+    t.fill("Plain", items);
     let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
-    assert!(t.transact_get_items(keys(10)).await.is_ok());
-    assert!(t.transact_get_items(keys(11)).await.is_err());
+    assert!(t.transact_get_items(keys(10)).is_ok());
+    assert!(t.transact_get_items(keys(11)).is_err());
 }

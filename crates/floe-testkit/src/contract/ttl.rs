@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use floe_store::Value;
 use floe_store::expr::KeyCondition;
-use floe_store::op::{ChangeKind, Query, Scan, ServiceIdentity, UpdateTimeToLive};
+use floe_store::op::{ChangeKind, Query, ServiceIdentity, UpdateTimeToLive};
 use floe_store::table::{FIVE_YEARS_SECS, Projection, StreamView};
-use floe_store::{Item, Value};
 
 use super::fixture::*;
 
@@ -18,35 +18,31 @@ fn switch(attribute: &str, enabled: bool) -> UpdateTimeToLive {
 }
 
 /// The keys of the items that are there, sorted.
-async fn left(t: &Fixture) -> Vec<String> {
-    texts(&t.scan_all(Scan::new("Plain")).await, "pk")
+fn left(t: &Fixture) -> Vec<String> {
+    texts(&t.whole("Plain"), "pk")
 }
 
-pub(super) async fn expired_items_are_swept(t: &mut Fixture) {
-    t.create(plain().ttl("expires")).await;
+pub(super) fn expired_items_are_swept(t: &mut Fixture) {
     let now = t.now_secs();
-    t.fill(
-        "Plain",
-        [
-            item("past").with("expires", now - 10),
-            item("soon").with("expires", now + 60),
-            item("later").with("expires", now + 3600),
-            item("never"),
-        ],
-    )
-    .await;
-    t.sweep().await;
-    assert_eq!(left(t).await, ["later", "never", "soon"]);
+    let items = [
+        item("past").with("expires", now - 10),
+        item("soon").with("expires", now + 60),
+        item("later").with("expires", now + 3600),
+        item("never"),
+    ];
+    t.create_with(plain().ttl("expires"), items);
+    t.sweep();
+    assert_eq!(left(t), ["later", "never", "soon"]);
     t.advance(Duration::from_secs(61));
     // Until they are swept, expired items are items like any other.
-    assert!(t.get("Plain", item("soon")).await.is_some());
-    t.sweep().await;
-    assert_eq!(left(t).await, ["later", "never"]);
-    assert_eq!(t.describe("Plain").await.item_count, 2);
+    assert!(t.get("Plain", item("soon")).is_some());
+    t.sweep();
+    assert_eq!(left(t), ["later", "never"]);
+    assert_eq!(t.describe("Plain").item_count, 2);
 }
 
-pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) {
-    t.create(plain().ttl("expires")).await;
+pub(super) fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) {
+    t.create(plain().ttl("expires"));
     let now = t.now_secs();
     let kept = [
         item("text").with("expires", now.to_string()),
@@ -57,65 +53,50 @@ pub(super) async fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) 
         item("list").with("expires", list([now - 1])),
         item("huge").with("expires", number("1E100")),
     ];
-    t.fill("Plain", kept.clone()).await;
-    t.fill(
-        "Plain",
-        [item("old").with("expires", now - FIVE_YEARS_SECS + 60)],
-    )
-    .await;
-    t.sweep().await;
-    assert_eq!(left(t).await, texts(&kept, "pk"));
+    t.fill("Plain", kept.clone());
+    let old = item("old").with("expires", now - FIVE_YEARS_SECS + 60);
+    t.fill("Plain", [old]);
+    t.sweep();
+    assert_eq!(left(t), texts(&kept, "pk"));
 }
 
-pub(super) async fn expiry_follows_the_item(t: &mut Fixture) {
-    t.create(plain().ttl("expires")).await;
+pub(super) fn expiry_follows_the_item(t: &mut Fixture) {
+    t.create(plain().ttl("expires"));
     let now = t.now_secs();
-    t.fill(
-        "Plain",
-        ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60)),
-    )
-    .await;
+    let items = ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60));
+    t.fill("Plain", items);
     let change =
         |pk: &str, text: &str, v: u64| update_item("Plain", item(pk), text, &values! {"v" => v});
     t.write(change("moved", "SET expires = :v", now + 600))
-        .await
         .unwrap();
     let kept = update_item("Plain", item("kept"), "REMOVE expires", &values! {});
-    t.write(kept).await.unwrap();
-    t.put("Plain", item("replaced")).await.unwrap();
+    t.write(kept).unwrap();
+    t.put("Plain", item("replaced")).unwrap();
     t.advance(Duration::from_secs(120));
-    t.sweep().await;
-    assert_eq!(left(t).await, ["kept", "moved", "replaced"]);
+    t.sweep();
+    assert_eq!(left(t), ["kept", "moved", "replaced"]);
     t.advance(Duration::from_secs(600));
-    t.reopen().await;
-    t.sweep().await;
-    assert_eq!(left(t).await, ["kept", "replaced"]);
+    t.reopen();
+    t.sweep();
+    assert_eq!(left(t), ["kept", "replaced"]);
 }
 
-pub(super) async fn swept_items_leave_the_indexes(t: &mut Fixture) {
-    t.create(indexed(Projection::KeysOnly).ttl("expires")).await;
-    let now = t.now_secs();
-    t.fill(
-        "Plain",
-        [
-            item("a").with("g", "x").with("expires", now - 1),
-            item("b").with("g", "x"),
-        ],
-    )
-    .await;
-    t.sweep().await;
+pub(super) fn swept_items_leave_the_indexes(t: &mut Fixture) {
+    let expired = item("a").with("g", "x").with("expires", t.now_secs() - 1);
+    let items = [expired, item("b").with("g", "x")];
+    t.create_with(indexed(Projection::KeysOnly).ttl("expires"), items);
+    t.sweep();
     let query = Query::new("Plain", KeyCondition::partition("g", "x")).index("by_g");
-    assert_eq!(texts(&t.query_all(query).await, "pk"), ["b"]);
-    assert_eq!(t.describe("Plain").await.indexes[0].item_count, 1);
+    assert_eq!(texts(&t.query_all(query), "pk"), ["b"]);
+    assert_eq!(t.describe("Plain").indexes[0].item_count, 1);
 }
 
-pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
-    t.create(plain().ttl("expires").stream(StreamView::OldImage))
-        .await;
+pub(super) fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
+    t.create(plain().ttl("expires").stream(StreamView::OldImage));
     let expired = item("a").with("expires", t.now_secs() - 1);
-    t.put("Plain", expired.clone()).await.unwrap();
-    t.sweep().await;
-    let records = t.changes("Plain").await;
+    t.put("Plain", expired.clone()).unwrap();
+    t.sweep();
+    let records = t.changes("Plain");
     assert_eq!(records.len(), 2);
     assert_eq!(records[0].identity, None);
     assert_eq!(records[1].kind, ChangeKind::Remove);
@@ -123,65 +104,44 @@ pub(super) async fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
     assert_eq!(records[1].identity, Some(ServiceIdentity::Expiry));
 }
 
-pub(super) async fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixture) {
-    t.create(plain()).await;
+pub(super) fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixture) {
     let now = t.now_secs();
-    t.fill(
-        "Plain",
-        [
-            item("a").with("expires", now - 1),
-            item("b").with("expires", now + 60),
-        ],
-    )
-    .await;
-    t.sweep().await;
-    assert_eq!(
-        t.scan_all(Scan::new("Plain")).await.len(),
-        2,
-        "expiry is off"
+    let items = [("a", now - 1), ("b", now + 60)];
+    t.create_with(
+        plain(),
+        items.map(|(pk, until)| item(pk).with("expires", until)),
     );
-    let described = t
-        .update_time_to_live(switch("expires", true))
-        .await
-        .unwrap();
+    t.sweep();
+    assert_eq!(t.whole("Plain").len(), 2, "expiry is off");
+    let described = t.update_time_to_live(switch("expires", true)).unwrap();
     assert_eq!(described.definition.ttl_attribute, Some("expires".into()));
-    t.sweep().await;
-    assert_eq!(left(t).await, ["b"]);
+    t.sweep();
+    assert_eq!(left(t), ["b"]);
 }
 
-pub(super) async fn switched_off_nothing_expires(t: &mut Fixture) {
-    t.create(plain().ttl("expires")).await;
-    t.fill("Plain", [item("a").with("expires", t.now_secs() - 1)])
-        .await;
+pub(super) fn switched_off_nothing_expires(t: &mut Fixture) {
+    let expired = item("a").with("expires", t.now_secs() - 1);
+    t.create_with(plain().ttl("expires"), [expired]);
     t.advance(Duration::from_secs(3600));
-    let described = t
-        .update_time_to_live(switch("expires", false))
-        .await
-        .unwrap();
+    let described = t.update_time_to_live(switch("expires", false)).unwrap();
     assert_eq!(described.definition.ttl_attribute, None);
-    t.sweep().await;
-    assert_eq!(t.scan_all(Scan::new("Plain")).await.len(), 1);
+    t.sweep();
+    assert_eq!(t.whole("Plain").len(), 1);
 }
 
-pub(super) async fn switching_must_change_something(t: &mut Fixture) {
-    t.create(plain()).await;
-    refused(
-        t.update_time_to_live(switch("expires", false)).await,
-        "TimeToLive is already disabled",
-    );
-    t.update_time_to_live(switch("expires", true))
-        .await
-        .unwrap();
+pub(super) fn switching_must_change_something(t: &mut Fixture) {
+    t.create(plain());
+    let off = t.update_time_to_live(switch("expires", false));
+    refused(off, "TimeToLive is already disabled");
+    t.update_time_to_live(switch("expires", true)).unwrap();
     if t.owns_time() {
         t.advance(Duration::from_secs(2 * 3600));
     }
-    refused(
-        t.update_time_to_live(switch("expires", true)).await,
-        "TimeToLive is already enabled",
-    );
+    let on = t.update_time_to_live(switch("expires", true));
+    refused(on, "TimeToLive is already enabled");
     for enabled in [true, false] {
         refused(
-            t.update_time_to_live(switch("other", enabled)).await,
+            t.update_time_to_live(switch("other", enabled)),
             "TimeToLive is active on a different AttributeName: current AttributeName is expires",
         );
     }
@@ -189,26 +149,23 @@ pub(super) async fn switching_must_change_something(t: &mut Fixture) {
         table_name: "Nowhere".to_owned(),
         ..switch("expires", true)
     };
-    not_found(
-        t.update_time_to_live(elsewhere).await,
-        "Requested resource not found: Table: Nowhere not found",
-    );
+    let detail = "Requested resource not found: Table: Nowhere not found";
+    not_found(t.update_time_to_live(elsewhere), detail);
 }
 
-pub(super) async fn sweeping_takes_many_items(t: &mut Fixture) {
-    t.create(sorted().ttl("expires")).await;
+pub(super) fn sweeping_takes_many_items(t: &mut Fixture) {
+    t.create(sorted().ttl("expires"));
     let now = t.now_secs();
     for start in (0..200).step_by(25) {
-        let batch = (start..start + 25).fold(floe_store::op::BatchWriteItem::new(), |batch, n| {
-            let until = if n % 2 == 0 { now - 1 } else { now + 100 };
-            batch.put("Sorted", row("a", n).with("expires", until))
-        });
-        t.batch_write_item(batch).await.unwrap();
+        t.fill_batch(
+            "Sorted",
+            (start..start + 25).map(|n| {
+                let until = if n % 2 == 0 { now - 1 } else { now + 100 };
+                row("a", n).with("expires", until)
+            }),
+        );
     }
-    t.sweep().await;
-    let left: Vec<Item> = t.scan_all(Scan::new("Sorted")).await;
-    assert_eq!(
-        sks(&left),
-        (0..200).filter(|n| n % 2 == 1).collect::<Vec<i64>>()
-    );
+    t.sweep();
+    let odd: Vec<i64> = (0..200).filter(|n| n % 2 == 1).collect();
+    assert_eq!(sks(&t.whole("Sorted")), odd);
 }

@@ -1,95 +1,59 @@
 //! What UpdateItem returns.
 
 use floe_store::Item;
-use floe_store::op::{ReturnValues, UpdateItem};
+use floe_store::op::ReturnValues::{self, AllNew, AllOld, UpdatedNew, UpdatedOld};
 
 use super::fixture::*;
 
-pub(super) async fn returns_what_was_asked_for(t: &mut Fixture) {
-    t.create(plain()).await;
+/// What an update of an item returns.
+#[track_caller]
+fn returned(t: &Fixture, text: &str, values: &Values, which: ReturnValues) -> Option<Item> {
+    let write = update_item("Plain", item("a"), text, values).return_values(which);
+    t.write(write).unwrap().attributes
+}
+
+pub(super) fn returns_what_was_asked_for(t: &mut Fixture) {
+    t.create(plain());
     let before = item("a").with("x", 1).with("y", 2).with("gone", 3);
     let after = item("a").with("x", 5).with("y", 2).with("new", 6);
     let answers = [
         (ReturnValues::None, None),
-        (ReturnValues::AllOld, Some(before.clone())),
-        (ReturnValues::AllNew, Some(after)),
-        (
-            ReturnValues::UpdatedOld,
-            Some(Item::new().with("x", 1).with("gone", 3)),
-        ),
-        (
-            ReturnValues::UpdatedNew,
-            Some(Item::new().with("x", 5).with("new", 6)),
-        ),
+        (AllOld, Some(before.clone())),
+        (AllNew, Some(after)),
+        (UpdatedOld, Some(Item::new().with("x", 1).with("gone", 3))),
+        (UpdatedNew, Some(Item::new().with("x", 5).with("new", 6))),
     ];
     for (which, expected) in answers {
-        t.put("Plain", before.clone()).await.unwrap();
-        let values = values! {"x" => 5, "new" => 6};
-        let tree = update("SET x = :x, #new = :new REMOVE gone", &values);
-        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
-        assert_eq!(
-            t.write(write).await.unwrap().attributes,
-            expected,
-            "{which:?}"
-        );
+        t.fill("Plain", [before.clone()]);
+        let text = "SET x = :x, #new = :new REMOVE gone";
+        let returned = returned(t, text, &values! {"x" => 5, "new" => 6}, which);
+        assert_eq!(returned, expected, "{which:?}");
     }
 }
 
-pub(super) async fn returns_nothing_where_there_is_nothing(t: &mut Fixture) {
-    t.create(plain()).await;
-    let returned = |which| {
-        let tree = update("SET x = :x", &values! {"x" => 5});
-        UpdateItem::new("Plain", item("a"), tree).return_values(which)
-    };
-    assert_eq!(
-        t.write(returned(ReturnValues::AllOld))
-            .await
-            .unwrap()
-            .attributes,
-        None
-    );
-    t.put("Plain", item("a")).await.unwrap();
-    assert_eq!(
-        t.write(returned(ReturnValues::UpdatedOld))
-            .await
-            .unwrap()
-            .attributes,
-        None
-    );
-    let remove = update_item("Plain", item("a"), "REMOVE x", &values! {})
-        .return_values(ReturnValues::UpdatedNew);
-    assert_eq!(t.write(remove).await.unwrap().attributes, None);
+pub(super) fn returns_nothing_where_there_is_nothing(t: &mut Fixture) {
+    t.create(plain());
+    let values = values! {"x" => 5};
+    assert_eq!(returned(t, "SET x = :x", &values, AllOld), None);
+    t.put("Plain", item("a")).unwrap();
+    assert_eq!(returned(t, "SET x = :x", &values, UpdatedOld), None);
+    assert_eq!(returned(t, "REMOVE x", &values! {}, UpdatedNew), None);
 }
 
-pub(super) async fn returns_only_the_updated_parts_of_documents(t: &mut Fixture) {
-    t.create(plain()).await;
-    let document = item("a").with(
-        "m",
-        map([("x", 1.into()), ("y", 2.into()), ("l", list([1, 2, 3]))]),
-    );
-    let check = [
-        ("SET m.x = :v", ReturnValues::UpdatedOld, map([("x", 1)])),
-        ("SET m.x = :v", ReturnValues::UpdatedNew, map([("x", 9)])),
-        (
-            "SET m.l[1] = :v",
-            ReturnValues::UpdatedNew,
-            map([("l", list([9]))]),
-        ),
-        (
-            "SET m.x = :v, m.l[1] = :v",
-            ReturnValues::UpdatedNew,
-            map([("x", 9.into()), ("l", list([9]))]),
-        ),
+pub(super) fn returns_only_the_updated_parts_of_documents(t: &mut Fixture) {
+    t.create(plain());
+    let before = map([("x", 1.into()), ("y", 2.into()), ("l", list([1, 2, 3]))]);
+    let both = map([("x", 9.into()), ("l", list([9]))]);
+    let answers = [
+        ("SET m.x = :v", UpdatedOld, map([("x", 1)])),
+        ("SET m.x = :v", UpdatedNew, map([("x", 9)])),
+        ("SET m.l[1] = :v", UpdatedNew, map([("l", list([9]))])),
+        ("SET m.x = :v, m.l[1] = :v", UpdatedNew, both),
     ];
-    for (text, which, expected) in check {
-        t.put("Plain", document.clone()).await.unwrap();
-        let tree = update(text, &values! {"v" => 9});
-        let write = UpdateItem::new("Plain", item("a"), tree).return_values(which);
-        let attributes = t.write(write).await.unwrap().attributes;
-        assert_eq!(
-            attributes,
-            Some(Item::new().with("m", expected)),
-            "{text} {which:?}"
-        );
+    for (text, which, expected) in answers {
+        t.fill("Plain", [item("a").with("m", before.clone())]);
+        let returned = returned(t, text, &values! {"v" => 9}, which);
+        let expected = Some(Item::new().with("m", expected));
+        assert_eq!(returned, expected, "{text} {which:?}");
     }
 }

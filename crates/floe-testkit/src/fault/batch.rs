@@ -20,13 +20,11 @@ pub(super) fn leave_keys(
     for (table, request) in &mut request.requests {
         let keys = leaves.split(&mut request.keys);
         if !keys.is_empty() {
-            left.insert(
-                table.clone(),
-                KeysAndAttributes {
-                    keys,
-                    ..request.clone()
-                },
-            );
+            let rest = KeysAndAttributes {
+                keys,
+                ..request.clone()
+            };
+            left.insert(table.clone(), rest);
         }
     }
     request
@@ -72,12 +70,9 @@ impl<'a> Leaves<'a> {
             return None;
         }
         let total = total as u64;
-        let left = attempt
-            .roll(FaultKind::PartialBatch, &[1])
-            .checked_rem(total)?;
-        let step = attempt
-            .roll(FaultKind::PartialBatch, &[2])
-            .checked_rem(total - 1)?;
+        let roll = |part: u64| attempt.roll(FaultKind::PartialBatch, &[part]);
+        let left = roll(1).checked_rem(total)?;
+        let step = roll(2).checked_rem(total - 1)?;
         attempt.struck(FaultKind::PartialBatch, format!("parts={total}"));
         Some(Self {
             attempt,

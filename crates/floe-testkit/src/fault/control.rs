@@ -30,15 +30,10 @@ pub struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            number,
-            operation,
-            kind,
-            detail,
-        } = self;
+        let (kind, number, operation) = (self.kind, self.number, self.operation);
         write!(f, "{kind}: number={number} operation={operation}")?;
-        if !detail.is_empty() {
-            write!(f, " {detail}")?;
+        if !self.detail.is_empty() {
+            write!(f, " {}", self.detail)?;
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable,
-    DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput, GetShardIterator, Page,
-    Query, Scan, StreamDescription, TransactGetItems, TransactGetItemsOutput, TransactWriteItems,
-    TransactWriteItemsOutput, UpdateTable, UpdateTimeToLive, WriteItem, WriteItemOutput,
+    BatchGetItem, BatchGetItemOutput, BatchWrite, BatchWriteItem, BatchWriteItemOutput,
+    CreateTable, DescribeStream, GetItem, GetItemOutput, GetRecords, GetRecordsOutput,
+    GetShardIterator, Page, Query, Scan, StreamDescription, TransactGetItems,
+    TransactGetItemsOutput, TransactWriteItems, TransactWriteItemsOutput, UpdateTable,
+    UpdateTimeToLive, WriteItem, WriteItemOutput,
 };
 use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, forward_to};
@@ -56,6 +57,7 @@ impl Engine for FaultEngine {
         query(input: Query) -> Page, on [&*input.table_name], input.index_name.as_deref() => stale_query;
         scan(input: Scan) -> Page, on [&*input.table_name], input.index_name.as_deref() => stale_scan;
         describe_stream(input: DescribeStream) -> StreamDescription, on [&*input.stream_arn], None => shown_stream;
+        get_shard_iterator(input: GetShardIterator) -> String, on [&*input.stream_arn], None => shown_iterator;
         get_records(input: GetRecords) -> GetRecordsOutput, on stream_of(&input.iterator), None => shown_records;
     }
 
@@ -128,22 +130,16 @@ impl Engine for FaultEngine {
             let left = leave_writes(&attempt, &mut input);
             let mut written = Vec::new();
             for (table, writes) in &input.requests {
-                written.extend(
-                    writes
-                        .iter()
-                        .map(|write| (table.as_str(), write.key_item())),
-                );
+                let writes = writes.iter().map(BatchWrite::key_item);
+                written.extend(writes.map(|item| (table.as_str(), item)));
             }
             let targets = self.targets(&attempt, written).await;
             let write = self.inner.batch_write_item(input);
             let mut answer = self.watched(&attempt, targets, write).await;
             if let Ok(output) = &mut answer {
                 for (table, mut writes) in left {
-                    output
-                        .unprocessed
-                        .entry(table)
-                        .or_default()
-                        .append(&mut writes);
+                    let unprocessed = output.unprocessed.entry(table).or_default();
+                    unprocessed.append(&mut writes);
                 }
             }
             attempt.answer(answer)
@@ -214,37 +210,22 @@ impl Engine for FaultEngine {
             answer
         })
     }
-
-    fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
-        Box::pin(async move {
-            let stream = input.stream_arn.as_str();
-            let attempt = self
-                .control
-                .arrive(Operation::GetShardIterator, [stream], None);
-            pass_if_wrong!(self.get_shard_iterator(input));
-            attempt.refuse()?;
-            let answer = self.shown_iterator(input).await;
-            attempt.answer(answer)
-        })
-    }
 }
 
 impl FaultEngine {
     async fn fits_batch_get(&self, input: &BatchGetItem) -> bool {
         let tables = self.definitions(&input.requests).await;
         tables.is_some_and(|tables| {
-            input
-                .check(|name| tables.get(name).map(Arc::as_ref))
-                .is_ok()
+            let table = |name: &str| tables.get(name).map(Arc::as_ref);
+            input.check(table).is_ok()
         })
     }
 
     async fn fits_batch_write(&self, input: &BatchWriteItem) -> bool {
         let tables = self.definitions(&input.requests).await;
         tables.is_some_and(|tables| {
-            input
-                .check(|name| tables.get(name).map(Arc::as_ref))
-                .is_ok()
+            let table = |name: &str| tables.get(name).map(Arc::as_ref);
+            input.check(table).is_ok()
         })
     }
 

@@ -195,9 +195,10 @@ impl Past {
             .iter_mut()
             .filter(|(key, _)| keys.is_none_or(|keys| keys.contains(key)))
             .filter_map(|(key, item)| {
-                let units = match is_behind {
-                    true => attempt.stale_units(lag, item.hash),
-                    false => 0,
+                let units = if is_behind {
+                    attempt.stale_units(lag, item.hash)
+                } else {
+                    0
                 };
                 let mut place = item.newest(|version| version.reached(lag, units, reader));
                 if monotonic {

@@ -32,9 +32,10 @@ impl Attempt<'_> {
     /// What keeps a transaction of so many actions from reaching the engine.
     pub(super) fn refuse_transaction(&self, actions: usize) -> Result<()> {
         if self.meets(FaultKind::Throttle) {
-            let (code, message) = match self.is_provisioned() {
-                true => (CancellationCode::ProvisionedThroughputExceeded, PROVISIONED),
-                false => (CancellationCode::ThrottlingError, ON_DEMAND),
+            let (code, message) = if self.is_provisioned() {
+                (CancellationCode::ProvisionedThroughputExceeded, PROVISIONED)
+            } else {
+                (CancellationCode::ThrottlingError, ON_DEMAND)
             };
             return self.cancel(FaultKind::Throttle, actions, code, message);
         }

@@ -132,26 +132,21 @@ impl ShardTree {
             .iter()
             .filter(|s| Some(&s.source.id) == shard.parent_id.as_ref() && s.until.is_none())
             .collect();
-        let root = |id: String, parent: Option<String>, hashes: (u64, u64)| {
-            ShownShard::open(shard, id, parent, hashes)
+        let child = |id: String, parent: &ShownShard| {
+            ShownShard::open(shard, id, Some(parent.id.clone()), parent.hashes)
         };
+        let id = shard.id.clone();
         let roots: Vec<ShownShard> = match parents.as_slice() {
-            [] => vec![root(
-                shard.id.clone(),
+            [] => vec![ShownShard::open(
+                shard,
+                id,
                 shard.parent_id.clone(),
                 (0, u64::MAX),
             )],
-            [parent] => vec![root(
-                shard.id.clone(),
-                Some(parent.id.clone()),
-                parent.hashes,
-            )],
+            [parent] => vec![child(id, parent)],
             several => several
                 .iter()
-                .map(|parent| {
-                    let id = new_id(&shard.id, &mut self.named);
-                    root(id, Some(parent.id.clone()), parent.hashes)
-                })
+                .map(|parent| child(new_id(&shard.id, &mut self.named), parent))
                 .collect(),
         };
         self.shown.extend(roots);
@@ -175,14 +170,9 @@ impl ShardTree {
 
     /// Notes that a record of the shard was handed out, so that it stays in it.
     pub(super) fn hand_out(&mut self, id: &str, sequence: &str) {
-        let shard = self.shown.iter_mut().find(|s| s.id == id);
-        if let Some(shard) = shard
-            && shard
-                .handed_out
-                .as_deref()
-                .is_none_or(|last| last < sequence)
-        {
-            shard.handed_out = Some(sequence.to_owned());
+        if let Some(shard) = self.shown.iter_mut().find(|s| s.id == id) {
+            let last = shard.handed_out.take();
+            shard.handed_out = last.max(Some(sequence.to_owned()));
         }
     }
 
@@ -221,9 +211,10 @@ impl ShardTree {
         shard.until = Some(until.clone());
         let (low, high) = shard.hashes;
         let middle = low + (high - low) / 2;
-        let ranges = match in_two && low < high {
-            true => vec![(low, middle), (middle + 1, high)],
-            false => vec![(low, high)],
+        let ranges = if in_two && low < high {
+            vec![(low, middle), (middle + 1, high)]
+        } else {
+            vec![(low, high)]
         };
         let child = |hashes| {
             let id = new_id(&shard.source.id, &mut self.named);

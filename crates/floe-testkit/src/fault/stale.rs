@@ -37,9 +37,10 @@ impl FaultEngine {
         input: GetItem,
     ) -> Result<GetItemOutput> {
         let keys = [input.key.clone()];
-        let olds = match input.consistent {
-            true => Vec::new(),
-            false => self.olds_of(attempt, &input.table_name, Some(&keys)),
+        let olds = if input.consistent {
+            Vec::new()
+        } else {
+            self.olds_of(attempt, &input.table_name, Some(&keys))
         };
         let Some(old) = olds.into_iter().next() else {
             return self.inner.get_item(input).await;
@@ -295,16 +296,12 @@ impl<'p> Reply<'p> {
 
     /// The order in which a query finds entries: by the key that is read, and among equals by the table's.
     fn order(&self, one: &Item, other: &Item) -> Ordering {
-        let attributes = self
-            .plan
-            .key()
-            .attributes()
-            .chain(self.plan.table.key.attributes());
+        let attributes = self.plan.key().attributes();
+        let attributes = attributes.chain(self.plan.table.key.attributes());
         let compare = |a: &KeyAttribute| one.get(&a.name)?.compare(other.get(&a.name)?);
-        let order = attributes
-            .filter_map(compare)
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal);
+        let mut orders = attributes.filter_map(compare);
+        let order = orders.find(|order| order.is_ne());
+        let order = order.unwrap_or(Ordering::Equal);
         if self.plan.forward {
             order
         } else {
@@ -315,15 +312,11 @@ impl<'p> Reply<'p> {
     fn is_in(&self, range: &KeyRange, entry: &Item) -> bool {
         let key = self.plan.key();
         let equal = |attributes: &[KeyAttribute], values: &[Value]| {
-            attributes
-                .iter()
-                .zip(values)
-                .all(|(a, value)| entry.get(&a.name) == Some(value))
+            let mut pairs = attributes.iter().zip(values);
+            pairs.all(|(a, value)| entry.get(&a.name) == Some(value))
         };
-        let ranged = key
-            .sort
-            .get(range.sort_prefix.len())
-            .zip(range.range.as_ref());
+        let next = key.sort.get(range.sort_prefix.len());
+        let ranged = next.zip(range.range.as_ref());
         equal(&key.partition, &range.partition)
             && equal(&key.sort, &range.sort_prefix)
             && ranged.is_none_or(|(a, op)| condition(a, op).evaluate(entry))
@@ -349,11 +342,8 @@ impl<'p> Reply<'p> {
         if self.plan.fetches {
             self.meter.add_fetched(item_size(&entry));
         }
-        if self
-            .plan
-            .filter
-            .is_none_or(|filter| filter.evaluate(&entry))
-        {
+        let filter = self.plan.filter;
+        if filter.is_none_or(|filter| filter.evaluate(&entry)) {
             self.page.count += 1;
             self.page.items.extend(self.plan.answer(entry));
         }
@@ -373,10 +363,8 @@ impl<'p> Reply<'p> {
             .collect();
         absent.sort_by_key(|(key, _)| format!("{key:?}"));
         for (_, entry) in absent {
-            let room = self
-                .plan
-                .limit
-                .is_none_or(|limit| self.meter.entries() + 1 < limit);
+            let entries = self.meter.entries() + 1;
+            let room = self.plan.limit.is_none_or(|limit| entries < limit);
             if room && !self.meter.is_full() {
                 self.push(entry);
             }

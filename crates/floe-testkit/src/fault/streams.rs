@@ -38,39 +38,37 @@ impl FaultEngine {
         Ok(description)
     }
 
-    pub(super) async fn shown_iterator(&self, input: GetShardIterator) -> Result<String> {
-        let GetShardIterator {
-            stream_arn,
-            shard_id,
-            kind,
-        } = input;
+    pub(super) async fn shown_iterator(
+        &self,
+        _: &Attempt<'_>,
+        input: GetShardIterator,
+    ) -> Result<String> {
+        let (stream_arn, shard_id) = (input.stream_arn, input.shard_id);
         self.refresh(&stream_arn).await?;
         let shard = self
             .shown_shard(&stream_arn, &shard_id)
             .ok_or_else(|| missing_shard(&stream_arn, &shard_id))?;
-        let (read_up_to, inner) = match kind {
+        let (read_up_to, inner) = match input.kind {
             IteratorKind::TrimHorizon => {
                 self.iterator_behind(&stream_arn, &shard, shard.after.clone())
                     .await?
             }
             IteratorKind::Latest => {
-                let tip = match shard.until.clone() {
-                    Some(until) => Some(until),
-                    None => self.tip(&stream_arn, &shard).await?,
-                };
+                let mut tip = shard.until.clone();
+                if tip.is_none() {
+                    tip = self.tip(&stream_arn, &shard).await?;
+                }
                 self.iterator_behind(&stream_arn, &shard, tip).await?
             }
             IteratorKind::AfterSequenceNumber(sequence) => {
                 let kind = IteratorKind::AfterSequenceNumber(sequence.clone());
-                (
-                    sequence,
-                    self.inner_iterator(&stream_arn, &shard, kind).await?,
-                )
+                let inner = self.inner_iterator(&stream_arn, &shard, kind).await?;
+                (sequence, inner)
             }
-            at @ IteratorKind::AtSequenceNumber(_) => (
-                String::new(),
-                self.inner_iterator(&stream_arn, &shard, at).await?,
-            ),
+            at @ IteratorKind::AtSequenceNumber(_) => {
+                let inner = self.inner_iterator(&stream_arn, &shard, at).await?;
+                (String::new(), inner)
+            }
         };
         let position = Position {
             stream_arn,
@@ -217,22 +215,17 @@ impl FaultEngine {
     /// The sequence number of the last record of a shard's source, as far as is known.
     async fn tip(&self, stream_arn: &str, shard: &ShownShard) -> Result<Option<String>> {
         let mut tip = shard.handed_out.clone().max(shard.after.clone());
-        let mut iterator = Some(
-            self.iterator_behind(stream_arn, shard, tip.clone())
-                .await?
-                .1,
-        );
-        while let Some(text) = iterator {
-            let read = GetRecords {
-                iterator: text,
-                limit: None,
-            };
+        let behind = self.iterator_behind(stream_arn, shard, tip.clone());
+        let mut next = Some(behind.await?.1);
+        while let Some(iterator) = next {
+            let limit = None;
+            let read = GetRecords { iterator, limit };
             let output = self.inner.get_records(read).await?;
             let Some(last) = output.records.last() else {
                 break;
             };
             tip = Some(last.sequence.clone());
-            iterator = output.next_iterator;
+            next = output.next_iterator;
         }
         Ok(tip)
     }

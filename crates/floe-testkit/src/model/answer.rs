@@ -261,10 +261,8 @@ async fn one_stream(
     for shard in &stream.shards {
         for record in shard_records(engine, arn, shard, limit).await? {
             if !event_ids.insert(record.event_id.clone()) {
-                return Err(Stop::Broken(format!(
-                    "an event id comes twice: id={}",
-                    record.event_id
-                )));
+                let what = format!("an event id comes twice: id={}", record.event_id);
+                return Err(Stop::Broken(what));
             }
             let told = Told {
                 kind: record.kind,
@@ -275,10 +273,8 @@ async fn one_stream(
                 created: record.created,
                 identity: record.identity,
             };
-            changes
-                .entry(format!("{:?}", record.keys))
-                .or_default()
-                .push(told);
+            let key = format!("{:?}", record.keys);
+            changes.entry(key).or_default().push(told);
         }
     }
     Ok(StreamContents {
@@ -311,10 +307,8 @@ async fn shard_records(
         }
         next = output.next_iterator;
         if next.is_none() && open {
-            return Err(Stop::Broken(format!(
-                "an open shard ends: shard={}",
-                shard.id
-            )));
+            let what = format!("an open shard ends: shard={}", shard.id);
+            return Err(Stop::Broken(what));
         }
         for record in output.records {
             if records

@@ -54,10 +54,8 @@ impl State {
         identity: Option<ServiceIdentity>,
     ) {
         let now = self.env.now();
-        let latest = self
-            .tables
-            .get(table_name)
-            .and_then(|table| table.latest_stream);
+        let table = self.tables.get(table_name);
+        let latest = table.and_then(|table| table.latest_stream);
         let stream = latest.and_then(|place| self.streams.get_mut(place));
         let open = stream.filter(|stream| stream.is_open());
         let (Some(stream), Some(kind)) = (open, ChangeKind::of(old.as_ref(), new.as_ref())) else {
@@ -82,21 +80,14 @@ impl State {
 
     pub(super) fn list_streams(&mut self, input: &ListStreams) -> Result<ListStreamsOutput> {
         input.validate()?;
-        let wanted = |stream: &&Stream| {
-            input
-                .table_name
-                .as_ref()
-                .is_none_or(|name| *name == stream.table_name)
-        };
-        let streams = self
-            .streams
-            .iter()
-            .filter(wanted)
-            .map(|stream| StreamSummary {
-                arn: stream.arn(),
-                table_name: stream.table_name.clone(),
-                label: stream.label.clone(),
-            });
+        let name = input.table_name.as_ref();
+        let wanted = |stream: &&Stream| name.is_none_or(|name| *name == stream.table_name);
+        let streams = self.streams.iter().filter(wanted);
+        let streams = streams.map(|stream| StreamSummary {
+            arn: stream.arn(),
+            table_name: stream.table_name.clone(),
+            label: stream.label.clone(),
+        });
         let mut streams: Vec<StreamSummary> = streams.collect();
         if let Some(start) = &input.start_after {
             let at = streams.iter().position(|stream| stream.arn == *start);
@@ -107,10 +98,7 @@ impl State {
         let more = streams.len() > limit;
         streams.truncate(limit);
         Ok(ListStreamsOutput {
-            last_arn: streams
-                .last()
-                .filter(|_| more)
-                .map(|stream| stream.arn.clone()),
+            last_arn: streams.last().filter(|_| more).map(|s| s.arn.clone()),
             streams,
         })
     }
@@ -120,20 +108,20 @@ impl State {
         let (_, stream) = self.stream(&input.stream_arn)?;
         let after = |shard: &Shard| input.start_after.as_ref().is_none_or(|id| *id < shard.id);
         let shards = Some(stream.shard.clone()).filter(after).into_iter();
+        let limit = input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX);
         Ok(StreamDescription {
             arn: stream.arn(),
             label: stream.label.clone(),
             table_name: stream.table_name.clone(),
             key_schema: stream.key.elements(),
             view: stream.view,
-            status: match stream.is_open() {
-                true => StreamStatus::Enabled,
-                false => StreamStatus::Disabled,
+            status: if stream.is_open() {
+                StreamStatus::Enabled
+            } else {
+                StreamStatus::Disabled
             },
             created: stream.created,
-            shards: shards
-                .take(input.limit.unwrap_or(DESCRIBE_STREAM_SHARDS_MAX))
-                .collect(),
+            shards: shards.take(limit).collect(),
             last_shard_id: None,
         })
     }
@@ -145,9 +133,8 @@ impl State {
             return Err(missing_shard(&input.stream_arn, &input.shard_id));
         }
         let before = |wanted: &dyn Fn(&str) -> bool| {
-            stream
-                .records
-                .iter()
+            let records = stream.records.iter();
+            records
                 .take_while(|record| wanted(&record.sequence))
                 .count()
         };

@@ -173,11 +173,8 @@ impl<'t> Entries<'t> {
             None => Some((item.clone(), item)),
             Some(index) => index.holds(item).then(|| (index.project(key, item), item)),
         });
-        let wanted = |entry: &Item| {
-            plan.range
-                .as_ref()
-                .is_none_or(|range| in_range(plan, range, entry))
-        };
+        let range = plan.range.as_ref();
+        let wanted = |entry: &Item| range.is_none_or(|range| in_range(plan, range, entry));
         Self(entries.filter(|(entry, _)| wanted(entry)).collect())
     }
 
@@ -194,9 +191,12 @@ impl<'t> Entries<'t> {
             entries.reverse();
         }
         if let Some(start) = plan.start_key.map(position) {
-            entries.retain(|(entry, _)| match plan.forward {
-                true => position(entry) > start,
-                false => position(entry) < start,
+            entries.retain(|(entry, _)| {
+                if plan.forward {
+                    position(entry) > start
+                } else {
+                    position(entry) < start
+                }
             });
         }
         Self(entries)
@@ -260,15 +260,11 @@ fn cost(
 fn in_range(plan: &ReadPlan<'_>, range: &KeyRange, entry: &Item) -> bool {
     let key = plan.key();
     let equal = |attributes: &[floe_store::table::KeyAttribute], values: &[Value]| {
-        attributes
-            .iter()
-            .zip(values)
-            .all(|(a, value)| entry.get(&a.name) == Some(value))
+        let mut pairs = attributes.iter().zip(values);
+        pairs.all(|(a, value)| entry.get(&a.name) == Some(value))
     };
-    let ranged = key
-        .sort
-        .get(range.sort_prefix.len())
-        .zip(range.range.as_ref());
+    let next = key.sort.get(range.sort_prefix.len());
+    let ranged = next.zip(range.range.as_ref());
     equal(&key.partition, &range.partition)
         && equal(&key.sort, &range.sort_prefix)
         && ranged.is_none_or(|(a, op)| entry.get(&a.name).is_some_and(|value| satisfies(value, op)))

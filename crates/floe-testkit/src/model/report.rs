@@ -58,16 +58,12 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            seed,
-            sequence,
-            operations,
-            ..
-        } = self;
-        writeln!(
+        let (seed, sequence) = (self.seed, self.sequence);
+        write!(
             f,
-            "the engine and the model disagree: seed={seed} sequence={sequence} operations={operations}"
+            "the engine and the model disagree: seed={seed} sequence={sequence}"
         )?;
+        writeln!(f, " operations={}", self.operations)?;
         for (n, step) in self.steps.iter().enumerate() {
             writeln!(f, "    {n}. {step}")?;
         }

@@ -8,7 +8,7 @@ use floe_store::capacity::{
 use floe_store::error::CancellationCode;
 use floe_store::op::*;
 use floe_store::size::item_size;
-use floe_store::{CancellationReason, ConsumedCapacity, Error, Item, Result};
+use floe_store::{CancellationReason, ConsumedCapacity, Error, Item, Result, TableDef};
 
 use super::key::Key;
 use super::read::{Bill, told};
@@ -27,6 +27,16 @@ impl Change {
     fn bytes(&self) -> usize {
         let size = |item: &Option<Item>| item.as_ref().map_or(0, item_size);
         size(&self.old).max(size(&self.new))
+    }
+
+    /// What it costs to write it.
+    fn cost(
+        &self,
+        table: &TableDef,
+        kind: WriteKind,
+        detail: ReturnConsumedCapacity,
+    ) -> ConsumedCapacity {
+        write_cost(table, self.old.as_ref(), self.new.as_ref(), kind, detail)
     }
 }
 
@@ -48,19 +58,13 @@ impl State {
         let key = input.key(&table.definition)?;
         let old = table.get(&key).cloned();
         let applied = input.clone().apply(&table.definition, old.as_ref())?;
-        let cost = write_cost(
-            &table.definition,
-            old.as_ref(),
-            applied.new.as_ref(),
-            WriteKind::Plain,
-            detail,
-        );
         let change = Change {
             table_name: input.table_name().to_owned(),
             key: key.clone(),
             old,
             new: applied.new,
         };
+        let cost = change.cost(&table.definition, WriteKind::Plain, detail);
         let sizes = vec![(change.table_name.clone(), change.bytes())];
         self.apply(change, None);
         let token = input.token().map(str::to_owned);
@@ -69,9 +73,10 @@ impl State {
         Ok(WriteItemOutput {
             attributes: applied.returned,
             consumed: told(cost, detail),
-            collection: match input.return_collection() {
-                true => self.collection(input.table_name(), &key),
-                false => None,
+            collection: if input.return_collection() {
+                self.collection(input.table_name(), &key)
+            } else {
+                None
             },
         })
     }
@@ -89,36 +94,21 @@ impl State {
             for write in writes {
                 let table = self.table(table_name)?;
                 let key = write.key(&table.definition)?;
-                let old = table.get(&key).cloned();
-                let new = write.clone().apply();
-                let (before, after) = (old.as_ref(), new.as_ref());
-                bill.add(write_cost(
-                    &table.definition,
-                    before,
-                    after,
-                    WriteKind::Plain,
-                    detail,
-                ));
-                written.push((table_name.clone(), key.clone()));
-                let table_name = table_name.clone();
-                self.apply(
-                    Change {
-                        table_name,
-                        key,
-                        old,
-                        new,
-                    },
-                    None,
-                );
+                let change = Change {
+                    table_name: table_name.clone(),
+                    old: table.get(&key).cloned(),
+                    new: write.clone().apply(),
+                    key: key.clone(),
+                };
+                bill.add(change.cost(&table.definition, WriteKind::Plain, detail));
+                written.push((table_name.clone(), key));
+                self.apply(change, None);
             }
         }
         Ok(BatchWriteItemOutput {
             unprocessed: BTreeMap::new(),
             consumed: bill.told(detail),
-            collections: match input.return_collection {
-                true => self.collections(&written),
-                false => BTreeMap::new(),
-            },
+            collections: self.collections(input.return_collection, &written),
         })
     }
 
@@ -153,16 +143,13 @@ impl State {
         let mut bill = Bill::default();
         for (action, change) in input.actions.iter().zip(&changes) {
             let definition = &self.table(&change.table_name)?.definition;
-            let (old, new) = (change.old.as_ref(), change.new.as_ref());
             bill.add(match action {
-                TransactWrite::Check(_) => check_cost(definition, old, detail),
-                _ => write_cost(definition, old, new, WriteKind::Transactional, detail),
+                TransactWrite::Check(_) => check_cost(definition, change.old.as_ref(), detail),
+                _ => change.cost(definition, WriteKind::Transactional, detail),
             });
         }
-        let sizes = changes
-            .iter()
-            .map(|c| (c.table_name.clone(), c.bytes()))
-            .collect();
+        let sizes = changes.iter().map(|c| (c.table_name.clone(), c.bytes()));
+        let sizes = sizes.collect();
         let written = input.actions.iter().zip(&changes);
         let written: Vec<_> = written
             .filter(|(action, _)| !matches!(action, TransactWrite::Check(_)))
@@ -171,19 +158,11 @@ impl State {
         for change in changes {
             self.apply(change, None);
         }
-        self.remember(
-            TokenOf::Transaction,
-            input.token.clone(),
-            fingerprint,
-            sizes,
-            None,
-        );
+        let token = input.token.clone();
+        self.remember(TokenOf::Transaction, token, fingerprint, sizes, None);
         Ok(TransactWriteItemsOutput {
             consumed: bill.told(detail),
-            collections: match input.return_collection {
-                true => self.collections(&written),
-                false => BTreeMap::new(),
-            },
+            collections: self.collections(input.return_collection, &written),
         })
     }
 
@@ -210,12 +189,10 @@ impl State {
         let now = self.env.now();
         let mut expired = Vec::new();
         for (table_name, table) in &self.tables {
-            let items = table
-                .items
-                .values()
-                .filter(|item| table.definition.expired(item, now));
-            for item in items {
-                expired.extend(table.definition.key.key_of(item).map(|key| Change {
+            let definition = &table.definition;
+            let items = table.items.values();
+            for item in items.filter(|item| definition.expired(item, now)) {
+                expired.extend(definition.key.key_of(item).map(|key| Change {
                     table_name: table_name.clone(),
                     key,
                     old: Some(item.clone()),
@@ -230,15 +207,10 @@ impl State {
 
     /// Changes an item and writes the record of it.
     fn apply(&mut self, change: Change, identity: Option<ServiceIdentity>) {
-        let Change {
-            table_name,
-            key,
-            old,
-            new,
-        } = change;
-        self.record(&table_name, &key, old, new.clone(), identity);
+        let (table_name, new) = (change.table_name, change.new);
+        self.record(&table_name, &change.key, change.old, new.clone(), identity);
         if let Some(table) = self.tables.get_mut(&table_name) {
-            let key = Key::of(&table.definition.key, &key);
+            let key = Key::of(&table.definition.key, &change.key);
             match new {
                 Some(item) => drop(table.items.insert(key, item)),
                 None => drop(table.items.remove(&key)),
@@ -253,13 +225,14 @@ impl State {
         ItemCollectionMetrics::estimate(&table.definition, key, bytes)
     }
 
-    /// The sizes of the item collections of these keys, each once.
+    /// The sizes of the item collections of these keys, each once, if they were asked for.
     fn collections(
         &self,
+        is_wanted: bool,
         written: &[(String, Item)],
     ) -> BTreeMap<String, Vec<ItemCollectionMetrics>> {
         let mut collections: BTreeMap<String, Vec<ItemCollectionMetrics>> = BTreeMap::new();
-        for (table_name, key) in written {
+        for (table_name, key) in written.iter().filter(|_| is_wanted) {
             if let Some(metrics) = self.collection(table_name, key) {
                 let told = collections.entry(table_name.clone()).or_default();
                 if !told.contains(&metrics) {

@@ -95,30 +95,22 @@ impl<S: Clone + Eq + Hash> Supply<S> {
 
     /// A required operation has its place.
     pub(super) fn take_required(&mut self, at: usize) {
-        if let Some(part) = self.required.get(at) {
-            self.counts.step(part, |n| n - 1);
-        }
+        self.counts.step(self.required.get(at), |n| n - 1);
     }
 
     /// A required operation is without a place again.
     pub(super) fn give_required(&mut self, at: usize) {
-        if let Some(part) = self.required.get(at) {
-            self.counts.step(part, |n| n + 1);
-        }
+        self.counts.step(self.required.get(at), |n| n + 1);
     }
 
     /// An optional operation is used.
     pub(super) fn take_optional(&mut self, at: usize) {
-        if let Some(part) = self.optional.get(at) {
-            self.counts.step(part, |n| n - 1);
-        }
+        self.counts.step(self.optional.get(at), |n| n - 1);
     }
 
     /// An optional operation can be used again.
     pub(super) fn give_optional(&mut self, at: usize) {
-        if let Some(part) = self.optional.get(at) {
-            self.counts.step(part, |n| n + 1);
-        }
+        self.counts.step(self.optional.get(at), |n| n + 1);
     }
 }
 
@@ -133,7 +125,8 @@ struct Counts {
 
 impl Counts {
     /// Counts an operation in or out.
-    fn step(&mut self, part: &Part, step: impl Fn(usize) -> usize) {
+    fn step(&mut self, part: Option<&Part>, step: impl Fn(usize) -> usize) {
+        let Some(part) = part else { return };
         if let Some(needed) = part.needs.and_then(|at| self.needed.get_mut(at)) {
             *needed = step(*needed);
         }

@@ -9,27 +9,15 @@ use floe_store::{Value, ValueType};
 use super::values::{ATTRIBUTES, FIELDS};
 use super::{Dice, Generator};
 
-const COMPARATORS: [Comparator; 6] = [
-    Comparator::Eq,
-    Comparator::Ne,
-    Comparator::Lt,
-    Comparator::Le,
-    Comparator::Gt,
-    Comparator::Ge,
-];
+const COMPARATORS: [Comparator; 6] = {
+    use Comparator::{Eq, Ge, Gt, Le, Lt, Ne};
+    [Eq, Ne, Lt, Le, Gt, Ge]
+};
 
-const TYPES: [ValueType; 10] = [
-    ValueType::S,
-    ValueType::N,
-    ValueType::B,
-    ValueType::Bool,
-    ValueType::Null,
-    ValueType::M,
-    ValueType::L,
-    ValueType::Ss,
-    ValueType::Ns,
-    ValueType::Bs,
-];
+const TYPES: [ValueType; 10] = {
+    use ValueType::{B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
+    [S, N, B, Bool, Null, M, L, Ss, Ns, Bs]
+};
 
 impl Dice {
     /// A path to an attribute, sometimes into one.
@@ -44,9 +32,10 @@ impl Dice {
             _ => Path::attribute("list").index(self.below(4)),
         };
         while self.chance(25) {
-            path = match self.chance(50) {
-                true => path.field(self.text(&FIELDS)),
-                false => path.index(self.below(4)),
+            path = if self.chance(50) {
+                path.field(self.text(&FIELDS))
+            } else {
+                path.index(self.below(4))
             };
         }
         path
@@ -179,9 +168,10 @@ impl Generator {
         let mut update = Update::new();
         for _ in 0..self.dice.below(4) {
             // Most updates are of whole attributes; into documents they mostly fail.
-            let path = match self.dice.chance(70) {
-                true => Path::attribute(self.dice.text(&ATTRIBUTES)),
-                false => self.any_path(table),
+            let path = if self.dice.chance(70) {
+                Path::attribute(self.dice.text(&ATTRIBUTES))
+            } else {
+                self.any_path(table)
             };
             let used = update.paths().any(|other| other.root() == path.root());
             if used && !self.dice.chance(10) {
@@ -236,10 +226,8 @@ impl Generator {
     pub(super) fn key_condition(&self, key: &KeySchema) -> KeyCondition {
         let mut terms = Vec::new();
         for attribute in &key.partition {
-            terms.push((
-                attribute.name.clone(),
-                KeyOp::Eq(self.dice.partition_value(attribute.kind)),
-            ));
+            let value = self.dice.partition_value(attribute.kind);
+            terms.push((attribute.name.clone(), KeyOp::Eq(value)));
         }
         for attribute in &key.sort {
             if self.dice.chance(40) {
@@ -267,9 +255,12 @@ impl Generator {
     }
 
     fn key_op(&self, attribute: &KeyAttribute) -> KeyOp {
-        let value = || match self.dice.rarely(15) {
-            true => self.dice.value(1),
-            false => self.dice.key_value(attribute.kind),
+        let value = || {
+            if self.dice.rarely(15) {
+                self.dice.value(1)
+            } else {
+                self.dice.key_value(attribute.kind)
+            }
         };
         match self.dice.below(9) {
             0..2 => KeyOp::Eq(value()),

@@ -21,19 +21,21 @@ impl Generator {
 
     /// The name of a table, now and then of one that is not there.
     fn name(&self, table: &TableDef) -> String {
-        match self.dice.rarely(8) {
-            true => self.dice.text(&["Nowhere", "x", "not a name"]).to_owned(),
-            false => table.name.clone(),
+        if self.dice.rarely(8) {
+            self.dice.text(&["Nowhere", "x", "not a name"]).to_owned()
+        } else {
+            table.name.clone()
         }
     }
 
     fn token(&self, percent: usize) -> Option<String> {
-        self.dice
-            .chance(percent)
-            .then(|| match self.dice.rarely(30) {
-                true => "x".repeat(37),
-                false => self.dice.text(&TOKENS).to_owned(),
-            })
+        self.dice.chance(percent).then(|| {
+            if self.dice.rarely(30) {
+                "x".repeat(37)
+            } else {
+                self.dice.text(&TOKENS).to_owned()
+            }
+        })
     }
 
     fn return_values(&self, updates: bool) -> ReturnValues {
@@ -109,9 +111,10 @@ impl Generator {
     }
 
     pub(super) fn batch_write(&self) -> Step {
-        let count = match self.dice.rarely(10) {
-            true => 20 + self.dice.below(12),
-            false => 1 + self.dice.below(8),
+        let count = if self.dice.rarely(10) {
+            20 + self.dice.below(12)
+        } else {
+            1 + self.dice.below(8)
         };
         let mut batch = BatchWriteItem::new();
         for _ in 0..count {
@@ -286,16 +289,18 @@ impl Generator {
 
     /// An index of the table, about half of the time.
     fn index<'t>(&self, table: &'t TableDef) -> Option<&'t IndexDef> {
-        match self.dice.chance(50) {
-            true => self.dice.pick(&table.indexes),
-            false => None,
+        if self.dice.chance(50) {
+            self.dice.pick(&table.indexes)
+        } else {
+            None
         }
     }
 
     fn index_name(&self, index: Option<&IndexDef>) -> Option<String> {
-        match self.dice.rarely(8) {
-            true => Some("nothing".to_owned()),
-            false => index.map(|index| index.name.clone()),
+        if self.dice.rarely(8) {
+            Some("nothing".to_owned())
+        } else {
+            index.map(|index| index.name.clone())
         }
     }
 
@@ -316,9 +321,12 @@ impl Generator {
     }
 
     fn limit(&self) -> Option<usize> {
-        self.dice.chance(45).then(|| match self.dice.rarely(15) {
-            true => 0,
-            false => 1 + self.dice.below(6),
+        self.dice.chance(45).then(|| {
+            if self.dice.rarely(15) {
+                0
+            } else {
+                1 + self.dice.below(6)
+            }
         })
     }
 

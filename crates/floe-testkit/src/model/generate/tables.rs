@@ -1,6 +1,7 @@
 //! Random tables and changes of tables.
 
 use floe_store::op::*;
+use floe_store::table::StreamView::{KeysOnly, NewAndOldImages, NewImage, OldImage};
 use floe_store::table::{
     Billing, IndexKind, KeyKind, Projection, Scaling, StreamView, TableBuilder, TableClass,
     TableDef, Throughput,
@@ -12,12 +13,7 @@ use super::Generator;
 /// Names of tables: few, so that tables come and go under the same name.
 const NAMES: [&str; 4] = ["Plain", "Sorted", "Binary", "Numbers"];
 
-const VIEWS: [StreamView; 4] = [
-    StreamView::KeysOnly,
-    StreamView::NewImage,
-    StreamView::OldImage,
-    StreamView::NewAndOldImages,
-];
+const VIEWS: [StreamView; 4] = [KeysOnly, NewImage, OldImage, NewAndOldImages];
 
 /// A table for a generator that has none.
 pub(super) fn fallback() -> TableDef {
@@ -44,42 +40,29 @@ impl Generator {
 
     /// The table of that name, with some variety.
     fn blueprint(&self, name: &str) -> TableBuilder {
+        use KeyKind::{B, N, S};
         let none: [(&str, KeyKind); 0] = [];
-        let projection = || self.projection();
+        let copied = || self.projection();
         let mut table = match name {
-            "Plain" => TableDef::builder(name, "pk", KeyKind::S).global_index(
-                "by_n",
-                [("n", KeyKind::N)],
-                none,
-                projection(),
-            ),
-            "Sorted" => TableDef::builder(name, "pk", KeyKind::S)
-                .sort_key("sk", KeyKind::N)
-                .local_index("by_l", "l", KeyKind::S, projection())
-                .global_index(
-                    "by_g",
-                    [("g", KeyKind::S)],
-                    [("h", KeyKind::N)],
-                    projection(),
-                ),
-            "Binary" => TableDef::builder(name, "pk", KeyKind::B)
-                .sort_key("sk", KeyKind::B)
-                .global_index(
-                    "multi",
-                    [("g", KeyKind::S), ("k", KeyKind::N)],
-                    [("h", KeyKind::N), ("b", KeyKind::B)],
-                    projection(),
-                ),
-            _ => TableDef::builder(name, "pk", KeyKind::N)
-                .sort_key("sk", KeyKind::S)
-                .local_index("by_h", "h", KeyKind::N, projection())
-                .global_index(
-                    "by_sk",
-                    [("sk", KeyKind::S)],
-                    [("pk", KeyKind::N)],
-                    projection(),
-                )
-                .global_index("by_b", [("b", KeyKind::B)], none, projection()),
+            "Plain" => {
+                let table = TableDef::builder(name, "pk", S);
+                table.global_index("by_n", [("n", N)], none, copied())
+            }
+            "Sorted" => TableDef::builder(name, "pk", S)
+                .sort_key("sk", N)
+                .local_index("by_l", "l", S, copied())
+                .global_index("by_g", [("g", S)], [("h", N)], copied()),
+            "Binary" => {
+                let (partition, sort) = ([("g", S), ("k", N)], [("h", N), ("b", B)]);
+                TableDef::builder(name, "pk", B)
+                    .sort_key("sk", B)
+                    .global_index("multi", partition, sort, copied())
+            }
+            _ => TableDef::builder(name, "pk", N)
+                .sort_key("sk", S)
+                .local_index("by_h", "h", N, copied())
+                .global_index("by_sk", [("sk", S)], [("pk", N)], copied())
+                .global_index("by_b", [("b", B)], none, copied()),
         };
         if self.dice.chance(75) {
             table = table.stream(self.view());
@@ -124,12 +107,15 @@ impl Generator {
         Step::DeleteTable(name)
     }
 
+    /// The name of a table, so many times in a hundred.
+    fn some_name(&self, percent: usize) -> Option<String> {
+        let dice = &self.dice;
+        dice.chance(percent).then(|| dice.text(&NAMES).to_owned())
+    }
+
     pub(super) fn list_tables(&self) -> Step {
         Step::ListTables(ListTables {
-            start_after: self
-                .dice
-                .chance(40)
-                .then(|| self.dice.text(&NAMES).to_owned()),
+            start_after: self.some_name(40),
             limit: self.dice.chance(50).then(|| self.dice.below(4)),
         })
     }
@@ -137,10 +123,7 @@ impl Generator {
     pub(super) fn list_streams(&self) -> Step {
         let limits = [1, 2, 100, 0, 101];
         Step::ListStreams(ListStreams {
-            table_name: self
-                .dice
-                .chance(50)
-                .then(|| self.dice.text(&NAMES).to_owned()),
+            table_name: self.some_name(50),
             start_after: None,
             limit: self.dice.chance(60).then(|| self.dice.one_of(&limits)),
         })
@@ -149,9 +132,10 @@ impl Generator {
     pub(super) fn switch_ttl(&mut self) -> Step {
         let table = self.table();
         let attribute = if self.dice.chance(85) { "expires" } else { "n" };
-        let enabled = match self.dice.chance(85) {
-            true => table.ttl_attribute.is_none(),
-            false => self.dice.chance(50),
+        let enabled = if self.dice.chance(85) {
+            table.ttl_attribute.is_none()
+        } else {
+            self.dice.chance(50)
         };
         let switch = UpdateTimeToLive {
             table_name: table.name.clone(),
@@ -179,17 +163,15 @@ impl Generator {
             0..3 => self.add_index(&table, &mut update),
             3..5 => {
                 let names: Vec<String> = table.global_indexes().map(|i| i.name.clone()).collect();
-                let name = self
-                    .dice
-                    .pick(&names)
-                    .cloned()
-                    .unwrap_or_else(|| "none".to_owned());
+                let name = self.dice.pick(&names).cloned();
+                let name = name.unwrap_or_else(|| "none".to_owned());
                 update.indexes = vec![IndexUpdate::Delete(name)];
             }
             5..8 => {
-                let on = match self.dice.chance(85) {
-                    true => table.stream.is_none(),
-                    false => self.dice.chance(50),
+                let on = if self.dice.chance(85) {
+                    table.stream.is_none()
+                } else {
+                    self.dice.chance(50)
                 };
                 update.stream = Some(on.then(|| self.view()));
             }
@@ -207,14 +189,9 @@ impl Generator {
             _ => ("b", KeyKind::B),
         };
         // The attribute may be the key of another index already, of another type.
-        let taken = table
-            .indexes
-            .iter()
-            .flat_map(|index| index.key.attributes());
-        let taken = taken
-            .into_iter()
-            .find(|a| a.name == *attribute)
-            .map(|a| a.kind);
+        let indexes = table.indexes.iter();
+        let mut taken = indexes.flat_map(|index| index.key.attributes());
+        let taken = taken.find(|a| a.name == *attribute).map(|a| a.kind);
         update.attribute_definitions = vec![(attribute.into(), taken.unwrap_or(kind))];
         update.indexes = vec![IndexUpdate::Create(CreateIndex {
             name: format!("by_{attribute}_later"),
@@ -232,11 +209,8 @@ impl Generator {
     /// Takes note of what a table should look like from now on.
     fn expect(&mut self, changed: floe_store::Result<TableDef>) {
         if let Ok(changed) = changed {
-            let known = self
-                .tables
-                .iter_mut()
-                .find(|table| table.name == changed.name);
-            if let Some(known) = known {
+            let mut tables = self.tables.iter_mut();
+            if let Some(known) = tables.find(|table| table.name == changed.name) {
                 *known = changed;
             }
         }

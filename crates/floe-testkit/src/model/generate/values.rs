@@ -82,9 +82,10 @@ impl Dice {
     /// The same from even fewer values, for the attributes that part a table: most items and queries
     /// shall meet in one partition.
     pub(super) fn partition_value(&self, kind: KeyKind) -> Value {
-        match self.chance(75) {
-            true => self.crowded_value(kind),
-            false => self.key_value(kind),
+        if self.chance(75) {
+            self.crowded_value(kind)
+        } else {
+            self.key_value(kind)
         }
     }
 
@@ -147,15 +148,15 @@ impl Generator {
     pub(super) fn key(&self, table: &TableDef) -> Item {
         // Without a sort key, all items have partitions of their own.
         let crowded = !table.key.sort.is_empty();
-        let partition = table.key.partition.iter().map(|a| match crowded {
-            true => (a.name.clone(), self.dice.partition_value(a.kind)),
-            false => (a.name.clone(), self.dice.key_value(a.kind)),
+        let partition = table.key.partition.iter().map(|a| {
+            if crowded {
+                (a.name.clone(), self.dice.partition_value(a.kind))
+            } else {
+                (a.name.clone(), self.dice.key_value(a.kind))
+            }
         });
-        let sort = table
-            .key
-            .sort
-            .iter()
-            .map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
+        let sort = table.key.sort.iter();
+        let sort = sort.map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
         let mut key: Item = partition.chain(sort).collect();
         if self.dice.rarely(15) {
             self.spoil(table, &mut key);
@@ -197,11 +198,9 @@ impl Generator {
             && self.dice.chance(50)
         {
             for attribute in index.key.attributes() {
-                if !table.key.contains(&attribute.name) {
-                    item.insert(
-                        &attribute.name,
-                        self.attribute_value(table, &attribute.name),
-                    );
+                let name = &attribute.name;
+                if !table.key.contains(name) {
+                    item.insert(name, self.attribute_value(table, name));
                 }
             }
         }
@@ -223,15 +222,10 @@ impl Generator {
 
     /// A value for an attribute: one that fits, if it is the key of an index.
     pub(super) fn attribute_value(&self, table: &TableDef, name: &str) -> Value {
-        let keys = table
-            .indexes
-            .iter()
-            .flat_map(|index| index.key.attributes());
-        let key: Option<&KeyAttribute> = keys.into_iter().find(|a| a.name == *name);
-        let parts = table
-            .indexes
-            .iter()
-            .any(|i| i.key.partition.iter().any(|a| a.name == *name));
+        let keys = || table.indexes.iter().map(|index| &index.key);
+        let is_it = |attribute: &&KeyAttribute| attribute.name == *name;
+        let key = keys().flat_map(|key| key.attributes()).find(is_it);
+        let parts = keys().any(|key| key.partition.iter().any(|a| is_it(&a)));
         match key {
             _ if self.dice.rarely(10) => self.dice.value(3),
             Some(attribute) if parts => self.dice.partition_value(attribute.kind),
@@ -239,11 +233,10 @@ impl Generator {
             _ if name == "expires" => self.expiry(),
             _ if name == "n" && self.dice.chance(80) => (self.dice.below(20) as u64).into(),
             _ if name == "tags" && self.dice.chance(80) => self.dice.set(),
-            _ if name == "list" && self.dice.chance(80) => Value::L(
-                (0..self.dice.below(4))
-                    .map(|_| self.dice.value(1))
-                    .collect(),
-            ),
+            _ if name == "list" && self.dice.chance(80) => {
+                let values = (0..self.dice.below(4)).map(|_| self.dice.value(1));
+                Value::L(values.collect())
+            }
             _ if name == "m" && self.dice.chance(80) => {
                 let fields = super::values::FIELDS.map(|field| (field, self.dice.value(1)));
                 Value::M(fields.into_iter().take(1 + self.dice.below(3)).collect())
