@@ -52,9 +52,10 @@ pub(crate) struct Standing {
 }
 
 /// Why a run over a partition has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum End {
     /// It was told to stop, or has caught up.
+    #[default]
     Done,
     /// Another worker has taken over, or the checkpoint was moved.
     Fenced,

@@ -7,9 +7,9 @@
 //! interrupted before and the stream has grown since, and then the longer one takes its place. The batches of an archive
 //! may so overlap, and who reads them passes over what it has seen.
 
+use floe_store::Value;
 use floe_store::expr::{Condition, Path};
-use floe_store::op::{GetItem, PutItem};
-use floe_store::{Number, Value};
+use floe_store::op::PutItem;
 
 use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
@@ -105,10 +105,7 @@ impl EventStore {
         for _ in 0..ANY_ATTEMPTS_MAX {
             let condition = match &there {
                 None => Condition::attribute_not_exists(Path::attribute(STREAM)),
-                Some(there) => {
-                    let next = Value::N(Number::from(there.next));
-                    Condition::eq(Path::attribute(NEXT), next)
-                }
+                Some(there) => Condition::eq(Path::attribute(NEXT), Value::from(there.next)),
             };
             let put = PutItem::new(archive, batch.clone().into_item())
                 .condition(condition)
@@ -117,11 +114,13 @@ impl EventStore {
             else {
                 return Ok(());
             };
-            let item = match item {
-                Some(item) => Some(item),
-                None => self.archived(archive, batch).await?,
+            there = match item {
+                Some(item) => Some(Batch::of_item(item)?),
+                None => {
+                    let key = key(&batch.stream, batch.index);
+                    reads::batch(self.db(), archive, key, true).await?
+                }
             };
-            there = item.map(Batch::of_item).transpose()?;
             if let Some(there) = &there {
                 if !is_same(there, batch)? {
                     return Err(differs(archive, batch));
@@ -132,14 +131,6 @@ impl EventStore {
             }
         }
         Err(exhausted(&batch.stream, ANY_ATTEMPTS_MAX))
-    }
-
-    async fn archived(&self, archive: &str, batch: &Batch) -> Result<Option<floe_store::Item>> {
-        let mut get = GetItem::new(archive, key(&batch.stream, batch.index));
-        get.consistent = true;
-        let output = self.db().engine().get_item(get).await;
-        let output = output.map_err(|error| reads::failed(error, archive))?;
-        Ok(output.item)
     }
 }
 

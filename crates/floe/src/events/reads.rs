@@ -4,8 +4,8 @@
 //! the newest first, until one is found; then the archive, if there is one.
 
 use floe_store::expr::{KeyCondition, KeyOp};
-use floe_store::op::{GetItem, Page, Query};
-use floe_store::{Number, Value};
+use floe_store::op::{GetItem, Query};
+use floe_store::{Item, Value};
 
 use super::event::Recorded;
 use super::keys::StreamName;
@@ -22,14 +22,42 @@ pub(crate) async fn tip(
     stream: &StreamName,
     consistent: bool,
 ) -> Result<Option<Batch>> {
-    let mut get = GetItem::new(table, key(stream, TIP_INDEX));
+    batch(db, table, key(stream, TIP_INDEX), consistent).await
+}
+
+/// The batch of this key, if it is there.
+pub(super) async fn batch(
+    db: &Db,
+    table: &str,
+    key: Item,
+    consistent: bool,
+) -> Result<Option<Batch>> {
+    let mut get = GetItem::new(table, key);
     get.consistent = consistent;
-    let output = db
-        .engine()
-        .get_item(get)
-        .await
-        .map_err(|error| failed(error, table))?;
+    let output = db.engine().get_item(get).await;
+    let output = output.map_err(|error| failed(error, table))?;
     output.item.map(Batch::of_item).transpose()
+}
+
+/// The items that a query finds, page by page.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pub(super) query: Query,
+    pub(super) is_done: bool,
+}
+
+impl Pages {
+    /// The next page; `None` after the last.
+    pub(super) async fn next(&mut self, db: &Db) -> Result<Option<Vec<Item>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let page = db.engine().query(self.query.clone()).await;
+        let page = page.map_err(|error| failed(error, &self.query.table_name))?;
+        self.is_done = page.last_key.is_none();
+        self.query.start_key = page.last_key;
+        Ok(Some(page.items))
+    }
 }
 
 /// Says what to do where the table is missing.
@@ -48,9 +76,7 @@ pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
 #[derive(Debug)]
 pub(crate) struct Batches<'a> {
     db: &'a Db,
-    table: &'a str,
-    query: Query,
-    is_done: bool,
+    pages: Pages,
     /// How many requests may still be sent.
     requests_left: Option<u32>,
 }
@@ -59,8 +85,8 @@ impl<'a> Batches<'a> {
     /// The items whose sort key answers the condition; all if there is none.
     pub(crate) fn new(
         db: &'a Db,
-        options: &'a EventStoreOptions,
-        table: &'a str,
+        options: &EventStoreOptions,
+        table: &str,
         stream: &StreamName,
         range: Option<KeyOp>,
     ) -> Self {
@@ -72,32 +98,23 @@ impl<'a> Batches<'a> {
         query.consistent = true;
         Self {
             db,
-            table,
-            query,
-            is_done: false,
+            pages: Pages {
+                query,
+                is_done: false,
+            },
             requests_left: options.requests_max,
         }
     }
 
-    /// The newest first.
-    #[must_use]
-    pub(crate) fn backward(mut self) -> Self {
-        self.query.forward = false;
-        self
-    }
+    setters! {
+        /// The newest first.
+        pub(crate) fn backward() => pages.query.forward = false;
 
-    /// At most so many batches with a request.
-    #[must_use]
-    pub(crate) fn limit(mut self, batches: usize) -> Self {
-        self.query.limit = Some(batches);
-        self
-    }
+        /// At most so many batches with a request.
+        pub(crate) fn limit(batches: usize) => pages.query.limit = Some(batches);
 
-    /// Reads that may be a little behind, at half the price.
-    #[must_use]
-    pub(crate) fn eventual(mut self) -> Self {
-        self.query.consistent = false;
-        self
+        /// Whether reads may not be a little behind, which they may at half the price.
+        pub(crate) fn consistent(consistent: bool) => pages.query.consistent = consistent;
     }
 
     /// The next page; `None` after the last.
@@ -107,21 +124,15 @@ impl<'a> Batches<'a> {
     /// [`Store`](ErrorKind::Store) when the store cannot answer, [`TooLarge`](ErrorKind::TooLarge) when it takes more
     /// requests than are allowed, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream.
     pub(crate) async fn next_page(&mut self) -> Result<Option<Vec<Batch>>> {
-        if self.is_done {
+        if self.pages.is_done {
             return Ok(None);
         }
         if let Some(left) = &mut self.requests_left {
-            *left = left
-                .checked_sub(1)
-                .ok_or_else(|| self::too_many(self.table))?;
+            let table = &self.pages.query.table_name;
+            *left = left.checked_sub(1).ok_or_else(|| too_many(table))?;
         }
-        let page = self.db.engine().query(self.query.clone()).await;
-        let Page {
-            items, last_key, ..
-        } = page.map_err(|error| failed(error, self.table))?;
-        self.is_done = last_key.is_none();
-        self.query.start_key = last_key;
-        let batches: Result<_> = items.into_iter().map(Batch::of_item).collect();
+        let items = self.pages.next(self.db).await?.into_iter().flatten();
+        let batches: Result<_> = items.map(Batch::of_item).collect();
         batches.map(Some)
     }
 }
@@ -133,7 +144,7 @@ fn too_many(table: &str) -> Error {
 
 /// A range of sort keys: those before this one.
 pub(crate) fn before(index: u64) -> KeyOp {
-    KeyOp::Lt(Value::N(Number::from(index)))
+    KeyOp::Lt(index.into())
 }
 
 /// The stored events from one index up to another, of a stream whose Tip is known.
@@ -259,10 +270,8 @@ pub(crate) async fn load_by_query<E, S: Sift<E>>(
     consistent: bool,
     sift: &S,
 ) -> Result<Loaded<E>> {
-    let mut pages = Batches::new(db, options, &options.table, stream, None);
-    if !consistent {
-        pages = pages.eventual();
-    }
+    let pages = Batches::new(db, options, &options.table, stream, None);
+    let mut pages = pages.consistent(consistent);
     // The Tip comes last, so whatever is calved meanwhile is read as a batch or in the Tip.
     let mut batches: Vec<Batch> = Vec::new();
     while !batches.last().is_some_and(Batch::is_tip)
@@ -330,11 +339,9 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
         if self.is_complete() {
             return Ok(());
         }
-        let mut batches =
-            Batches::new(db, options, table, stream, Some(before(self.lowest))).backward();
-        if !consistent {
-            batches = batches.eventual();
-        }
+        let range = Some(before(self.lowest));
+        let batches = Batches::new(db, options, table, stream, range).backward();
+        let mut batches = batches.consistent(consistent);
         while !self.is_complete()
             && let Some(page) = batches.next_page().await?
         {

@@ -7,7 +7,7 @@ use floe_store::Timestamp;
 use floe_store::expr::{Condition, Path, Paths};
 use floe_store::op::Scan;
 use floe_store::table::{KeyKind, StreamView, TableDef};
-use floe_store::{Item, Number, Value};
+use floe_store::{Item, Value};
 
 use super::cache::StateCache;
 use super::changes::{Change, Guard};
@@ -145,11 +145,8 @@ impl EventStore {
                 Synced::Written(position) => return Ok(position.version),
                 Synced::Conflict(found) => tip = found.map(|tip| *tip),
             }
-            attempts += 1;
-            if attempts >= ANY_ATTEMPTS_MAX {
-                return Err(exhausted(stream, attempts));
-            }
-            self.pause(attempts).await;
+            self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+                .await?;
         }
     }
 
@@ -164,7 +161,7 @@ impl EventStore {
 
     /// The streams of a category, or all, in no order. Reads the whole table.
     pub fn streams(&self, category: Option<&str>) -> Streams<'_> {
-        let is_tip = Condition::eq(Path::attribute(INDEX), Value::N(Number::from(TIP_INDEX)));
+        let is_tip = Condition::eq(Path::attribute(INDEX), Value::from(TIP_INDEX));
         let filter = match category {
             Some(category) => {
                 let prefix = Value::from(format!("{category}-").as_str());
@@ -214,10 +211,24 @@ impl EventStore {
         Ok(synced)
     }
 
-    /// Waits before an append is tried again.
-    pub(crate) async fn pause(&self, attempts: u32) {
-        let pause = Backoff::resync().pause(attempts, self.db.env().next_u64());
+    /// Counts a lost race, and waits before the next attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when it was the last one.
+    pub(crate) async fn lost_race(
+        &self,
+        stream: &StreamName,
+        attempts: &mut u32,
+        attempts_max: u32,
+    ) -> Result<()> {
+        *attempts += 1;
+        if *attempts >= attempts_max {
+            return Err(exhausted(stream, *attempts));
+        }
+        let pause = Backoff::resync().pause(*attempts, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
+        Ok(())
     }
 
     pub(crate) fn now(&self) -> Timestamp {

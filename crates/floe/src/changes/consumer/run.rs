@@ -16,7 +16,7 @@ use super::super::limits::{
 };
 use super::notice::{Notice, Progress, Ran};
 use super::source::{Mark, Source};
-use super::tables::{Known, Table, Tables, lock};
+use super::tables::{Known, Table, Tables};
 use super::turn::Task;
 use super::{Consumer, lease, position, telemetry};
 use crate::delivery::{
@@ -24,6 +24,7 @@ use crate::delivery::{
     Orders, Recent, Replays, Run, Size, Standing, Token, outlast,
 };
 use crate::error::Result;
+use crate::lock::lock;
 
 /// The processes of a consumer, of which one delivers.
 pub(super) struct Processes<'c> {

@@ -80,26 +80,26 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use self::exactly_once::View;
+use self::exactly_once::ViewHandler;
+use self::group::Works;
 pub use self::group::{ConsumerGroup, Worked};
-use self::lease::ReaderGroup;
 pub use self::options::Notice;
 use self::options::Options;
 pub use self::progress::Parked;
-use self::progress::{Place, Progress, ReaderCheckpoint};
+use self::progress::{Place, Progress};
 use super::checkpoint::Checkpoint;
+use super::kept::Kept;
 use super::lag::Lag;
 use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Reader, behind};
 use crate::db::Db;
-use crate::delivery::{self, Attempts, End, Host, Members, Orders};
+use crate::delivery::{self, End, Host, Members, Orders};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
 use crate::tx::Tx;
-use crate::tx::body::TxBody;
 
 /// How far a handler has come with the events that it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,39 +139,21 @@ impl Consumer {
         ConsumerGroup::new(store, group).partition(partition)
     }
 
-    /// Handles what the filter lets through alone. The rest counts as done.
-    #[must_use]
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.options.filter = filter;
-        self
-    }
+    setters! {
+        /// Handles what the filter lets through alone. The rest counts as done.
+        pub fn filter(filter: Filter) => options.filter = filter;
 
-    /// Handles so many streams at once.
-    #[must_use]
-    pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.options.delivery.concurrency_max = streams;
-        self
-    }
+        /// Handles so many streams at once.
+        pub const fn at_once_max(streams: usize) => options.delivery.concurrency_max = streams;
 
-    /// Gives at most so many events to a handler, and so to a transaction.
-    #[must_use]
-    pub const fn events_max(mut self, events: usize) -> Self {
-        self.options.events_max = events;
-        self
-    }
+        /// Gives at most so many events to a handler, and so to a transaction.
+        pub const fn events_max(events: usize) => options.events_max = events;
 
-    /// Tries so often to get on with a stream.
-    #[must_use]
-    pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.options.delivery.attempts_max = tries;
-        self
-    }
+        /// Tries so often to get on with a stream.
+        pub const fn tries_max(tries: u32) => options.delivery.attempts_max = tries;
 
-    /// Timeout of a handler, for the events of one call. Default: 60 seconds.
-    #[must_use]
-    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.delivery.handler_timeout = timeout;
-        self
+        /// Timeout of a handler, for the events of one call. Default: 60 seconds.
+        pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
     }
 
     /// Up to where the feed is done with.
@@ -226,11 +208,12 @@ impl Consumer {
     /// As the store fails.
     pub async fn move_to(&self, checkpoint: Checkpoint) -> Result<()> {
         let place = Place::before(checkpoint);
-        let decide = |stored: &Progress| Ok::<_, Error>([stored.moved(place)]);
+        let decide = |stored: &Progress| Ok::<_, Error>([Kept(stored.moved(place))]);
         self.stored().transact(decide).await?;
         // Who waits at the tail stores nothing, and would not notice.
-        let decide = |members: &Members| Ok::<_, Error>(members.restarted(self.partition.number()));
-        self.members().transact(decide).await
+        let number = self.partition.number();
+        let decide = |members: &Members| Ok::<_, Error>(members.restarted(number).map(Kept));
+        members(&self.store, &self.id.0).transact(decide).await
     }
 
     /// Goes on from where the feed ends now.
@@ -275,22 +258,7 @@ impl Consumer {
         F: Future<Output = Result<Handled, E>> + Send,
         E: fmt::Display + Send,
     {
-        let progress = self.progress().await?;
-        let mut consumed = Consumed {
-            checkpoint: progress.place.checkpoint,
-            ..Consumed::default()
-        };
-        for known in progress.parked() {
-            let handled = self.handle(&known.stream, known.index..known.end, &handler, false);
-            let outcome = handled.await?;
-            consumed.events += outcome.events;
-            let parked = outcome
-                .reason
-                .map(|reason| Parked::new(known.stream.clone(), outcome.index..known.end, &reason));
-            self.store_retried(&known, parked.as_ref()).await?;
-            consumed.parked.extend(parked);
-        }
-        Ok(consumed)
+        self.retry(Works::AtLeastOnce(&handler)).await
     }
 
     /// Gives everything up to the tail to the handler, each time in a transaction that also stores how far it has come.
@@ -301,13 +269,7 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails, also for the handler. What else the handler returns is told in [`Consumed::parked`] alone.
-    pub async fn run_exactly_once<H>(&self, handler: H) -> Result<Consumed>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
+    pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
         let ran = self.project(&handler, Orders::default()).await?;
         Ok(ran.consumed)
     }
@@ -318,49 +280,23 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails, also for the handler.
-    pub async fn retry_parked_exactly_once<H>(&self, handler: H) -> Result<Consumed>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
-        self.retry_with_commits(&handler).await
+    pub async fn retry_parked_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
+        self.retry(Works::ExactlyOnce(&handler)).await
     }
 
-    async fn retry_with_commits(&self, handler: &dyn View) -> Result<Consumed> {
+    async fn retry(&self, works: Works<'_>) -> Result<Consumed> {
         let progress = self.progress().await?;
         let mut consumed = Consumed {
             checkpoint: progress.place.checkpoint,
             ..Consumed::default()
         };
         for known in progress.parked() {
-            let (mut index, mut attempts) = (known.index, Attempts::new(self));
-            while index < known.end {
-                let error = match self.commit_parked(handler, &known.stream, index).await {
-                    Ok(Some(next)) => {
-                        consumed.events += next - index;
-                        index = next;
-                        attempts.progressed();
-                        continue;
-                    }
-                    // Somebody else tries it, too.
-                    Ok(None) => break,
-                    Err(error) => error,
-                };
-                if let Some(pause) = attempts.fail(Duration::ZERO) {
-                    attempts.wait(pause).await;
-                    continue;
-                }
-                if !is_poison(&error) {
-                    return Err(error);
-                }
-                let range = index..known.end;
-                let parked = Parked::new(known.stream.clone(), range, &error.to_string());
-                self.store_retried(&parked, Some(&parked)).await?;
-                consumed.parked.push(parked);
-                break;
-            }
+            let (events, again) = match works {
+                Works::AtLeastOnce(handler) => self.handle_parked(handler, &known).await?,
+                Works::ExactlyOnce(view) => self.commit_parked(view, &known).await?,
+            };
+            consumed.events += events;
+            consumed.parked.extend(again);
         }
         Ok(consumed)
     }
@@ -369,7 +305,7 @@ impl Consumer {
     async fn store_retried(&self, tried: &Parked, again: Option<&Parked>) -> Result<()> {
         let decide = |stored: &Progress| {
             let after = stored.retried(tried, again);
-            Ok::<_, Error>((after != *stored).then_some(after))
+            Ok::<_, Error>((after != *stored).then_some(Kept(after)))
         };
         self.stored().transact(decide).await
     }
@@ -383,13 +319,8 @@ impl Consumer {
         self.stored().query(Progress::clone).await
     }
 
-    fn stored(&self) -> Stream<ReaderCheckpoint> {
-        let stored = self.store.feed_index().stream::<ReaderCheckpoint>(&self.id);
-        stored.load(Load::RequireLeader)
-    }
-
-    fn members(&self) -> Stream<ReaderGroup> {
-        members(&self.store, &self.id.0)
+    fn stored(&self) -> Stream<Kept<Progress>> {
+        self.store.kept(&self.id)
     }
 
     fn fenced(&self) -> Error {
@@ -401,17 +332,12 @@ impl Consumer {
     }
 }
 
-/// Whether a stream is to be parked for it.
-fn is_poison(error: &Error) -> bool {
-    exactly_once::is_of_handler(error) || deliver::is_of_stream(error)
-}
-
 /// The members of a group.
-fn members(store: &EventStore, group: &str) -> Stream<ReaderGroup> {
+fn members(store: &EventStore, group: &str) -> Stream<Kept<Members>> {
     let index = store.feed_index();
     let options = index.options().clone().attempts_max(BEAT_ATTEMPTS);
     let index = store.db().event_store(options);
-    index.stream::<ReaderGroup>(group).load(Load::RequireLeader)
+    index.stream(group).load(Load::RequireLeader)
 }
 
 impl Host for Consumer {
@@ -431,19 +357,10 @@ impl Host for Consumer {
 }
 
 /// What a run over a partition has come to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Ran {
     consumed: Consumed,
     end: End,
-}
-
-impl Ran {
-    fn nothing(end: End) -> Self {
-        Self {
-            consumed: Consumed::default(),
-            end,
-        }
-    }
 }
 
 /// Events of a stream, and the transaction that what they lead to is written in.

@@ -11,7 +11,6 @@ mod lag;
 mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 
 use floe_store::{Text, Timestamp};
@@ -22,6 +21,7 @@ use super::epoch::{EpochEvent, Ingested};
 use super::log::{EpochPage, EpochSource};
 use super::partition::Partition;
 use super::span::Span;
+use crate::delivery::Callback;
 use crate::error::Result;
 use crate::events::feed::telemetry;
 use crate::events::keys::StreamName;
@@ -185,15 +185,13 @@ async fn tail<S: EpochSource>(source: &S, partition: Partition) -> Result<Checkp
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     categories: BTreeSet<Text>,
-    streams: Option<Arc<StreamFilter>>,
+    streams: Callback<dyn Fn(&StreamName) -> bool + Send + Sync>,
 }
 
 /// Whether a stream is told of.
-type StreamFilter = dyn Fn(&StreamName) -> bool + Send + Sync;
-
 impl Filter {
     /// Lets streams of this category through, and of others that are named as well.
     #[must_use]
@@ -208,7 +206,7 @@ impl Filter {
         mut self,
         is_told: impl Fn(&StreamName) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.streams = Some(Arc::new(is_told));
+        self.streams.0 = Some(Arc::new(is_told));
         self
     }
 
@@ -216,20 +214,15 @@ impl Filter {
     pub fn lets_through(&self, stream: &StreamName) -> bool {
         let is_named = || self.categories.contains(stream.category());
         (self.categories.is_empty() || is_named())
-            && self.streams.as_ref().is_none_or(|is_told| is_told(stream))
+            && self
+                .streams
+                .0
+                .as_ref()
+                .is_none_or(|is_told| is_told(stream))
     }
 
     fn spans(&self, ingested: Ingested) -> Vec<Span> {
         let all = ingested.into_spans();
         all.filter(|span| self.lets_through(&span.stream)).collect()
-    }
-}
-
-impl fmt::Debug for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter")
-            .field("categories", &self.categories)
-            .field("streams", &self.streams.is_some())
-            .finish()
     }
 }

@@ -6,8 +6,9 @@
 use std::num::NonZeroU32;
 
 use floe_store::table::{KeyKind, TableDef};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::kept::read_json;
 use super::log::TableLog;
 use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
@@ -117,17 +118,11 @@ impl Event for Begun {
         if event_type != BEGUN {
             return Ok(None);
         }
-        let json: Option<Value> = serde_json::from_slice(data).ok();
-        let count = json.and_then(|json| json.get("partitions")?.as_u64());
-        let count = count.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
-        match count {
-            Some(count) => Ok(Some(Self(Partitions::new(count)))),
-            None => {
-                let data = String::from_utf8_lossy(data);
-                let message = format!("the settings of a feed cannot be read: data={data}");
-                Err(Error::new(ErrorKind::InvalidEvent, message))
-            }
-        }
+        let count = read_json("the settings of a feed", data, |json| {
+            let count = u32::try_from(json.get("partitions")?.as_u64()?).ok()?;
+            NonZeroU32::new(count)
+        })?;
+        Ok(Some(Self(Partitions::new(count))))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use floe_store::BoxFuture;
@@ -20,12 +20,14 @@ use crate::delivery::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::kept::Kept;
 use crate::events::feed::limits::{BATCHES_AHEAD, EVENTS_AHEAD};
 use crate::events::feed::log::TableLog;
 use crate::events::feed::reader::Reader;
 use crate::events::feed::subscription::load_between;
 use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
+use crate::lock::{into_inner, lock};
 
 /// A handler of events, whatever its type.
 pub(super) trait Handler: Send + Sync {
@@ -92,10 +94,13 @@ impl Consumer {
         let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<Progress>>>;
         let claimed = orders.unless_stopped(outlast(self, is_patient, claim));
         let Some(claimed) = claimed.await else {
-            return Ok(Ran::nothing(End::Done));
+            return Ok(Ran::default());
         };
         let Some(progress) = claimed? else {
-            return Ok(Ran::nothing(End::Fenced));
+            return Ok(Ran {
+                end: End::Fenced,
+                ..Ran::default()
+            });
         };
         let reader = self.reader(progress.place.checkpoint);
         let delivering = Delivering {
@@ -111,8 +116,7 @@ impl Consumer {
         };
         let run = Run::new(&delivering, orders, vec![(reader, None)]);
         let end = run.finish().await?;
-        let known = delivering.known.into_inner();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
+        let known = into_inner(delivering.known);
         let consumed = Consumed {
             checkpoint: known.progress.place.checkpoint,
             ..known.consumed
@@ -124,7 +128,7 @@ impl Consumer {
     async fn claim(&self, lease: Option<u64>) -> Result<Option<Progress>> {
         let decide = |stored: &Progress| {
             let claimed = stored.claimed(lease);
-            Ok::<_, Error>((claimed.clone(), claimed))
+            Ok::<_, Error>((claimed.clone(), claimed.map(Kept)))
         };
         self.stored().transact(decide).await
     }
@@ -147,13 +151,28 @@ impl Consumer {
             for parked in parked {
                 after.park(parked.clone())?;
             }
-            Ok((Some(after.clone()), Some(after)))
+            Ok((Some(after.clone()), Some(Kept(after))))
         };
         self.stored().transact(decide).await
     }
 
+    /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
+    pub(super) async fn handle_parked(
+        &self,
+        handler: &dyn Handler,
+        known: &Parked,
+    ) -> Result<(u64, Option<Parked>)> {
+        let (stream, end) = (&known.stream, known.end);
+        let handled = self.handle(stream, known.index..end, handler, false);
+        let outcome = handled.await?;
+        let reason = outcome.reason.as_deref();
+        let again = reason.map(|reason| Parked::new(stream.clone(), outcome.index..end, reason));
+        self.store_retried(known, again.as_ref()).await?;
+        Ok((outcome.events, again))
+    }
+
     /// Gives events of a stream to the handler until they are done, or it does not get on.
-    pub(super) async fn handle(
+    async fn handle(
         &self,
         stream: &StreamName,
         mut range: Range<u64>,
@@ -244,7 +263,7 @@ fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 impl Delivering<'_> {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Whether a stream is parked; `None` if the progress was claimed or moved by somebody else. What is stored to be

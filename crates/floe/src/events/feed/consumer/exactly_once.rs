@@ -10,13 +10,28 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 
 use super::deliver::is_of_stream;
-use super::progress::{Parked, Place, Progress, ReaderCheckpoint};
+use super::progress::{Parked, Place, Progress};
 use super::{Consumed, Consumer, Delivery, Notice, Ran};
 use crate::delivery::{Attempts, End, Orders, StoreRetry, Timeout, guard, passes};
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::feed::kept::Kept;
 use crate::events::feed::span::Span;
 use crate::events::{Recorded, StreamName};
 use crate::tx::body::TxBody;
+
+/// A handler for views: an async closure or function of a [`Delivery`], which may be called many times.
+pub trait ViewHandler:
+    for<'t> AsyncFn(Delivery<'t>) -> Result<()> + for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync
+{
+}
+
+impl<H> ViewHandler for H where
+    H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
+        + for<'t> TxBody<Delivery<'t>, Result<()>>
+        + Send
+        + Sync
+{
+}
 
 /// A handler in a transaction, whatever its type.
 pub(super) trait View: Send + Sync {
@@ -24,10 +39,7 @@ pub(super) trait View: Send + Sync {
     fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>>;
 }
 
-impl<H> View for H
-where
-    H: for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync,
-{
+impl<H: ViewHandler> View for H {
     fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>> {
         Box::pin(TxBody::call(self, delivery))
     }
@@ -198,19 +210,19 @@ impl Consumer {
         let mut attempts = Attempts::new(self);
         loop {
             let committed = self.store.db().transact(async |tx| {
-                let mut stored = tx.stream_in::<ReaderCheckpoint>(&index, id).await?;
+                let mut stored = tx.stream_in::<Kept<Progress>>(&index, id).await?;
                 if stored.state().place != step.from {
                     return Ok(Committed::Elsewhere);
                 }
                 let mut after = stored.state().at(step.to);
                 if after.is_parked(stream) {
                     after.park(Parked::new(stream.clone(), chunk.start..chunk.end(), ""))?;
-                    stored.append([after])?;
+                    stored.append([Kept(after)])?;
                     return Ok(Committed::Parked(None));
                 }
                 let delivery = Delivery { tx, stream, events };
                 self.call_in(handler, delivery).await?;
-                stored.append([after])?;
+                stored.append([Kept(after)])?;
                 Ok::<_, Error>(Committed::Handled)
             });
             let error = match committed.await {
@@ -247,7 +259,7 @@ impl Consumer {
             }
             let mut after = stored.at(step.to);
             after.park(parked.clone())?;
-            Ok((Committed::Parked(reason.clone()), Some(after)))
+            Ok((Committed::Parked(reason.clone()), Some(Kept(after))))
         };
         self.stored().transact(decide).await
     }
@@ -256,14 +268,47 @@ impl Consumer {
     async fn move_on(&self, from: Place, to: Place) -> Result<bool> {
         let decide = |stored: &Progress| {
             let is_expected = stored.place == from;
-            Ok::<_, Error>((is_expected, is_expected.then(|| stored.at(to))))
+            Ok::<_, Error>((is_expected, is_expected.then(|| Kept(stored.at(to)))))
         };
         self.stored().transact(decide).await
     }
 
+    /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
+    pub(super) async fn commit_parked(
+        &self,
+        handler: &dyn View,
+        known: &Parked,
+    ) -> Result<(u64, Option<Parked>)> {
+        let (mut index, mut attempts) = (known.index, Attempts::new(self));
+        while index < known.end {
+            let next = self.commit_next_parked(handler, &known.stream, index).await;
+            let error = match next {
+                Ok(Some(next)) => {
+                    index = next;
+                    attempts.progressed();
+                    continue;
+                }
+                // Somebody else tries it, too.
+                Ok(None) => break,
+                Err(error) => error,
+            };
+            if let Some(pause) = attempts.fail(Duration::ZERO) {
+                attempts.wait(pause).await;
+            } else if is_of_handler(&error) || is_of_stream(&error) {
+                let range = index..known.end;
+                let parked = Parked::new(known.stream.clone(), range, &error.to_string());
+                self.store_retried(&parked, Some(&parked)).await?;
+                return Ok((index - known.index, Some(parked)));
+            } else {
+                return Err(error);
+            }
+        }
+        Ok((index - known.index, None))
+    }
+
     /// Commits what the handler makes of parked events of a stream, from this index on. Tells where to go on; `None` if
     /// somebody else has, or nothing is left.
-    pub(super) async fn commit_parked(
+    async fn commit_next_parked(
         &self,
         handler: &dyn View,
         stream: &StreamName,
@@ -282,7 +327,7 @@ impl Consumer {
         self.store
             .db()
             .transact(async |tx| {
-                let mut stored = tx.stream_in::<ReaderCheckpoint>(&index, id).await?;
+                let mut stored = tx.stream_in::<Kept<Progress>>(&index, id).await?;
                 let parked = stored.state().parked_of(stream);
                 if parked.is_none_or(|parked| parked.index != from) {
                     return Ok(None);
@@ -290,7 +335,7 @@ impl Consumer {
                 let delivery = Delivery { tx, stream, events };
                 self.call_in(handler, delivery).await?;
                 let after = stored.state().retried(&tried, None);
-                stored.append([after])?;
+                stored.append([Kept(after)])?;
                 Ok::<_, Error>(Some(end))
             })
             .await
@@ -314,7 +359,7 @@ pub(super) fn undone_events(place: Place, number: u64, span: &Span) -> u64 {
 
 /// Whether it is the handler that cannot get on with these events. What the store fails with passes, or stands in the way
 /// of all events alike.
-pub(super) fn is_of_handler(error: &Error) -> bool {
+fn is_of_handler(error: &Error) -> bool {
     let of_all = matches!(error.kind(), ErrorKind::Table | ErrorKind::Unsupported);
     let is_denied = matches!(
         error.store_error(),
