@@ -55,7 +55,7 @@ pub(crate) use self::attempt::{Attempts, Timeout, guard};
 pub(crate) use self::backlog::{Batch, Entry, Limits, Load, Size};
 pub(crate) use self::callback::Callback;
 pub(crate) use self::members::{Beat, Lease, Members, Token};
-pub(crate) use self::options::{Options, StoreRetry};
+pub(crate) use self::options::{Options, PATIENT, StoreRetry};
 pub(crate) use self::recent::Recent;
 pub(crate) use self::run::{BatchOf, Consume, Replays, Run};
 #[cfg(test)]

@@ -82,10 +82,9 @@ pub use self::stored::{ConsumerLease, ConsumerPosition, ParkedPart, ParkedRecord
 use super::limits::{ATTEMPTS_MAX, ITEMS_AT_ONCE, PARKED_MAX};
 use super::router::{Needs, Router};
 use crate::db::Db;
-use crate::delivery::{self, Callback, Host, Positions, Worker, release};
+use crate::delivery::{self, Callback, Host, PATIENT, Positions, Worker, release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
-use crate::request::Backoff;
 
 /// Gives the changes of tables to a router, and remembers how far it has come.
 #[derive(Clone, Debug)]
@@ -131,7 +130,7 @@ impl Consumer {
             router,
             tables,
             options: Options {
-                delivery: delivery::Options::new(ITEMS_AT_ONCE, ATTEMPTS_MAX, BACKOFF),
+                delivery: delivery::Options::new(ITEMS_AT_ONCE, ATTEMPTS_MAX, PATIENT),
                 parked_max: PARKED_MAX,
                 accepts_trimmed: false,
                 on_notice: Callback::default(),
@@ -270,10 +269,3 @@ impl Consumer {
         }
     }
 }
-
-/// The pauses before a change is tried again, unless something else is said.
-const BACKOFF: Backoff = Backoff {
-    retries: u32::MAX,
-    initial: Duration::from_millis(100),
-    max: Duration::from_secs(10),
-};

@@ -15,7 +15,7 @@ use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::options::EventStoreOptions;
 use super::prune::Pruned;
-use super::reads::{self, Batches};
+use super::reads::{self, Source};
 use super::send::Sent;
 use super::store::{EventStore, exhausted};
 use super::stored::{Batch, Events, NEXT, STREAM, key};
@@ -73,13 +73,11 @@ impl EventStore {
             ..self.options().clone()
         };
         let range = reads::before(base.min(before));
-        let mut batches = Batches::new(
-            self.db(),
-            &options,
-            &options.table,
-            &tip.stream,
-            Some(range),
-        );
+        let source = Source {
+            options: &options,
+            ..self.source(&tip.stream, true)
+        };
+        let mut batches = source.batches(&options.table, Some(range));
         while let Some(page) = batches.next_page().await? {
             for batch in page {
                 if batch.next > before {
@@ -142,11 +140,8 @@ fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
 }
 
 fn differs(archive: &str, batch: &Batch) -> Error {
-    Error::new(
-        ErrorKind::InvalidEvent,
-        format!(
-            "the archive holds other events: archive={archive} stream={} i={}",
-            batch.stream, batch.index
-        ),
-    )
+    let Batch { stream, index, .. } = batch;
+    let message =
+        format!("the archive holds other events: archive={archive} stream={stream} i={index}");
+    Error::new(ErrorKind::InvalidEvent, message)
 }

@@ -23,12 +23,9 @@ use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
 use super::changes::{Change, Guard};
-use super::compile::Synced;
 use super::event::EventData;
 use super::keys::StreamName;
-use super::limits::{
-    ANY_ATTEMPTS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
-};
+use super::limits::{COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX};
 use super::position::Position;
 use super::store::EventStore;
 use super::stored::StoredEvent;
@@ -223,21 +220,10 @@ impl Line {
             guard: Guard::Etag,
             ..Change::of_events(events)
         };
-        let mut attempts = 0;
-        loop {
-            match store.sync(&self.stream, position.as_ref(), &change).await? {
-                Synced::Written(after) => {
-                    *lock(&self.position) = Some(after);
-                    return Ok(position.map_or(0, |position| position.version));
-                }
-                Synced::Conflict(tip) => {
-                    position = tip.as_deref().map(Position::of_tip);
-                }
-            }
-            store
-                .lost_race(&self.stream, &mut attempts, ANY_ATTEMPTS_MAX)
-                .await?;
-        }
+        let appended = store.append_to(&self.stream, position, &change, |_| Ok(()));
+        let (before, after) = appended.await?;
+        *lock(&self.position) = Some(after);
+        Ok(before)
     }
 }
 

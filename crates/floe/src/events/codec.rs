@@ -140,14 +140,9 @@ pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
         Encoding::Zstd => return Err(without_zstd()),
     };
     decoded.ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidEvent,
-            format!(
-                "a body cannot be read: encoding={} bytes={}",
-                encoding.number(),
-                stored.len()
-            ),
-        )
+        let (encoding, bytes) = (encoding.number(), stored.len());
+        let message = format!("a body cannot be read: encoding={encoding} bytes={bytes}");
+        Error::new(ErrorKind::InvalidEvent, message)
     })
 }
 

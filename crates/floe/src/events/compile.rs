@@ -246,12 +246,10 @@ fn check_size(stream: &StreamName, bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::TooLarge,
-        format!(
-            "an append and its unfolds do not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
-        ),
-    ))
+    let message = format!(
+        "an append and its unfolds do not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
+    );
+    Err(Error::new(ErrorKind::TooLarge, message))
 }
 
 fn put_new(table: &str, item: Item) -> PutItem {

@@ -139,13 +139,11 @@ fn part(events: &[StoredEvent]) -> usize {
 
 fn check_each(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
     let large = events.iter().map(|event| event.weight().item);
-    match large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) {
-        Some((place, bytes)) => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
-            ),
-        )),
-        None => Ok(()),
-    }
+    let Some((place, bytes)) = large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) else {
+        return Ok(());
+    };
+    let message = format!(
+        "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
+    );
+    Err(Error::new(ErrorKind::TooLarge, message))
 }

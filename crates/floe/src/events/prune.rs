@@ -282,13 +282,11 @@ impl Prune<'_> {
         let number = |name: &Name| {
             let number = item.get(name).and_then(Value::as_n);
             number.and_then(|number| number.to_u64()).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::InvalidEvent,
-                    format!(
-                        "an attribute is missing or of another type: attribute={name} stream={}",
-                        self.stream
-                    ),
-                )
+                let stream = self.stream;
+                let message = format!(
+                    "an attribute is missing or of another type: attribute={name} stream={stream}"
+                );
+                Error::new(ErrorKind::InvalidEvent, message)
             })
         };
         Ok(Place {
@@ -303,14 +301,8 @@ impl EventStore {
     pub(super) async fn send_pruning(&self, stream: &StreamName, write: WriteItem) -> Result<Sent> {
         let unknown = |error| unknown(stream, error);
         let request = || Writes::One(write.clone());
-        send(
-            self.db(),
-            write.table_name(),
-            Budget::for_write(),
-            request,
-            unknown,
-        )
-        .await
+        let (table, budget) = (write.table_name(), Budget::for_write());
+        send(self.db(), table, budget, request, unknown).await
     }
 }
 

@@ -174,17 +174,8 @@ impl<'s> EventPages<'s> {
 
 /// Begins with the batch that holds the first event to be read.
 async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
-    let store = read.store;
-    let batches = |range| {
-        let batches = Batches::new(
-            store.db(),
-            store.options(),
-            &store.options().table,
-            read.stream,
-            range,
-        );
-        batches.consistent(read.consistent)
-    };
+    let source = read.store.source(read.stream, read.consistent);
+    let batches = |range| source.batches(&source.options.table, range);
     match (read.forward, read.from) {
         (false, _) => Ok(batches(None).backward()),
         (true, None | Some(0)) => Ok(batches(None)),
@@ -199,8 +190,6 @@ async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
 
 fn gap(stream: &StreamName, found: u64, expected: Option<u64>) -> Error {
     let expected = expected.unwrap_or_default();
-    Error::new(
-        ErrorKind::MissingEvents,
-        format!("a stream has a gap: stream={stream} expected={expected} found={found}"),
-    )
+    let message = format!("a stream has a gap: stream={stream} expected={expected} found={found}");
+    Error::new(ErrorKind::MissingEvents, message)
 }

@@ -17,7 +17,7 @@ use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::options::EventStoreOptions;
 use super::position::Position;
-use super::reads;
+use super::reads::{self, Source};
 use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -47,7 +47,8 @@ use crate::tables::ENSURE_DEADLINE;
 pub struct EventStore {
     db: Db,
     options: Arc<EventStoreOptions>,
-    cache: Option<Arc<StateCache>>,
+    /// The states that are kept in memory, if any are.
+    pub(super) cache: Option<Arc<StateCache>>,
 }
 
 /// The version that a stream must have for an append.
@@ -133,17 +134,34 @@ impl EventStore {
         events: impl IntoIterator<Item = EventData>,
     ) -> Result<u64> {
         let change = Change::of_events(self.stored(events)?);
-        let mut tip = match expected {
+        let tip = match expected {
             Expected::New | Expected::Exact(0) => None,
             Expected::Any | Expected::Exact(_) => self.tip(stream, true).await?,
         };
+        let position = tip.as_ref().map(Position::of_tip);
+        let check = |position: Option<&Position>| check_version(stream, expected, position);
+        let (_, after) = self.append_to(stream, position, &change, check).await?;
+        Ok(after.version)
+    }
+
+    /// Appends to the end of a stream, wherever that is, unless the check refuses. Tells the version before it, and where
+    /// the stream stands after it.
+    pub(super) async fn append_to(
+        &self,
+        stream: &StreamName,
+        mut position: Option<Position>,
+        change: &Change,
+        check: impl Fn(Option<&Position>) -> Result<()>,
+    ) -> Result<(u64, Position)> {
         let mut attempts = 0;
         loop {
-            check_version(stream, expected, tip.as_ref())?;
-            let position = tip.as_ref().map(Position::of_tip);
-            match self.sync(stream, position.as_ref(), &change).await? {
-                Synced::Written(position) => return Ok(position.version),
-                Synced::Conflict(found) => tip = found.map(|tip| *tip),
+            check(position.as_ref())?;
+            match self.sync(stream, position.as_ref(), change).await? {
+                Synced::Written(after) => {
+                    let before = position.map_or(0, |position| position.version);
+                    return Ok((before, after));
+                }
+                Synced::Conflict(tip) => position = tip.as_deref().map(Position::of_tip),
             }
             self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
                 .await?;
@@ -179,19 +197,18 @@ impl EventStore {
         }
     }
 
-    pub(crate) fn with_cache(self, cache: Arc<StateCache>) -> Self {
-        Self {
-            cache: Some(cache),
-            ..self
-        }
-    }
-
-    pub(crate) fn cache(&self) -> Option<&StateCache> {
-        self.cache.as_deref()
-    }
-
     pub(crate) async fn tip(&self, stream: &StreamName, consistent: bool) -> Result<Option<Batch>> {
         reads::tip(&self.db, &self.options.table, stream, consistent).await
+    }
+
+    /// A stream of this store, to be read.
+    pub(super) fn source<'a>(&'a self, stream: &'a StreamName, consistent: bool) -> Source<'a> {
+        Source {
+            db: &self.db,
+            options: &self.options,
+            stream,
+            consistent,
+        }
     }
 
     /// Sends a change of a stream that stands there.
@@ -245,10 +262,8 @@ impl EventStore {
             .map(|event| StoredEvent::new(event, now, compression))
             .collect();
         if events.is_empty() {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                "there is nothing to append: events=0",
-            ));
+            let message = "there is nothing to append: events=0";
+            return Err(Error::new(ErrorKind::InvalidUse, message));
         }
         Ok(events)
     }
@@ -263,11 +278,15 @@ impl fmt::Debug for EventStore {
     }
 }
 
-fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -> Result<()> {
-    let actual = tip.map_or(0, |tip| tip.next);
+fn check_version(
+    stream: &StreamName,
+    expected: Expected,
+    position: Option<&Position>,
+) -> Result<()> {
+    let actual = position.map_or(0, |position| position.version);
     let wanted = match expected {
         Expected::Any => return Ok(()),
-        Expected::New if tip.is_none() => return Ok(()),
+        Expected::New if position.is_none() => return Ok(()),
         Expected::New => 0,
         Expected::Exact(version) if version == actual => return Ok(()),
         Expected::Exact(version) => version,
@@ -276,19 +295,15 @@ fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -
 }
 
 pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
-    Error::new(
-        ErrorKind::VersionConflict,
-        format!(
-            "the stream is at another version: stream={stream} expected={expected} actual={actual}"
-        ),
-    )
+    let message = format!(
+        "the stream is at another version: stream={stream} expected={expected} actual={actual}"
+    );
+    Error::new(ErrorKind::VersionConflict, message)
 }
 
 pub(crate) fn exhausted(stream: &StreamName, attempts: u32) -> Error {
-    Error::new(
-        ErrorKind::MaxResyncsExhausted,
-        format!("others were always faster: stream={stream} attempts={attempts}"),
-    )
+    let message = format!("others were always faster: stream={stream} attempts={attempts}");
+    Error::new(ErrorKind::MaxResyncsExhausted, message)
 }
 
 impl Change {

@@ -15,7 +15,7 @@ use super::decider::{Decider, Decision};
 use super::event::Recorded;
 use super::keys::StreamName;
 use super::position::Position;
-use super::reads::{self, Loaded, Manner, Sift};
+use super::reads::{self, Loaded, Sift};
 use super::store::EventStore;
 use super::stored::{Batch, StoredEvent, StoredUnfold};
 use super::typed::{Metadata, Unknown, of_data, to_data};
@@ -64,8 +64,9 @@ impl EventStore {
     ///
     /// Keep it and its copies: another one begins with nothing.
     #[must_use]
-    pub fn cached(self, caching: Caching, bytes_max: usize) -> Self {
-        self.with_cache(Arc::new(StateCache::new(caching, bytes_max)))
+    pub fn cached(mut self, caching: Caching, bytes_max: usize) -> Self {
+        self.cache = Some(Arc::new(StateCache::new(caching, bytes_max)));
+        self
     }
 }
 
@@ -287,7 +288,7 @@ where
             Load::AssumeEmpty => Some(empty::<D>()),
             Load::AnyCached | Load::AllowStale(_) => {
                 let now = self.store.now();
-                let kept = self.store.cache()?.get::<D, D::State>(name, now)?;
+                let kept = self.store.cache.as_ref()?.get::<D, D::State>(name, now)?;
                 self.will_do(&kept, now).then(|| kept.into())
             }
             Load::Require | Load::RequireLeader => None,
@@ -305,7 +306,7 @@ where
 
     async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
         let load_all = || self.load_all(name, None, self.load == Load::RequireLeader);
-        let Some(cache) = self.store.cache() else {
+        let Some(cache) = &self.store.cache else {
             return load_all().await;
         };
         let now = self.store.now();
@@ -327,7 +328,7 @@ where
     }
 
     fn keep(&self, name: &StreamName, loaded: Loading<D::State>) {
-        let Some(cache) = self.store.cache() else {
+        let Some(cache) = &self.store.cache else {
             return;
         };
         match loaded.position {
@@ -359,7 +360,7 @@ where
             return Ok(known);
         }
         let is_another = tip.next < position.version;
-        if is_another && let Some(cache) = self.store.cache() {
+        if is_another && let Some(cache) = &self.store.cache {
             cache.forget::<D>(name);
         }
         // Where the state is in the unfolds, or what is known is not a part of what is there, nothing known counts.
@@ -422,8 +423,8 @@ where
     ) -> Result<Loaded<D::Event>> {
         match (&self.access, tip) {
             (Access::Unoptimized, None) => {
-                let (db, options) = (self.store.db(), self.store.options());
-                reads::load_by_query(db, options, name, consistent, self).await
+                let source = self.store.source(name, consistent);
+                reads::load_by_query(source, self).await
             }
             (_, tip) => self.fetch(name, tip, consistent, 0).await,
         }
@@ -436,13 +437,9 @@ where
         consistent: bool,
         since: u64,
     ) -> Result<Loaded<D::Event>> {
-        let manner = Manner {
-            consistent,
-            unfolds: self.access.looks_at_unfolds(),
-            since,
-        };
-        let (db, options) = (self.store.db(), self.store.options());
-        reads::load(db, options, name, tip, manner, self).await
+        let source = self.store.source(name, consistent);
+        let unfolds = self.access.looks_at_unfolds();
+        reads::load(source, tip, since, unfolds, self).await
     }
 }
 

@@ -226,16 +226,16 @@ impl ParkedChanges {
 
     /// The items of which something is parked, with the keys of each, and whether somebody has asked.
     pub(super) async fn items(&self) -> Result<Items> {
-        let mut items = Items::default();
+        let (mut items, mut last) = (Items::default(), None);
         let mut records = self.records().stream()?;
         while let Some(record) = records.next().await? {
             items.count += 1;
             let place = (record.table.clone(), record.item.clone());
             let is_asked = record.asked;
-            if items.last.as_ref() == Some(&place) {
+            if last.as_ref() == Some(&place) {
                 continue;
             }
-            items.last = Some(place);
+            last = Some(place);
             let parked = self.read(record).await?;
             let keys = parked.change.keys().clone();
             items.items.push((parked.id.table, keys, is_asked));
@@ -359,7 +359,6 @@ pub(super) struct Items {
     pub(super) items: Vec<(String, Item, bool)>,
     /// How many changes are parked.
     pub(super) count: usize,
-    last: Option<(String, String)>,
 }
 
 /// Whether the lease is one's own; the commit is made only if it is then.

@@ -100,11 +100,9 @@ impl Webhook {
         })
     }
 
-    /// Signs each body with this secret, so that the server can know who posts.
-    #[must_use]
-    pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
-        self.secret = Some(secret.as_ref().into());
-        self
+    setters! {
+        /// Signs each body with this secret, so that the server can know who posts.
+        pub fn secret(secret: impl AsRef<[u8]>) => secret = Some(secret.as_ref().into());
     }
 
     /// Sends this header with each request.

@@ -76,10 +76,9 @@ mod lease;
 mod options;
 mod progress;
 
-use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
+use self::deliver::Handler;
 use self::exactly_once::ViewHandler;
 use self::group::Works;
 pub use self::group::{ConsumerGroup, Worked};
@@ -94,6 +93,7 @@ use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Reader, behind};
+use super::span::Span;
 use crate::db::Db;
 use crate::delivery::{self, End, Host, Members, Orders};
 use crate::error::{Error, ErrorKind, Result};
@@ -183,18 +183,13 @@ impl Consumer {
     pub async fn lag(&self) -> Result<Lag> {
         let progress = self.progress().await?;
         let (place, filter) = (progress.place, &self.options.filter);
-        let log = self.store.feed_log();
-        let behind = behind(
-            &log,
-            self.partition,
-            place.checkpoint,
-            |number, span| match (filter.lets_through(&span.stream), number) {
-                (false, _) => 0,
-                (true, None) => span.types.len() as u64,
-                (true, Some(number)) => exactly_once::undone_events(place, number, span),
-            },
-        );
-        let mut lag = Lag::at(behind.await?, self.store.db().env().now());
+        let (log, now) = (self.store.feed_log(), self.store.db().env().now());
+        let count = |number, span: &Span| match (filter.lets_through(&span.stream), number) {
+            (false, _) => 0,
+            (true, None) => span.types.len() as u64,
+            (true, Some(number)) => exactly_once::undone_events(place, number, span),
+        };
+        let mut lag = behind(&log, self.partition, place.checkpoint, now, count).await?;
         lag.parked = progress.parked_events();
         telemetry::lag(&self.id.0, self.partition, &lag);
         Ok(lag)
@@ -233,11 +228,9 @@ impl Consumer {
     /// [`VersionConflict`](ErrorKind::VersionConflict) when another consumer of this group and partition has begun, or the
     /// checkpoint was moved: this one cannot store how far it has come. And as the store fails. What the handler fails
     /// with is told in [`Consumed::parked`] alone.
-    pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Consumed>
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Consumed>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         let ran = self.deliver(&handler, Orders::default()).await?;
         match ran.end {
@@ -252,11 +245,9 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F, E>(&self, handler: H) -> Result<Consumed>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Consumed>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.retry(Works::AtLeastOnce(&handler)).await
     }

@@ -45,11 +45,10 @@ pub use self::progress::{Progress, Stepped};
 use super::kept::Kept;
 use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
 use super::partition::Partitions;
-use crate::delivery::{Callback, Positions, Round, Shards, hold, passes, release};
+use crate::delivery::{Callback, PATIENT, Positions, Round, Shards, hold, passes, release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Stream};
-use crate::request::Backoff;
 use crate::side_by_side;
 
 /// How an indexer works.
@@ -226,7 +225,7 @@ impl Indexer {
                 Some(Err(error)) if passes(&error) => {
                     failures += 1;
                     let seed = self.store.db().env().next_u64();
-                    let pause = BACKOFF.pause(failures, seed);
+                    let pause = PATIENT.pause(failures, seed);
                     telemetry::step_failed(&self.store.options().table, &error, pause);
                     self.tell(Progress::Failed {
                         error: &error,
@@ -364,10 +363,3 @@ impl Indexer {
         self.store.kept(self.options.name.as_str())
     }
 }
-
-/// The pauses after failures.
-const BACKOFF: Backoff = Backoff {
-    retries: u32::MAX,
-    initial: Duration::from_millis(100),
-    max: Duration::from_secs(10),
-};

@@ -68,12 +68,10 @@ impl<L: EpochLog> Ingester<L> {
         })
     }
 
-    /// Says by how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
-    /// The more, the more it remembers.
-    #[must_use]
-    pub fn clock_skew_max(mut self, skew: Duration) -> Self {
-        self.clock_skew_max = skew;
-        self
+    setters! {
+        /// Says by how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
+        /// The more, the more it remembers.
+        pub fn clock_skew_max(skew: Duration) => clock_skew_max = skew;
     }
 
     /// Writes what is new in these spans. None of them was appended to its stream before `since`.

@@ -80,11 +80,9 @@ impl<S: EpochSource> Reader<S> {
         Ok(Self::new(source, partition, tail))
     }
 
-    /// Reads what the filter lets through alone. The batches stay the same, so checkpoints move on all the same.
-    #[must_use]
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
-        self
+    setters! {
+        /// Reads what the filter lets through alone. The batches stay the same, so checkpoints move on all the same.
+        pub fn filter(filter: Filter) => filter = filter;
     }
 
     /// Where it goes on: all before was told. At the tail this is where the feed ends, which is the beginning of the

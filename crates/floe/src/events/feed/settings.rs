@@ -13,7 +13,7 @@ use super::log::TableLog;
 use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::stored::{INDEX, STREAM};
-use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load};
+use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load, Stream};
 use crate::tables::ENSURE_DEADLINE;
 
 /// What follows the name of an events table in that of its index table.
@@ -64,29 +64,28 @@ impl EventStore {
     /// [`Table`](ErrorKind::Table) when there is no index table, [`Store`](ErrorKind::Store) when the store cannot
     /// answer.
     pub async fn feed_partitions(&self) -> Result<Option<Partitions>> {
+        self.feed_settings().query(|partitions| *partitions).await
+    }
+
+    fn feed_settings(&self) -> Stream<FeedSettings> {
         let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
-        let settings = settings.load(Load::RequireLeader);
-        settings.query(|partitions| *partitions).await
+        settings.load(Load::RequireLeader)
     }
 
     /// Writes down how many partitions the feed has, if nobody has yet.
     pub(super) async fn begin_feed(&self, partitions: Partitions) -> Result<()> {
-        let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
-        let settings = settings.load(Load::RequireLeader);
-        settings
-            .transact(|known| match known {
-                None => Ok(Some(Begun(partitions))),
-                Some(known) if *known == partitions => Ok(None),
-                Some(known) => Err(Error::new(
-                    ErrorKind::InvalidUse,
-                    format!(
-                        "the feed was begun with another number of partitions: expected={} actual={}",
-                        partitions.count(),
-                        known.count()
-                    ),
-                )),
-            })
-            .await
+        let decide = |known: &Option<Partitions>| match known {
+            None => Ok(Some(Begun(partitions))),
+            Some(known) if *known == partitions => Ok(None),
+            Some(known) => {
+                let (expected, actual) = (partitions.count(), known.count());
+                let message = format!(
+                    "the feed was begun with another number of partitions: expected={expected} actual={actual}"
+                );
+                Err(Error::new(ErrorKind::InvalidUse, message))
+            }
+        };
+        self.feed_settings().transact(decide).await
     }
 
     pub(super) fn feed_log(&self) -> TableLog {

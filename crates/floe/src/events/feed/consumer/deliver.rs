@@ -29,8 +29,8 @@ use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
 use crate::lock::{into_inner, lock};
 
-/// A handler of events, whatever its type.
-pub(super) trait Handler: Send + Sync {
+/// A handler of events: an async closure or function of a stream and its next events, which says how far it has come.
+pub trait Handler: Send + Sync {
     /// Calls it. An error is told as text.
     fn call(
         &self,

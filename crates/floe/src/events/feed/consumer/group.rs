@@ -1,7 +1,6 @@
 //! Groups: the partitions of the feed, shared among workers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::{Future, pending};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use floe_store::BoxFuture;
 use super::deliver::Handler;
 use super::exactly_once::{View, ViewHandler};
 use super::options::{Notice, Options};
-use super::{Consumer, Handled, Parked, Ran};
+use super::{Consumer, Parked, Ran};
 use crate::db::Db;
 use crate::delivery::{
     self, Beat, End, Group, Host, Members, Notice as LeaseNotice, Orders, Standing, Worker,
@@ -147,15 +146,13 @@ impl ConsumerGroup {
     /// [`TooLarge`](crate::ErrorKind::TooLarge) when too many streams are parked,
     /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the lease lasts for no time,
     /// [`Store`](crate::ErrorKind::Store) when the store refuses what is asked.
-    pub async fn run<H, F, E>(
+    pub async fn run<H, F>(
         &self,
         stop: impl Future<Output = ()> + Send,
         handler: H,
     ) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.work(Works::AtLeastOnce(&handler), true, Box::pin(stop))
             .await
@@ -167,11 +164,9 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As for [`run`](Self::run), and when the store does not answer.
-    pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Worked>
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.work(Works::AtLeastOnce(&handler), false, Box::pin(pending()))
             .await
@@ -226,11 +221,9 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F, E>(&self, handler: H) -> Result<Worked>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.retry(Works::AtLeastOnce(&handler)).await
     }
