@@ -52,10 +52,9 @@ pub(crate) struct Standing {
 }
 
 /// Why a run over a partition has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// It was told to stop, or has caught up.
-    #[default]
     Done,
     /// Another worker has taken over, or the checkpoint was moved.
     Fenced,

@@ -216,9 +216,10 @@ impl Consume for Tables<'_> {
         let waiting = usize::try_from(load.size.records).unwrap_or(usize::MAX);
         let progress = Progress {
             ran,
-            per_second: match seconds > 0.0 {
-                true => (ran.done() - known.told.1) as f64 / seconds,
-                false => 0.0,
+            per_second: if seconds > 0.0 {
+                (ran.done() - known.told.1) as f64 / seconds
+            } else {
+                0.0
             },
             lag: match waiting {
                 0 => Duration::ZERO,

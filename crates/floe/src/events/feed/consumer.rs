@@ -232,9 +232,9 @@ impl Consumer {
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let ran = self.deliver(&handler, Orders::default()).await?;
-        match ran.end {
-            End::Done => Ok(ran.consumed),
+        let (consumed, end) = self.deliver(&handler, Orders::default()).await?;
+        match end {
+            End::Done => Ok(consumed),
             End::Fenced => Err(self.fenced()),
         }
     }
@@ -261,8 +261,7 @@ impl Consumer {
     ///
     /// As the store fails, also for the handler. What else the handler returns is told in [`Consumed::parked`] alone.
     pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
-        let ran = self.project(&handler, Orders::default()).await?;
-        Ok(ran.consumed)
+        self.project(&handler, Orders::default()).await
     }
 
     /// Tries parked streams again, each time in a transaction that also stores how far it has come: the events that were
@@ -345,13 +344,6 @@ impl Host for Consumer {
         let (partition, error) = (Some(self.partition), error.clone());
         self.options.tell(&Notice::Failed { partition, error });
     }
-}
-
-/// What a run over a partition has come to.
-#[derive(Debug, Default)]
-struct Ran {
-    consumed: Consumed,
-    end: End,
 }
 
 /// Events of a stream, and the transaction that what they lead to is written in.

@@ -13,7 +13,7 @@ use floe_store::BoxFuture;
 use tracing::Instrument;
 
 use super::progress::{Parked, Place, Progress};
-use super::{Consumed, Consumer, Handled, Notice, Ran};
+use super::{Consumed, Consumer, Handled, Notice};
 use crate::delivery::{
     Attempts, Batch, BatchOf, Consume, End, Entry, Host, Limits, Orders, Run, Size, Timeout, guard,
     outlast,
@@ -57,16 +57,6 @@ where
     }
 }
 
-/// What became of events that were given to a handler.
-pub(super) struct Outcome {
-    /// Those before this index are done.
-    pub(super) index: u64,
-    /// How many of them were not done before.
-    pub(super) events: u64,
-    /// Why the others are not.
-    pub(super) reason: Option<String>,
-}
-
 /// A run over a partition.
 struct Delivering<'c> {
     consumer: &'c Consumer,
@@ -88,19 +78,20 @@ struct Known {
 
 impl Consumer {
     /// Gives the events of the partition to the handler, up to where the orders say.
-    pub(super) async fn deliver(&self, handler: &dyn Handler, orders: Orders) -> Result<Ran> {
+    pub(super) async fn deliver(
+        &self,
+        handler: &dyn Handler,
+        orders: Orders,
+    ) -> Result<(Consumed, End)> {
         let (lease, is_patient) = (orders.lease.as_ref(), orders.is_patient);
         let lease = lease.map(|lease| lease.term);
         let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<Progress>>>;
         let claimed = orders.unless_stopped(outlast(self, is_patient, claim));
         let Some(claimed) = claimed.await else {
-            return Ok(Ran::default());
+            return Ok((Consumed::default(), End::Done));
         };
         let Some(progress) = claimed? else {
-            return Ok(Ran {
-                end: End::Fenced,
-                ..Ran::default()
-            });
+            return Ok((Consumed::default(), End::Fenced));
         };
         let reader = self.reader(progress.place.checkpoint);
         let delivering = Delivering {
@@ -121,7 +112,7 @@ impl Consumer {
             checkpoint: known.progress.place.checkpoint,
             ..known.consumed
         };
-        Ok(Ran { consumed, end })
+        Ok((consumed, end))
     }
 
     /// Makes the progress one's own; `None` if somebody else holds the partition by now.
@@ -164,27 +155,22 @@ impl Consumer {
     ) -> Result<(u64, Option<Parked>)> {
         let (stream, end) = (&known.stream, known.end);
         let handled = self.handle(stream, known.index..end, handler, false);
-        let outcome = handled.await?;
-        let reason = outcome.reason.as_deref();
-        let again = reason.map(|reason| Parked::new(stream.clone(), outcome.index..end, reason));
+        let (done, failure) = handled.await?;
+        let again = failure.map(|reason| Parked::new(stream.clone(), done..end, &reason));
         self.store_retried(known, again.as_ref()).await?;
-        Ok((outcome.events, again))
+        Ok((done - known.index, again))
     }
 
-    /// Gives events of a stream to the handler until they are done, or it does not get on.
+    /// Gives events of a stream to the handler until they are done, or it does not get on. Tells the index before which they
+    /// are done, and why the others are not.
     async fn handle(
         &self,
         stream: &StreamName,
         mut range: Range<u64>,
         handler: &dyn Handler,
         is_patient: bool,
-    ) -> Result<Outcome> {
-        let (start, mut attempts) = (range.start, Attempts::new(self));
-        let mut outcome = Outcome {
-            index: start,
-            events: 0,
-            reason: None,
-        };
+    ) -> Result<(u64, Option<String>)> {
+        let mut attempts = Attempts::new(self);
         while !range.is_empty() {
             let end = range
                 .start
@@ -200,20 +186,17 @@ impl Consumer {
                 Err(error) if is_of_stream(&error) => (chunk.start, Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            outcome.index = done;
-            outcome.events = done - start;
             if done > range.start {
                 attempts.progressed();
             } else if let Some(pause) = attempts.fail(Duration::ZERO) {
                 attempts.wait(pause).await;
             } else {
                 let reason = reason.unwrap_or_else(|| "nothing was handled".to_owned());
-                outcome.reason = Some(reason);
-                return Ok(outcome);
+                return Ok((done, Some(reason)));
             }
             range.start = done;
         }
-        Ok(outcome)
+        Ok((range.start, None))
     }
 
     /// Calls the handler.
@@ -372,15 +355,15 @@ impl Consume for Delivering<'_> {
                 self.pass_by(stream, range)?;
                 continue;
             }
-            let (end, handler) = (end.unwrap_or(range.end), self.handler);
+            let (start, end) = (range.start, end.unwrap_or(range.end));
             let handled = self
                 .consumer
-                .handle(stream, range, handler, self.is_patient);
-            let outcome = handled.await?;
-            self.known().consumed.events += outcome.events;
-            if let Some(reason) = outcome.reason {
+                .handle(stream, range, self.handler, self.is_patient);
+            let (done, failure) = handled.await?;
+            self.known().consumed.events += done - start;
+            if let Some(reason) = failure {
                 is_parked = true;
-                self.park(Parked::new(stream.clone(), outcome.index..end, &reason))?;
+                self.park(Parked::new(stream.clone(), done..end, &reason))?;
             }
         }
         Ok(End::Done)

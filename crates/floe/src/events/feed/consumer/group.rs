@@ -10,7 +10,7 @@ use floe_store::BoxFuture;
 use super::deliver::Handler;
 use super::exactly_once::{View, ViewHandler};
 use super::options::{Notice, Options};
-use super::{Consumer, Parked, Ran};
+use super::{Consumer, Parked};
 use crate::db::Db;
 use crate::delivery::{
     self, Beat, End, Group, Host, Members, Notice as LeaseNotice, Orders, Standing, Worker,
@@ -386,9 +386,9 @@ impl Group for Sharing<'_> {
     async fn run(&self, orders: Orders) -> Result<End> {
         let partition = Partition::new(orders.partition);
         let consumer = self.group.partition(partition);
-        let Ran { consumed, end } = match self.works {
+        let (consumed, end) = match self.works {
             Works::AtLeastOnce(handler) => consumer.deliver(handler, orders).await?,
-            Works::ExactlyOnce(view) => consumer.project(view, orders).await?,
+            Works::ExactlyOnce(view) => (consumer.project(view, orders).await?, End::Done),
         };
         lock(&self.worked).add(partition, consumed);
         Ok(end)
