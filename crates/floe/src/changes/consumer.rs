@@ -196,8 +196,8 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// - [`InvalidUse`](ErrorKind::InvalidUse) when there are no tables to be read, or the options are beyond what
-    /// there   can be.
+    /// - [`InvalidUse`](ErrorKind::InvalidUse) when there are no tables to be read, or the options are beyond what there
+    ///   can be.
     /// - [`Table`](ErrorKind::Table) when a table has no change stream, or one without the images that handlers need.
     /// - [`MissingEvents`](ErrorKind::MissingEvents) when change records are gone that were not read.
     /// - [`TooLarge`](ErrorKind::TooLarge) when too many changes are parked.
@@ -208,8 +208,8 @@ impl Consumer {
         self.run_as(Box::pin(pending()), false).await
     }
 
-    /// Delivers until `stop` is done. Then it waits for the handlers that are under way, stores how far it has come,
-    /// and lets others take its place.
+    /// Delivers until `stop` is done. Then it waits for the handlers that are under way, stores how far it has come, and
+    /// lets others take its place.
     ///
     /// # Errors
     ///

@@ -61,8 +61,8 @@ impl EventStore {
 
 /// Consumers that share the partitions of the feed: see [`EventStore::consumers`].
 ///
-/// Each call of `run` is a worker. Workers of the same group, in this process and in others, hold leases on partitions,
-/// so that each has its fair share and each partition one worker.
+/// Each call of `run` is a worker. Workers of the same group, in this process and in others, hold leases on partitions, so
+/// that each has its fair share and each partition one worker.
 #[derive(Clone, Debug)]
 pub struct ConsumerGroup {
     pub(super) store: EventStore,
@@ -134,9 +134,9 @@ impl ConsumerGroup {
         }
     }
 
-    /// Works until `stop` is done: takes its share of the partitions, gives what comes to the handler, follows the
-    /// tail. It waits where the store does not answer, and tells so by [notices](Self::on_notice). In the end it waits
-    /// for its handlers, stores how far it has come, and gives its partitions back.
+    /// Works until `stop` is done: takes its share of the partitions, gives what comes to the handler, follows the tail.
+    /// It waits where the store does not answer, and tells so by [notices](Self::on_notice). In the end it waits for its
+    /// handlers, stores how far it has come, and gives its partitions back.
     ///
     /// If it is dropped instead, nothing is lost: others go on once the lease has run out.
     ///
@@ -158,8 +158,8 @@ impl ConsumerGroup {
             .await
     }
 
-    /// Gives everything up to the tail to the handler, of all partitions that no other worker has. Partitions of a
-    /// worker that is silent are waited for until its lease has run out.
+    /// Gives everything up to the tail to the handler, of all partitions that no other worker has. Partitions of a worker
+    /// that is silent are waited for until its lease has run out.
     ///
     /// # Errors
     ///
@@ -186,8 +186,8 @@ impl ConsumerGroup {
             .await
     }
 
-    /// As [`run_until_caught_up`](Self::run_until_caught_up), with a transaction for each call of the handler, which
-    /// also stores how far it has come.
+    /// As [`run_until_caught_up`](Self::run_until_caught_up), with a transaction for each call of the handler, which also
+    /// stores how far it has come.
     ///
     /// # Errors
     ///

@@ -7,7 +7,6 @@ use floe_store::Timestamp;
 use super::{Appended, EpochLog, EpochPage, EpochSource, EpochVersion, Loaded as LoadedFrom};
 use crate::db::Db;
 use crate::error::Result;
-use crate::events::EventStore;
 use crate::events::changes::{Change, Guard};
 use crate::events::compile::{Sync, Synced};
 use crate::events::event::{EventData, Recorded};
@@ -17,14 +16,15 @@ use crate::events::feed::partition::Partition;
 use crate::events::keys::StreamName;
 use crate::events::options::EventStoreOptions;
 use crate::events::position::Position;
-use crate::events::reads::{self, Sift, load};
+use crate::events::reads::{self, Sift, Source, load};
 use crate::events::stored::{Events, StoredEvent, StoredUnfold};
 use crate::request::Budget;
 
 /// Epochs and an index in a table.
 #[derive(Clone, Debug)]
 pub struct TableLog {
-    store: EventStore,
+    db: Db,
+    options: EventStoreOptions,
 }
 
 /// Where a stream of the log stands.
@@ -35,9 +35,8 @@ type Loaded<S> = LoadedFrom<S, TablePosition>;
 
 impl TableLog {
     /// The log in the table of these options. They say how its streams are kept, too.
-    pub fn new(db: Db, options: EventStoreOptions) -> Self {
-        let store = db.event_store(options);
-        Self { store }
+    pub const fn new(db: Db, options: EventStoreOptions) -> Self {
+        Self { db, options }
     }
 
     /// Loads the events of a stream from an index on.
@@ -48,7 +47,12 @@ impl TableLog {
         unfolds: bool,
         sift: &S,
     ) -> Result<reads::Loaded<E>> {
-        let source = self.store.source(stream, true);
+        let source = Source {
+            db: &self.db,
+            options: &self.options,
+            stream,
+            consistent: true,
+        };
         load(source, None, since, unfolds, sift).await
     }
 
@@ -60,8 +64,7 @@ impl TableLog {
         unfold: Option<EventData>,
         expected: &TablePosition,
     ) -> Result<Appended<TablePosition>> {
-        let (db, options) = (self.store.db(), self.store.options());
-        let (time, compression) = (db.env().now(), options.compression);
+        let (time, compression) = (self.db.env().now(), self.options.compression);
         let position = expected.0.as_ref();
         let version = position.map_or(0, |position| position.version) + events.len() as u64;
         let change = Change {
@@ -75,15 +78,17 @@ impl TableLog {
                 .collect(),
             guard: Guard::Version,
         };
-        let (table, etag) = (&options.table, db.env().ordered_uuid());
-        let sync = Sync::new(table, stream, position, &change, &options.tip, etag)?;
-        Ok(match sync.send(db, stream, Budget::for_write()).await? {
-            Synced::Written(position) => Appended::Written {
-                position: TablePosition(Some(position)),
-                time,
+        let (table, etag) = (&self.options.table, self.db.env().ordered_uuid());
+        let sync = Sync::new(table, stream, position, &change, &self.options.tip, etag)?;
+        Ok(
+            match sync.send(&self.db, stream, Budget::for_write()).await? {
+                Synced::Written(position) => Appended::Written {
+                    position: TablePosition(Some(position)),
+                    time,
+                },
+                Synced::Conflict(_) => Appended::Conflict,
             },
-            Synced::Conflict(_) => Appended::Conflict,
-        })
+        )
     }
 
     /// Goes on with an epoch from where it is known.
@@ -208,7 +213,7 @@ impl EpochSource for TableLog {
 
     async fn epoch_version(&self, partition: Partition, epoch: u32) -> Result<EpochVersion> {
         let stream = epoch_stream(partition, epoch)?;
-        let tip = self.store.tip(&stream, true).await?;
+        let tip = reads::tip(&self.db, &self.options.table, &stream, true).await?;
         Ok(tip.map_or_else(EpochVersion::default, |tip| EpochVersion {
             version: tip.next,
             is_closed: is_closed(&tip.events),
