@@ -8,6 +8,7 @@
 //! | `backlog` | records that are read and not done, a queue for each key, in bounded memory |
 //! | `attempt` | attempts of a handler: timeout, panics, the schedule of retries |
 //! | `options` | options that every consumer has, and waiting for a store that fails |
+//! | `callback` | functions that a caller has given, or not |
 //! | `stream` | reading the change streams of a table, shard by shard |
 //! | `recent` | ids that were seen lately |
 //!
@@ -33,6 +34,7 @@
 
 mod attempt;
 mod backlog;
+mod callback;
 mod members;
 mod options;
 mod recent;
@@ -51,13 +53,14 @@ use tokio::sync::watch;
 
 pub(crate) use self::attempt::{Attempts, Timeout, guard};
 pub(crate) use self::backlog::{Batch, Entry, Limits, Load, Size};
+pub(crate) use self::callback::Callback;
 pub(crate) use self::members::{Beat, Lease, Members, Token};
-pub(crate) use self::options::{Options, StoreRetry};
+pub(crate) use self::options::{Options, PATIENT, StoreRetry};
 pub(crate) use self::recent::Recent;
 pub(crate) use self::run::{BatchOf, Consume, Replays, Run};
 #[cfg(test)]
 pub(crate) use self::stream::Place;
-pub(crate) use self::stream::{Positions, Round, Shards, passes};
+pub(crate) use self::stream::{Positions, Round, Shards, hold, passes, release};
 pub(crate) use self::worker::{End, Group, Notice, Standing, Worker};
 use crate::db::Db;
 use crate::error::{Error, Result};

@@ -141,6 +141,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod setters;
+
 pub mod attribute;
 #[cfg(doctest)]
 mod book;
@@ -158,6 +161,7 @@ pub mod http;
 #[cfg(any(feature = "otlp", feature = "webhook"))]
 mod https;
 mod key;
+mod lock;
 pub mod model;
 pub mod registry;
 mod request;

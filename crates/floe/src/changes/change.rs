@@ -85,12 +85,10 @@ impl Change {
         }
     }
 
-    /// The same change, of a table whose key has these attributes. Without them the usual names are looked for: `pk` and
-    /// `sk`, and those of models and streams of events.
-    #[must_use]
-    pub fn with_key_names(mut self, names: impl Into<Arc<KeyNames>>) -> Self {
-        self.key_names = Some(names.into());
-        self
+    setters! {
+        /// The same change, of a table whose key has these attributes. Without them the usual names are looked for:
+        /// `pk` and `sk`, and those of models and streams of events.
+        pub fn with_key_names(names: impl Into<Arc<KeyNames>>) => key_names = Some(names.into());
     }
 
     /// The partition key, if it is known which attribute of the key that is.
@@ -129,10 +127,12 @@ impl Change {
     /// Why the item was removed; `None` if it was not.
     pub fn cause(&self) -> Option<Cause> {
         let is_expiry = self.record.identity == Some(ServiceIdentity::Expiry);
-        (self.record.kind == ChangeKind::Remove).then_some(match is_expiry {
-            true => Cause::Expired,
-            false => Cause::Deleted,
-        })
+        let cause = if is_expiry {
+            Cause::Expired
+        } else {
+            Cause::Deleted
+        };
+        (self.record.kind == ChangeKind::Remove).then_some(cause)
     }
 
     /// The key of the item.

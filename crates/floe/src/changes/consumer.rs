@@ -68,26 +68,23 @@ mod telemetry;
 mod turn;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
 use floe_store::BoxFuture;
-use floe_store::op::HoldChanges;
 
 pub use self::notice::{Notice, Progress, Ran};
 use self::parked::ParkedChanges;
 use self::run::Processes;
 use self::source::Source;
 pub use self::stored::{ConsumerLease, ConsumerPosition, ParkedPart, ParkedRecord, SCHEMAS};
-use self::tables::lock;
 use super::limits::{ATTEMPTS_MAX, ITEMS_AT_ONCE, PARKED_MAX};
 use super::router::{Needs, Router};
 use crate::db::Db;
-use crate::delivery::{self, Host, Positions, Worker};
+use crate::delivery::{self, Callback, Host, PATIENT, Positions, Worker, release};
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::Backoff;
+use crate::lock::lock;
 
 /// Gives the changes of tables to a router, and remembers how far it has come.
 #[derive(Clone, Debug)]
@@ -101,23 +98,12 @@ pub struct Consumer {
 }
 
 /// How changes are consumed.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Options {
     delivery: delivery::Options,
     parked_max: usize,
     accepts_trimmed: bool,
-    on_notice: Option<Arc<OnNotice>>,
-}
-
-type OnNotice = dyn Fn(&Notice<'_>) + Send + Sync;
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("delivery", &self.delivery)
-            .field("parked_max", &self.parked_max)
-            .finish_non_exhaustive()
-    }
+    on_notice: Callback<dyn Fn(&Notice<'_>) + Send + Sync>,
 }
 
 impl Host for Consumer {
@@ -144,10 +130,10 @@ impl Consumer {
             router,
             tables,
             options: Options {
-                delivery: delivery::Options::new(ITEMS_AT_ONCE, ATTEMPTS_MAX, BACKOFF),
+                delivery: delivery::Options::new(ITEMS_AT_ONCE, ATTEMPTS_MAX, PATIENT),
                 parked_max: PARKED_MAX,
                 accepts_trimmed: false,
-                on_notice: None,
+                on_notice: Callback::default(),
             },
         }
     }
@@ -158,16 +144,12 @@ impl Consumer {
         self
     }
 
-    /// Handles so many items at once; 64 if nothing is said.
-    pub const fn at_once_max(mut self, items: usize) -> Self {
-        self.options.delivery.concurrency_max = items;
-        self
-    }
+    setters! {
+        /// Handles so many items at once; 64 if nothing is said.
+        pub const fn at_once_max(items: usize) => options.delivery.concurrency_max = items;
 
-    /// Tries a change so often before it is parked; 8 times if nothing is said.
-    pub const fn attempts_max(mut self, attempts: u32) -> Self {
-        self.options.delivery.attempts_max = attempts;
-        self
+        /// Tries a change so often before it is parked; 8 times if nothing is said.
+        pub const fn attempts_max(attempts: u32) => options.delivery.attempts_max = attempts;
     }
 
     /// The pause before a change is tried again, which doubles each time, and the longest one: 100 milliseconds and 10
@@ -178,48 +160,30 @@ impl Consumer {
         self
     }
 
-    /// Timeout of a handler, for one change. Default: 60 seconds. A handler that takes longer is dropped, and has failed an
-    /// attempt; until then it holds its item alone.
-    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.delivery.handler_timeout = timeout;
-        self
-    }
+    setters! {
+        /// Timeout of a handler, for one change. Default: 60 seconds. A handler that takes longer is dropped, and has
+        /// failed an attempt; until then it holds its item alone.
+        pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
 
-    /// Fails when more changes than this are parked: then it is not the changes that are at fault. 1,000 if nothing is
-    /// said.
-    pub const fn parked_max(mut self, changes: usize) -> Self {
-        self.options.parked_max = changes;
-        self
-    }
+        /// Fails when more changes than this are parked: then it is not the changes that are at fault. 1,000 if nothing
+        /// is said.
+        pub const fn parked_max(changes: usize) => options.parked_max = changes;
 
-    /// How long it waits after it has found nothing.
-    pub const fn poll(mut self, pause: Duration) -> Self {
-        self.options.delivery.poll = pause;
-        self
-    }
+        /// How long it waits after it has found nothing.
+        pub const fn poll(pause: Duration) => options.delivery.poll = pause;
 
-    /// How long this process may be silent before another takes its place; 10 seconds if nothing is said.
-    pub const fn lease(mut self, lease: Duration) -> Self {
-        self.options.delivery.lease = lease;
-        self
-    }
+        /// How long this process may be silent before another takes its place; 10 seconds if nothing is said.
+        pub const fn lease(lease: Duration) => options.delivery.lease = lease;
 
-    /// How long handlers that are under way may take when it stops; 5 seconds if nothing is said.
-    pub const fn grace(mut self, grace: Duration) -> Self {
-        self.options.delivery.grace = grace;
-        self
-    }
+        /// How long handlers that are under way may take when it stops; 5 seconds if nothing is said.
+        pub const fn grace(grace: Duration) => options.delivery.grace = grace;
 
-    /// Goes on where change records are gone that were perhaps not read. Those are never delivered.
-    pub const fn accept_trimmed(mut self) -> Self {
-        self.options.accepts_trimmed = true;
-        self
-    }
+        /// Goes on where change records are gone that were perhaps not read. Those are never delivered.
+        pub const fn accept_trimmed() => options.accepts_trimmed = true;
 
-    /// Tells this function what happens, while it runs.
-    pub fn on_notice(mut self, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Self {
-        self.options.on_notice = Some(Arc::new(tell));
-        self
+        /// Tells this function what happens, while it runs.
+        pub fn on_notice(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) =>
+            options.on_notice.0 = Some(Arc::new(tell));
     }
 
     /// What is parked.
@@ -278,13 +242,7 @@ impl Consumer {
         }
         for table in self.tables() {
             let source = Source::open(&self.db, &table, Positions::default(), true).await?;
-            for hold in source.mark(&self.hold_name()).holds {
-                let hold = HoldChanges {
-                    after_sequence: None,
-                    ..hold
-                };
-                self.db.engine().hold_changes(hold).await?;
-            }
+            release(&self.db, source.mark(&self.hold_name()).holds).await?;
         }
         Ok(())
     }
@@ -306,15 +264,8 @@ impl Consumer {
     /// Tells what happens.
     fn tell(&self, notice: &Notice<'_>) {
         telemetry::noticed(&self.name, notice);
-        if let Some(on_notice) = &self.options.on_notice {
+        if let Some(on_notice) = &self.options.on_notice.0 {
             on_notice(notice);
         }
     }
 }
-
-/// The pauses before a change is tried again, unless something else is said.
-const BACKOFF: Backoff = Backoff {
-    retries: u32::MAX,
-    initial: Duration::from_millis(100),
-    max: Duration::from_secs(10),
-};

@@ -154,9 +154,10 @@ impl Router {
                 delivery.handled += 1;
                 continue;
             }
-            let pending = match delivery.failures.is_empty() {
-                true => work.pending(self),
-                false => Vec::new(),
+            let pending = if delivery.failures.is_empty() {
+                work.pending(self)
+            } else {
+                Vec::new()
             };
             let failure = pending.first().map(|pending| pending.failure.clone());
             let handlers = pending.into_iter().map(|pending| pending.name).collect();

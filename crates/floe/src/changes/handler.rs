@@ -49,11 +49,9 @@ impl Failure {
         }
     }
 
-    /// The same, to be tried again not before so long, as who was asked has said.
-    #[must_use]
-    pub const fn retry_after(mut self, pause: Duration) -> Self {
-        self.retry_after = Some(pause);
-        self
+    setters! {
+        /// The same, to be tried again not before so long, as who was asked has said.
+        pub const fn retry_after(pause: Duration) => retry_after = Some(pause);
     }
 
     /// Whether trying again cannot help.

@@ -35,7 +35,7 @@ mod tests;
 #[cfg(feature = "lambda")]
 pub use self::runtime::{Runtime, run};
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use floe_store::json::{Reader, SentRecord, Token, Unsound, Writer, read_members, read_record};
 
@@ -46,6 +46,7 @@ use super::work::Work;
 use crate::db::Db;
 use crate::delivery::Recent;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lock::lock;
 
 /// How many changes a receiver remembers: Lambda sends at most 10,000 at once.
 const REMEMBERED: usize = 20_000;
@@ -142,25 +143,15 @@ impl Receiver {
         }
     }
 
-    /// Removes the records of the outbox that are delivered from this database.
-    #[must_use]
-    pub fn db(mut self, db: &Db) -> Self {
-        self.db = Some(db.clone());
-        self
-    }
+    setters! {
+        /// Removes the records of the outbox that are delivered from this database.
+        pub fn db(db: &Db) => db = Some(db.clone());
 
-    /// All changes are of this table, whatever the event says. What GetRecords answers does not say it.
-    #[must_use]
-    pub fn table(mut self, table: impl Into<String>) -> Self {
-        self.table = Some(table.into());
-        self
-    }
+        /// All changes are of this table, whatever the event says. What GetRecords answers does not say it.
+        pub fn table(table: impl Into<String>) => table = Some(table.into());
 
-    /// The names of tables begin so, and the router knows them without it.
-    #[must_use]
-    pub fn table_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.table_prefix = prefix.into();
-        self
+        /// The names of tables begin so, and the router knows them without it.
+        pub fn table_prefix(prefix: impl Into<String>) => table_prefix = prefix.into();
     }
 
     /// Gives the changes of an event to the router. Answers what Lambda expects: the sequence numbers of the changes that
@@ -194,14 +185,14 @@ impl Receiver {
         let given = change.table();
         let known = given.strip_prefix(&self.table_prefix).unwrap_or(given);
         let table = self.table.as_deref().unwrap_or(known).to_owned();
-        match table == given {
-            true => change,
-            false => Change::new(table, change.into_record()),
+        if table == given {
+            return change;
         }
+        Change::new(table, change.into_record())
     }
 
     fn work(&self, change: &Change) -> Option<Work> {
-        match self.memory().get(change.event_id()) {
+        match lock(&self.memory).get(change.event_id()) {
             Some(Memory::Done) if !change.event_id().is_empty() => None,
             Some(Memory::Pending(pending)) => self.router.work_left(change, pending),
             _ => self.router.work(change),
@@ -209,7 +200,7 @@ impl Receiver {
     }
 
     fn remember(&self, changes: &[Change], delivery: &Delivery) {
-        let mut memory = self.memory();
+        let mut memory = lock(&self.memory);
         let mut failures = delivery.failures.iter().peekable();
         for (place, change) in changes.iter().enumerate() {
             let failed = failures.next_if(|failed| failed.place == place);
@@ -222,10 +213,6 @@ impl Receiver {
                 }
             }
         }
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Recent<Memory>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

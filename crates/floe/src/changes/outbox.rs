@@ -229,10 +229,8 @@ impl Part for OutboxPart {
 
     fn read_only_error(&self) -> Error {
         let topic = self.messages.first().map_or("", |message| &message.topic);
-        Error::new(
-            ErrorKind::ReadOnly,
-            format!("a read-only transaction cannot write to the outbox: topic={topic}"),
-        )
+        let message = format!("a read-only transaction cannot write to the outbox: topic={topic}");
+        Error::new(ErrorKind::ReadOnly, message)
     }
 
     fn tables(&self) -> Vec<(String, &'static str)> {

@@ -85,6 +85,16 @@ pub(super) struct Needs {
     pub(super) new: bool,
 }
 
+impl Needs {
+    /// What a record of this kind tells of.
+    fn of(kind: ChangeKind) -> Self {
+        Self {
+            old: kind != ChangeKind::Insert,
+            new: kind != ChangeKind::Remove,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub(super) enum Target {
     /// What takes changes, and which.
@@ -124,12 +134,8 @@ impl Router {
                 change: change.clone(),
             })
         };
-        let needs = Needs {
-            old: false,
-            new: true,
-        };
         let kind = (ChangeKind::Insert, Cause::Any);
-        self.typed::<T, _>("inserted", kind, needs, read, handler)
+        self.typed::<T, _>("inserted", kind, read, handler)
     }
 
     /// Calls the handler for each value of this type that is changed.
@@ -144,12 +150,8 @@ impl Router {
                 change: change.clone(),
             })
         };
-        let needs = Needs {
-            old: true,
-            new: true,
-        };
         let kind = (ChangeKind::Modify, Cause::Any);
-        self.typed::<T, _>("changed", kind, needs, read, handler)
+        self.typed::<T, _>("changed", kind, read, handler)
     }
 
     /// Calls the handler for each value of this type that is removed, for this cause.
@@ -164,12 +166,8 @@ impl Router {
                 change: change.clone(),
             })
         };
-        let needs = Needs {
-            old: true,
-            new: false,
-        };
         let kind = (ChangeKind::Remove, cause);
-        self.typed::<T, _>(cause.as_str(), kind, needs, read, handler)
+        self.typed::<T, _>(cause.as_str(), kind, read, handler)
     }
 
     /// Calls the handler for each change that the pattern matches.
@@ -178,35 +176,33 @@ impl Router {
         pattern: Pattern,
         handler: impl AsyncFn(Change) -> Handled + Handler<Change>,
     ) -> Self {
-        let target = Matching { pattern, handler };
+        let target = Target::Change(Arc::new(Matching { pattern, handler }));
         self.with("matching".to_owned(), None, Needs::default(), target)
     }
 
     /// Sends each change that the pattern matches to a [sink](super::sink).
     pub fn forward(self, pattern: Pattern, sink: impl Sink) -> Self {
-        let target = Forwarded { pattern, sink };
+        let target = Target::Change(Arc::new(Forwarded { pattern, sink }));
         self.with("forward".to_owned(), None, Needs::default(), target)
     }
 
     /// Calls the handler for each message of the [outbox](super::outbox) of these topics: one (`"player.joined"`), or all
     /// that begin so (`"player.*"`).
     pub fn outbox(
-        mut self,
+        self,
         topics: impl Into<Topics>,
         handler: impl AsyncFn(Message) -> Handled + Handler<Message>,
     ) -> Self {
         let topics = topics.into();
-        let name = self.free_name(format!("outbox {topics}"));
-        self.routes.push(Route {
+        let name = format!("outbox {topics}");
+        let table = Some(OutboxRecord::SCHEMA.table);
+        let needs = Needs::of(ChangeKind::Insert);
+        self.with(
             name,
-            table: Some(OutboxRecord::SCHEMA.table),
-            needs: Needs {
-                old: false,
-                new: true,
-            },
-            target: Target::Outbox(topics, Arc::new(handler)),
-        });
-        self
+            table,
+            needs,
+            Target::Outbox(topics, Arc::new(handler)),
+        )
     }
 
     /// Gives the handler that was added last another name. Names are stored with parked changes: who renames or removes a
@@ -219,23 +215,16 @@ impl Router {
         self
     }
 
-    /// What patterns and sinks see as the source, instead of the name of the table.
-    pub fn source(mut self, source: impl Into<Arc<str>>) -> Self {
-        self.source = Some(source.into());
-        self
-    }
+    setters! {
+        /// What patterns and sinks see as the source, instead of the name of the table.
+        pub fn source(source: impl Into<Arc<str>>) => source = Some(source.into());
 
-    /// Removes each record of the outbox from this database when all its messages are delivered. A
-    /// [consumer](super::consumer) does so from its own without being told.
-    pub fn remove_outbox_from(mut self, db: &Db) -> Self {
-        self.outbox = OutboxEnd::RemovedFrom(db.clone());
-        self
-    }
+        /// Removes each record of the outbox from this database when all its messages are delivered. A
+        /// [consumer](super::consumer) does so from its own without being told.
+        pub fn remove_outbox_from(db: &Db) => outbox = OutboxEnd::RemovedFrom(db.clone());
 
-    /// Leaves the records of the outbox where they are when they are delivered.
-    pub fn keep_outbox(mut self) -> Self {
-        self.outbox = OutboxEnd::Kept;
-        self
+        /// Leaves the records of the outbox where they are when they are delivered.
+        pub fn keep_outbox() => outbox = OutboxEnd::Kept;
     }
 
     /// The names of the handlers and sinks, in their order.
@@ -269,7 +258,6 @@ impl Router {
         self,
         what: &str,
         (kind, cause): (ChangeKind, Cause),
-        needs: Needs,
         read: fn(&Change) -> Result<A, Failure>,
         handler: impl Handler<A>,
     ) -> Self {
@@ -282,7 +270,8 @@ impl Router {
             handler,
         };
         let name = format!("{what} {}", T::NAME);
-        self.with(name, Some(T::table()), needs, target)
+        let target = Target::Change(Arc::new(target));
+        self.with(name, Some(T::table()), Needs::of(kind), target)
     }
 
     fn with(
@@ -290,14 +279,14 @@ impl Router {
         name: String,
         table: Option<&'static str>,
         needs: Needs,
-        target: impl TakesChange + 'static,
+        target: Target,
     ) -> Self {
         let name = self.free_name(name);
         self.routes.push(Route {
             name,
             table,
             needs,
-            target: Target::Change(Arc::new(target)),
+            target,
         });
         self
     }

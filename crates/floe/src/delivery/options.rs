@@ -26,7 +26,7 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const LEAVE_ATTEMPTS: u32 = 3;
 
 /// Pauses after failures of the store.
-const STORE_BACKOFF: Backoff = Backoff {
+pub(crate) const PATIENT: Backoff = Backoff {
     retries: u32::MAX,
     initial: Duration::from_millis(100),
     max: Duration::from_secs(10),
@@ -118,7 +118,7 @@ impl<'h> StoreRetry<'h> {
     pub(crate) async fn wait(&mut self, error: &Error) {
         self.failures = self.failures.saturating_add(1);
         let db = self.host.db();
-        let pause = STORE_BACKOFF.pause(self.failures, db.env().next_u64());
+        let pause = PATIENT.pause(self.failures, db.env().next_u64());
         self.host.store_failed(error, pause);
         db.timer().sleep(pause).await;
     }

@@ -8,7 +8,7 @@ use floe_store::Error as StoreError;
 #[cfg(test)]
 pub(crate) use self::position::Place;
 pub(crate) use self::position::Positions;
-pub(crate) use self::shards::{Round, Shards};
+pub(crate) use self::shards::{Round, Shards, hold, release};
 use crate::error::{Error, ErrorKind};
 
 /// Whether it may go better the next time.

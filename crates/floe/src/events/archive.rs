@@ -7,15 +7,15 @@
 //! interrupted before and the stream has grown since, and then the longer one takes its place. The batches of an archive
 //! may so overlap, and who reads them passes over what it has seen.
 
+use floe_store::Value;
 use floe_store::expr::{Condition, Path};
-use floe_store::op::{GetItem, PutItem};
-use floe_store::{Number, Value};
+use floe_store::op::PutItem;
 
 use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::options::EventStoreOptions;
 use super::prune::Pruned;
-use super::reads::{self, Batches};
+use super::reads::{self, Source};
 use super::send::Sent;
 use super::store::{EventStore, exhausted};
 use super::stored::{Batch, Events, NEXT, STREAM, key};
@@ -73,13 +73,11 @@ impl EventStore {
             ..self.options().clone()
         };
         let range = reads::before(base.min(before));
-        let mut batches = Batches::new(
-            self.db(),
-            &options,
-            &options.table,
-            &tip.stream,
-            Some(range),
-        );
+        let source = Source {
+            options: &options,
+            ..self.source(&tip.stream, true)
+        };
+        let mut batches = source.batches(&options.table, Some(range));
         while let Some(page) = batches.next_page().await? {
             for batch in page {
                 if batch.next > before {
@@ -105,10 +103,7 @@ impl EventStore {
         for _ in 0..ANY_ATTEMPTS_MAX {
             let condition = match &there {
                 None => Condition::attribute_not_exists(Path::attribute(STREAM)),
-                Some(there) => {
-                    let next = Value::N(Number::from(there.next));
-                    Condition::eq(Path::attribute(NEXT), next)
-                }
+                Some(there) => Condition::eq(Path::attribute(NEXT), Value::from(there.next)),
             };
             let put = PutItem::new(archive, batch.clone().into_item())
                 .condition(condition)
@@ -117,11 +112,13 @@ impl EventStore {
             else {
                 return Ok(());
             };
-            let item = match item {
-                Some(item) => Some(item),
-                None => self.archived(archive, batch).await?,
+            there = match item {
+                Some(item) => Some(Batch::of_item(item)?),
+                None => {
+                    let key = key(&batch.stream, batch.index);
+                    reads::batch(self.db(), archive, key, true).await?
+                }
             };
-            there = item.map(Batch::of_item).transpose()?;
             if let Some(there) = &there {
                 if !is_same(there, batch)? {
                     return Err(differs(archive, batch));
@@ -133,14 +130,6 @@ impl EventStore {
         }
         Err(exhausted(&batch.stream, ANY_ATTEMPTS_MAX))
     }
-
-    async fn archived(&self, archive: &str, batch: &Batch) -> Result<Option<floe_store::Item>> {
-        let mut get = GetItem::new(archive, key(&batch.stream, batch.index));
-        get.consistent = true;
-        let output = self.db().engine().get_item(get).await;
-        let output = output.map_err(|error| reads::failed(error, archive))?;
-        Ok(output.item)
-    }
 }
 
 /// Whether two batches hold the same events, as far as both go.
@@ -151,11 +140,8 @@ fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
 }
 
 fn differs(archive: &str, batch: &Batch) -> Error {
-    Error::new(
-        ErrorKind::InvalidEvent,
-        format!(
-            "the archive holds other events: archive={archive} stream={} i={}",
-            batch.stream, batch.index
-        ),
-    )
+    let Batch { stream, index, .. } = batch;
+    let message =
+        format!("the archive holds other events: archive={archive} stream={stream} i={index}");
+    Error::new(ErrorKind::InvalidEvent, message)
 }

@@ -7,13 +7,14 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe_store::Timestamp;
 
 use super::keys::StreamName;
 use super::position::Position;
+use crate::lock::lock;
 
 /// How long states are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl StateCache {
 
     /// The turn of whoever loads this stream.
     pub(crate) fn turn<D: 'static>(&self, stream: &StreamName) -> Turn {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let clock = state.tick();
         let entry = state.entry(key::<D>(stream), clock);
         Turn {
@@ -117,7 +118,7 @@ impl StateCache {
 
     /// Forgets a stream that is not there.
     pub(crate) fn forget<D: 'static>(&self, stream: &StreamName) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let entry = state.entries.remove(&key::<D>(stream));
         let freed = entry.and_then(|entry| entry.kept);
         state.bytes -= freed.map_or(0, |kept| kept.bytes);
@@ -129,7 +130,7 @@ impl StateCache {
         stream: &StreamName,
         now: Timestamp,
     ) -> Option<Cached<S>> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let clock = state.tick();
         let entry = state.entries.get_mut(&key::<D>(stream))?;
         let kept = entry.kept.as_mut()?;
@@ -161,7 +162,7 @@ impl StateCache {
         position: Position,
         now: Timestamp,
     ) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let clock = state.tick();
         let key = key::<D>(stream);
         let entry = state.entry(key.clone(), clock);
@@ -213,10 +214,6 @@ impl StateCache {
                 None => entry.queued = None,
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -305,7 +302,7 @@ mod tests {
             cache.put::<Cart, u32>(&name(1), Arc::new(7), at(2), seconds(50));
             assert_eq!(version(&cache, 1, 70), at_70, "{caching:?}");
             assert_eq!(version(&cache, 1, 200), None);
-            assert_eq!(cache.lock().bytes, 0);
+            assert_eq!(lock(&cache.state).bytes, 0);
         }
     }
 
@@ -329,7 +326,7 @@ mod tests {
             .filter(|id| version(&cache, *id, 0).is_some())
             .collect();
         assert_eq!(kept, [0, 2, 3, 4]);
-        assert!(cache.lock().bytes <= 3000);
+        assert!(lock(&cache.state).bytes <= 3000);
     }
 
     #[test]
@@ -363,7 +360,7 @@ mod tests {
         }
         assert_eq!(version(&cache, 0, 60), None);
         assert_eq!(version(&cache, 9, 60), Some(1));
-        assert!(cache.lock().bytes <= 3000);
+        assert!(lock(&cache.state).bytes <= 3000);
     }
 
     #[test]
@@ -375,17 +372,17 @@ mod tests {
                 assert_eq!(version(&cache, id, 0), Some(1), "{round}");
             }
         }
-        assert_eq!(cache.lock().queue.len(), 10);
+        assert_eq!(lock(&cache.state).queue.len(), 10);
         for _ in 0..1000 {
             cache.forget::<Cart>(&name(1));
             cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         }
-        assert!(cache.lock().queue.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
+        assert!(lock(&cache.state).queue.len() <= 10 * 2 + SWEEP_ENTRIES + 1);
         let forgotten = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 100_000);
         for id in 0..10_000 {
             forgotten.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
         }
-        let state = forgotten.lock();
+        let state = lock(&forgotten.state);
         assert!(state.bytes <= 100_000 && state.entries.len() > 50);
         assert!(state.queue.len() <= state.entries.len() * 2 + SWEEP_ENTRIES + 1);
     }
@@ -399,8 +396,8 @@ mod tests {
         }
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         cache.forget::<Cart>(&name(1));
-        assert!(cache.lock().entries.is_empty());
-        assert_eq!(cache.lock().bytes, 0);
+        assert!(lock(&cache.state).entries.is_empty());
+        assert_eq!(lock(&cache.state).bytes, 0);
     }
 
     #[test]
@@ -422,7 +419,7 @@ mod tests {
         for id in 2..10_000 {
             drop(cache.turn::<Cart>(&name(id)));
         }
-        assert!(cache.lock().entries.len() < 4 * SWEEP_ENTRIES);
+        assert!(lock(&cache.state).entries.len() < 4 * SWEEP_ENTRIES);
         let again = cache.turn::<Cart>(&name(0));
         assert!(Arc::ptr_eq(&held.lock, &again.lock));
         assert_eq!(version(&cache, 1, 0), Some(1));

@@ -41,10 +41,8 @@ impl StreamChanges {
         let is_known = |known: &StreamEntry| known.name == entry.name && known.table == entry.table;
         if self.0.iter().flatten().any(is_known) {
             let name = &entry.name;
-            return Err(Error::new(
-                ErrorKind::FetchedTwice,
-                format!("the transaction has loaded this stream before: stream={name}"),
-            ));
+            let message = format!("the transaction has loaded this stream before: stream={name}");
+            return Err(Error::new(ErrorKind::FetchedTwice, message));
         }
         self.0.push(Some(entry));
         Ok(self.0.len() - 1)

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe_store::BoxFuture;
@@ -23,16 +23,14 @@ use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
 use super::changes::{Change, Guard};
-use super::compile::Synced;
 use super::event::EventData;
 use super::keys::StreamName;
-use super::limits::{
-    ANY_ATTEMPTS_MAX, COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX,
-};
+use super::limits::{COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX};
 use super::position::Position;
-use super::store::{EventStore, exhausted};
+use super::store::EventStore;
 use super::stored::StoredEvent;
 use crate::error::{Error, ErrorKind, Result};
+use crate::lock::lock;
 
 /// Appends to streams, together what comes at the same time. Cheap to clone: copies share the lines.
 ///
@@ -99,7 +97,7 @@ impl Appender {
         }
         let seat = self.shared.sit(stream);
         let line = &seat.line;
-        let mut answer = line.join(self.shared.stored(events));
+        let mut answer = line.join(self.shared.store.stored(events)?);
         // The one that has the answer leaves the turn to others.
         let mut turn = match select(&mut answer, pin!(line.turn.lock())).await {
             Either::Left((told, _)) => return told.unwrap_or_else(|_| Err(forsaken(stream))),
@@ -213,35 +211,19 @@ impl Line {
     /// Appends to the stream, wherever it stands. Tells the index of the first event.
     async fn append(&self, store: &EventStore, events: Vec<StoredEvent>) -> Result<u64> {
         // Until it is known where the stream stands then, nobody knows.
-        let known = lock(&self.position).take();
-        let mut position = match known {
-            Some(position) => Some(position),
-            None => {
-                let tip = store.tip(&self.stream, true).await?;
-                tip.as_ref().map(Position::of_tip)
-            }
-        };
+        let mut position = lock(&self.position).take();
+        if position.is_none() {
+            let tip = store.tip(&self.stream, true).await?;
+            position = tip.as_ref().map(Position::of_tip);
+        }
         let change = Change {
             guard: Guard::Etag,
             ..Change::of_events(events)
         };
-        let mut attempts = 0;
-        loop {
-            match store.sync(&self.stream, position.as_ref(), &change).await? {
-                Synced::Written(after) => {
-                    *lock(&self.position) = Some(after);
-                    return Ok(position.map_or(0, |position| position.version));
-                }
-                Synced::Conflict(tip) => {
-                    position = tip.as_deref().map(Position::of_tip);
-                }
-            }
-            attempts += 1;
-            if attempts >= ANY_ATTEMPTS_MAX {
-                return Err(exhausted(&self.stream, attempts));
-            }
-            store.pause(attempts).await;
-        }
+        let appended = store.append_to(&self.stream, position, &change, |_| Ok(()));
+        let (before, after) = appended.await?;
+        *lock(&self.position) = Some(after);
+        Ok(before)
     }
 }
 
@@ -285,14 +267,6 @@ struct Seat {
 }
 
 impl Shared {
-    fn stored(&self, events: Vec<EventData>) -> Vec<StoredEvent> {
-        let (now, compression) = (self.store.now(), self.store.options().compression);
-        events
-            .into_iter()
-            .map(|event| StoredEvent::new(event, now, compression))
-            .collect()
-    }
-
     fn sit(self: &Arc<Self>, stream: &StreamName) -> Seat {
         let mut lines = lock(&self.lines);
         let Lines {
@@ -358,8 +332,4 @@ impl Lines {
             self.idle_bytes -= place.map_or(0, |place| place.bytes);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -56,30 +56,21 @@ impl Compression {
 /// The number of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    Raw,
-    Deflate,
-    Brotli,
-    Zstd,
+    Raw = 0,
+    Deflate = 1,
+    Brotli = 2,
+    Zstd = 3,
 }
 
 impl Encoding {
     pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Raw => 0,
-            Self::Deflate => 1,
-            Self::Brotli => 2,
-            Self::Zstd => 3,
-        }
+        self as u8
     }
 
-    pub(crate) const fn of_number(number: u64) -> Option<Self> {
-        match number {
-            0 => Some(Self::Raw),
-            1 => Some(Self::Deflate),
-            2 => Some(Self::Brotli),
-            3 => Some(Self::Zstd),
-            _ => None,
-        }
+    pub(crate) fn of_number(number: u64) -> Option<Self> {
+        let all = [Self::Raw, Self::Deflate, Self::Brotli, Self::Zstd];
+        all.into_iter()
+            .find(|one| u64::from(one.number()) == number)
     }
 }
 
@@ -142,40 +133,29 @@ pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
     let decoded = match encoding {
         Encoding::Raw => Some(stored.to_vec()),
         Encoding::Deflate => inflate(stored),
-        Encoding::Brotli => unbrotli(stored),
+        Encoding::Brotli => read_whole(brotli::Decompressor::new(stored, 4096)),
         #[cfg(feature = "zstd")]
         Encoding::Zstd => unzstd(stored),
         #[cfg(not(feature = "zstd"))]
         Encoding::Zstd => return Err(without_zstd()),
     };
     decoded.ok_or_else(|| {
-        Error::new(
-            ErrorKind::InvalidEvent,
-            format!(
-                "a body cannot be read: encoding={} bytes={}",
-                encoding.number(),
-                stored.len()
-            ),
-        )
+        let (encoding, bytes) = (encoding.number(), stored.len());
+        let message = format!("a body cannot be read: encoding={encoding} bytes={bytes}");
+        Error::new(ErrorKind::InvalidEvent, message)
     })
 }
 
-fn unbrotli(stored: &[u8]) -> Option<Vec<u8>> {
+fn read_whole(reader: impl Read) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let mut reader = brotli::Decompressor::new(stored, 4096).take(BODY_BYTES_MAX as u64 + 1);
+    let mut reader = reader.take(BODY_BYTES_MAX as u64 + 1);
     reader.read_to_end(&mut out).ok()?;
     (out.len() <= BODY_BYTES_MAX).then_some(out)
 }
 
 #[cfg(feature = "zstd")]
 fn unzstd(stored: &[u8]) -> Option<Vec<u8>> {
-    let decoder = ruzstd::decoding::StreamingDecoder::new(stored).ok()?;
-    let mut out = Vec::new();
-    decoder
-        .take(BODY_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut out)
-        .ok()?;
-    (out.len() <= BODY_BYTES_MAX).then_some(out)
+    read_whole(ruzstd::decoding::StreamingDecoder::new(stored).ok()?)
 }
 
 #[cfg(not(feature = "zstd"))]

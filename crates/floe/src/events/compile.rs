@@ -19,7 +19,7 @@ use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{PutItem, TransactWrite, UpdateItem, WriteItem};
 use floe_store::size::{CONTAINER_BYTES, attribute_size};
-use floe_store::{Item, Name, Number, Text, Value};
+use floe_store::{Item, Name, Text, Value};
 
 use super::changes::{Change, Guard};
 use super::keys::StreamName;
@@ -73,9 +73,10 @@ impl<'a> Sync<'a> {
         let unfolds: Weight = change.unfolds.iter().map(StoredUnfold::weight).sum();
         let count = tip.len() + change.events.len();
         let calves = !tip.is_empty() && is_full(count, held + new, unfolds, limits);
-        let (kept, kept_weight, calved) = match calves {
-            true => (&none, nothing, held.model as u64),
-            false => (tip, held, 0),
+        let (kept, kept_weight, calved) = if calves {
+            (&none, nothing, held.model as u64)
+        } else {
+            (tip, held, 0)
         };
         let appended = change.events.len() as u64;
         let calved_bytes = position.map_or(0, |position| position.calved_bytes) + calved;
@@ -120,10 +121,10 @@ impl<'a> Sync<'a> {
     }
 
     fn request(&self) -> Writes {
-        match self.calves {
-            true => Writes::Together(self.writes()),
-            false => Writes::One(self.write_tip()),
+        if self.calves {
+            return Writes::Together(self.writes());
         }
+        Writes::One(self.write_tip())
     }
 
     /// The write of the Tip.
@@ -164,7 +165,6 @@ impl<'a> Sync<'a> {
     fn update(&self) -> Update {
         let (change, after) = (self.change, &self.after);
         let replaces = self.calves || self.before.is_none_or(|before| before.tip.is_empty());
-        let number = |number: u64| Value::N(Number::from(number));
         let appended = change.events.len() as u64;
         let left = self.before.and_then(|before| before.left);
         let mut update = Update {
@@ -173,25 +173,25 @@ impl<'a> Sync<'a> {
             ..Update::default()
         };
         if left.is_none_or(|left| left.appended != appended) {
-            update = update.set(Path::attribute(APPENDED), number(appended));
+            update = update.set(APPENDED, Value::from(appended));
         }
         if left.is_none_or(|left| left.calved_bytes != after.calved_bytes) {
-            update = update.set(Path::attribute(CALVED_BYTES), number(after.calved_bytes));
+            update = update.set(CALVED_BYTES, Value::from(after.calved_bytes));
         }
         if left.is_none_or(|left| left.has_unfolds) || !change.unfolds.is_empty() {
-            update = update.set(Path::attribute(UNFOLDS), unfolds_of(&change.unfolds));
+            update = update.set(UNFOLDS, unfolds_of(&change.unfolds));
         }
         if let Some(etag) = &after.etag {
-            update = update.set(Path::attribute(ETAG), Value::S(etag.clone()));
+            update = update.set(ETAG, Value::S(etag.clone()));
         }
         let has_events = !change.events.is_empty();
         if has_events {
-            update = update.set(Path::attribute(NEXT), number(after.version));
+            update = update.set(NEXT, Value::from(after.version));
         }
         let (cases, events) = lists_of(change.events.iter());
         for (name, list) in [(EVENTS, events), (CASES, cases)] {
             update = match (replaces, has_events) {
-                (true, _) => update.set(Path::attribute(name), list),
+                (true, _) => update.set(name, list),
                 (false, true) => {
                     let path = Path::attribute(name);
                     let had = match self.before.is_some_and(|before| before.etag.is_some()) {
@@ -224,7 +224,7 @@ fn tip_bytes(
     events: Weight,
     unfolds: Weight,
 ) -> usize {
-    let number = |name: &Name, number: u64| attribute_size(name, &Value::N(Number::from(number)));
+    let number = |name: &Name, number: u64| attribute_size(name, &Value::from(number));
     let etag = after
         .etag
         .as_ref()
@@ -246,12 +246,10 @@ fn check_size(stream: &StreamName, bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::TooLarge,
-        format!(
-            "an append and its unfolds do not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
-        ),
-    ))
+    let message = format!(
+        "an append and its unfolds do not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
+    );
+    Err(Error::new(ErrorKind::TooLarge, message))
 }
 
 fn put_new(table: &str, item: Item) -> PutItem {
@@ -263,12 +261,7 @@ fn put_new(table: &str, item: Item) -> PutItem {
 /// What must hold of the Tip. The version alone would let a prune pass unnoticed, or a calving, and what is
 /// known of the Tip from then on would be wrong.
 pub(crate) fn condition(position: &Position, guard: Guard) -> Condition {
-    let version = || {
-        Condition::eq(
-            Path::attribute(NEXT),
-            Value::N(Number::from(position.version)),
-        )
-    };
+    let version = || Condition::eq(Path::attribute(NEXT), Value::from(position.version));
     let etag = position.etag.as_ref();
     let etag = etag.map(|etag| Condition::eq(Path::attribute(ETAG), Value::S(etag.clone())));
     match (guard, etag) {

@@ -35,25 +35,15 @@ impl EventData {
         }
     }
 
-    /// Tells something besides.
-    #[must_use]
-    pub fn meta(mut self, meta: impl Into<Vec<u8>>) -> Self {
-        self.meta = meta.into();
-        self
-    }
+    setters! {
+        /// Tells something besides.
+        pub fn meta(meta: impl Into<Vec<u8>>) => meta = meta.into();
 
-    /// Says what it belongs to.
-    #[must_use]
-    pub fn correlation(mut self, id: impl Into<String>) -> Self {
-        self.correlation_id = Some(id.into());
-        self
-    }
+        /// Says what it belongs to.
+        pub fn correlation(id: impl Into<String>) => correlation_id = Some(id.into());
 
-    /// Says what brought it about.
-    #[must_use]
-    pub fn causation(mut self, id: impl Into<String>) -> Self {
-        self.causation_id = Some(id.into());
-        self
+        /// Says what brought it about.
+        pub fn causation(id: impl Into<String>) => causation_id = Some(id.into());
     }
 }
 

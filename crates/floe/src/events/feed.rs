@@ -34,6 +34,7 @@ pub mod epoch;
 pub mod index;
 pub mod indexer;
 pub mod ingester;
+mod kept;
 mod lag;
 pub mod limits;
 pub mod log;

@@ -117,7 +117,7 @@ impl fmt::Display for StreamName {
     }
 }
 
-fn invalid(what: &str, fact: &str) -> Error {
+pub(super) fn invalid(what: &str, fact: &str) -> Error {
     Error::new(ErrorKind::InvalidUse, format!("{what}: {fact}"))
 }
 

@@ -56,60 +56,30 @@ impl EventStoreOptions {
         }
     }
 
-    /// Looks for events that were pruned in this table.
-    #[must_use]
-    pub fn archive(mut self, table: impl Into<String>) -> Self {
-        self.archive = Some(table.into());
-        self
-    }
+    setters! {
+        /// Looks for events that were pruned in this table.
+        pub fn archive(table: impl Into<String>) => archive = Some(table.into());
 
-    /// Calves the events of a Tip beyond these limits.
-    #[must_use]
-    pub const fn tip(mut self, limits: TipLimits) -> Self {
-        self.tip = limits;
-        self
-    }
+        /// Calves the events of a Tip beyond these limits.
+        pub const fn tip(limits: TipLimits) => tip = limits;
 
-    /// Calves the events of a Tip when they would be more than so many.
-    #[must_use]
-    pub const fn tip_events_max(mut self, events: usize) -> Self {
-        self.tip.events_max = Some(events);
-        self
-    }
+        /// Calves the events of a Tip when they would be more than so many.
+        pub const fn tip_events_max(events: usize) => tip.events_max = Some(events);
 
-    /// Reads at most so many batches with a request.
-    #[must_use]
-    pub const fn page_items(mut self, items: usize) -> Self {
-        self.page_items = items;
-        self
-    }
+        /// Reads at most so many batches with a request.
+        pub const fn page_items(items: usize) => page_items = items;
 
-    /// Sends at most so many requests for batches to load a stream.
-    #[must_use]
-    pub const fn requests_max(mut self, requests: u32) -> Self {
-        self.requests_max = Some(requests);
-        self
-    }
+        /// Sends at most so many requests for batches to load a stream.
+        pub const fn requests_max(requests: u32) => requests_max = Some(requests);
 
-    /// Loads streams of which events are missing, without them.
-    #[must_use]
-    pub const fn ignore_missing(mut self) -> Self {
-        self.ignore_missing = true;
-        self
-    }
+        /// Loads streams of which events are missing, without them.
+        pub const fn ignore_missing() => ignore_missing = true;
 
-    /// Makes bodies smaller before they are stored.
-    #[must_use]
-    pub const fn compression(mut self, compression: Compression) -> Self {
-        self.compression = compression;
-        self
-    }
+        /// Makes bodies smaller before they are stored.
+        pub const fn compression(compression: Compression) => compression = compression;
 
-    /// Tries an append at most so often in all: decides it, and decides it again upon the new state after somebody else
-    /// was faster. With 1 it is decided once.
-    #[must_use]
-    pub const fn attempts_max(mut self, attempts: u32) -> Self {
-        self.attempts_max = attempts;
-        self
+        /// Tries an append at most so often in all: decides it, and decides it again upon the new state after somebody
+        /// else was faster. With 1 it is decided once.
+        pub const fn attempts_max(attempts: u32) => attempts_max = attempts;
     }
 }

@@ -13,7 +13,7 @@ use super::event::EventData;
 use super::keys::StreamName;
 use super::limits::{ANY_ATTEMPTS_MAX, PART_BYTES_MAX};
 use super::position::Position;
-use super::store::{EventStore, elsewhere, exhausted};
+use super::store::{EventStore, elsewhere};
 use super::stored::{StoredEvent, Weight};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -77,11 +77,8 @@ impl EventStore {
                     (position, rest, attempts) = (Some(after), later, 0);
                 }
                 Synced::Conflict(tip) => {
-                    attempts += 1;
-                    if attempts >= ANY_ATTEMPTS_MAX {
-                        return Err(exhausted(stream, attempts));
-                    }
-                    self.pause(attempts).await;
+                    self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+                        .await?;
                     position = tip.as_deref().map(Position::of_tip);
                     rest = self
                         .rest(stream, version, position.as_ref(), &events)
@@ -142,13 +139,11 @@ fn part(events: &[StoredEvent]) -> usize {
 
 fn check_each(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
     let large = events.iter().map(|event| event.weight().item);
-    match large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) {
-        Some((place, bytes)) => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
-            ),
-        )),
-        None => Ok(()),
-    }
+    let Some((place, bytes)) = large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) else {
+        return Ok(());
+    };
+    let message = format!(
+        "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
+    );
+    Err(Error::new(ErrorKind::TooLarge, message))
 }

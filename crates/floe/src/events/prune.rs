@@ -20,14 +20,14 @@
 
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
 use floe_store::op::{DeleteItem, Query, UpdateItem, WriteItem};
-use floe_store::{Error as StoreError, Item, Name, Number, Text, Value};
+use floe_store::{Error as StoreError, Item, Name, Text, Value};
 use tracing::Instrument;
 
 use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
-use super::reads;
+use super::reads::Pages;
 use super::send::{Sent, Writes, send};
-use super::store::{EventStore, exhausted};
+use super::store::EventStore;
 use super::stored::{
     APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, INDEX, NEXT, STREAM, TIP_INDEX, key,
     lists_of,
@@ -37,7 +37,7 @@ use crate::events::telemetry;
 use crate::request::Budget;
 
 /// What became of a stream that was pruned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
     /// How many events were deleted.
@@ -101,21 +101,14 @@ impl EventStore {
         let mut attempts = 0;
         loop {
             let Some(found) = tip else {
-                return Ok(Pruned {
-                    deleted: 0,
-                    deferred: 0,
-                    lowest: 0,
-                });
+                return Ok(Pruned::default());
             };
             tip = match prune.round(&found).await? {
                 Round::Done(pruned) => return Ok(pruned),
                 Round::Conflict(tip) => tip,
             };
-            attempts += 1;
-            if attempts >= ANY_ATTEMPTS_MAX {
-                return Err(exhausted(stream, attempts));
-            }
-            self.pause(attempts).await;
+            self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+                .await?;
         }
     }
 }
@@ -146,26 +139,6 @@ enum Round {
 const PLACED: &[Name] = &[INDEX, NEXT];
 /// What is read to know what a batch weighs.
 const WEIGHED: &[Name] = &[STREAM, INDEX, NEXT, CASES, EVENTS];
-
-/// The batches of a range, page by page.
-struct Pages {
-    query: Query,
-    is_done: bool,
-}
-
-impl Pages {
-    /// The next page; `None` after the last.
-    async fn next(&mut self, store: &EventStore) -> Result<Option<Vec<Item>>> {
-        if self.is_done {
-            return Ok(None);
-        }
-        let page = store.db().engine().query(self.query.clone()).await;
-        let page = page.map_err(|error| reads::failed(error, &self.query.table_name))?;
-        self.is_done = page.last_key.is_none();
-        self.query.start_key = page.last_key;
-        Ok(Some(page.items))
-    }
-}
 
 /// A batch, without what is in it.
 #[derive(Clone, Copy)]
@@ -219,22 +192,16 @@ impl Prune<'_> {
         weigh: bool,
     ) -> Result<Option<Place>> {
         let end = base.min(before + 1);
-        let read = match weigh {
-            true => WEIGHED,
-            false => PLACED,
-        };
+        let read = if weigh { WEIGHED } else { PLACED };
         let mut pages = self.between(self.reached, end, read);
-        while let Some(items) = pages.next(self.store).await? {
+        while let Some(items) = pages.next(self.store.db()).await? {
             for item in &items {
                 let batch = self.place(item)?;
                 self.first.get_or_insert(batch.index);
                 if batch.next > before {
                     return Ok(Some(batch));
                 }
-                let bytes = match weigh {
-                    true => weigh_item(item)?,
-                    false => 0,
-                };
+                let bytes = if weigh { weigh_item(item)? } else { 0 };
                 self.delete(batch.index).await?;
                 self.freed += bytes;
                 self.reached = batch.next;
@@ -279,7 +246,7 @@ impl Prune<'_> {
     async fn first_between(&self, start: u64, end: u64) -> Result<Option<u64>> {
         let mut pages = self.between(start, end, PLACED);
         pages.query.limit = Some(1);
-        let items = pages.next(self.store).await?.unwrap_or_default();
+        let items = pages.next(self.store.db()).await?.unwrap_or_default();
         let first = items.first().map(|item| self.place(item)).transpose()?;
         Ok(first.map(|batch| batch.index))
     }
@@ -288,7 +255,7 @@ impl Prune<'_> {
     async fn weigh_between(&self, start: u64, end: u64) -> Result<u64> {
         let mut pages = self.between(start, end, WEIGHED);
         let mut bytes = 0;
-        while let Some(items) = pages.next(self.store).await? {
+        while let Some(items) = pages.next(self.store.db()).await? {
             for item in &items {
                 bytes += weigh_item(item)?;
             }
@@ -298,8 +265,7 @@ impl Prune<'_> {
 
     /// Reads these attributes of the batches of a range.
     fn between(&self, start: u64, end: u64, read: &[Name]) -> Pages {
-        let number = |index: u64| Value::N(Number::from(index));
-        let range = KeyOp::Between(number(start), number(end.saturating_sub(1)));
+        let range = KeyOp::Between(start.into(), end.saturating_sub(1).into());
         let stream = Value::S(self.stream.text().clone());
         let condition = KeyCondition::partition(STREAM, stream).and(INDEX, range);
         let options = self.store.options();
@@ -316,13 +282,11 @@ impl Prune<'_> {
         let number = |name: &Name| {
             let number = item.get(name).and_then(Value::as_n);
             number.and_then(|number| number.to_u64()).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::InvalidEvent,
-                    format!(
-                        "an attribute is missing or of another type: attribute={name} stream={}",
-                        self.stream
-                    ),
-                )
+                let stream = self.stream;
+                let message = format!(
+                    "an attribute is missing or of another type: attribute={name} stream={stream}"
+                );
+                Error::new(ErrorKind::InvalidEvent, message)
             })
         };
         Ok(Place {
@@ -337,14 +301,8 @@ impl EventStore {
     pub(super) async fn send_pruning(&self, stream: &StreamName, write: WriteItem) -> Result<Sent> {
         let unknown = |error| unknown(stream, error);
         let request = || Writes::One(write.clone());
-        send(
-            self.db(),
-            write.table_name(),
-            Budget::for_write(),
-            request,
-            unknown,
-        )
-        .await
+        let (table, budget) = (write.table_name(), Budget::for_write());
+        send(self.db(), table, budget, request, unknown).await
     }
 }
 
@@ -358,16 +316,14 @@ fn unknown(stream: &StreamName, error: StoreError) -> Error {
 /// The Tip without its first events.
 fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     let mut update = Update::new()
-        .set(Path::attribute(APPENDED), Value::N(Number::from(0_u64)))
-        .set(Path::attribute(CALVED_BYTES), Value::N(Number::from(bytes)))
-        .set(Path::attribute(ETAG), Value::S(etag.clone()));
+        .set(APPENDED, Value::from(0_u64))
+        .set(CALVED_BYTES, Value::from(bytes))
+        .set(ETAG, Value::S(etag.clone()));
     if trimmed > 0 {
         let kept = tip.since(tip.base() + trimmed)?.into_iter();
         let kept: Vec<_> = kept.map(|(_, event)| event.to_stored()).collect();
         let (cases, events) = lists_of(kept.iter());
-        update = update
-            .set(Path::attribute(EVENTS), events)
-            .set(Path::attribute(CASES), cases);
+        update = update.set(EVENTS, events).set(CASES, cases);
     }
     Ok(update)
 }
@@ -376,11 +332,8 @@ fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
 fn is_as(tip: &Batch) -> Condition {
     match &tip.etag {
         Some(etag) => Condition::eq(Path::attribute(ETAG), Value::S(etag.clone())),
-        None => {
-            let version = Value::N(Number::from(tip.next));
-            Condition::eq(Path::attribute(NEXT), version)
-                .and(Condition::attribute_not_exists(Path::attribute(ETAG)))
-        }
+        None => Condition::eq(Path::attribute(NEXT), Value::from(tip.next))
+            .and(Condition::attribute_not_exists(Path::attribute(ETAG))),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reading events as such: forward or backward, from any place, page by page.
 
 use floe_store::expr::KeyOp;
-use floe_store::{Number, Value};
 
 use super::event::Recorded;
 use super::keys::StreamName;
@@ -55,32 +54,18 @@ pub struct ReadEvents<'s> {
 }
 
 impl<'s> ReadEvents<'s> {
-    /// The newest first.
-    #[must_use]
-    pub const fn backward(mut self) -> Self {
-        self.forward = false;
-        self
-    }
+    setters! {
+        /// The newest first.
+        pub const fn backward() => forward = false;
 
-    /// From this index on: forward the events at and after it, backward those at and before it.
-    #[must_use]
-    pub const fn from(mut self, index: u64) -> Self {
-        self.from = Some(index);
-        self
-    }
+        /// From this index on: forward the events at and after it, backward those at and before it.
+        pub const fn from(index: u64) => from = Some(index);
 
-    /// At most so many.
-    #[must_use]
-    pub const fn max_count(mut self, events: u64) -> Self {
-        self.max_count = Some(events);
-        self
-    }
+        /// At most so many.
+        pub const fn max_count(events: u64) => max_count = Some(events);
 
-    /// Reads that may be a little behind, at half the price.
-    #[must_use]
-    pub const fn eventual(mut self) -> Self {
-        self.consistent = false;
-        self
+        /// Reads that may be a little behind, at half the price.
+        pub const fn eventual() => consistent = false;
     }
 
     /// Begins to read. Nothing is sent before the first page is asked for.
@@ -159,9 +144,14 @@ impl<'s> EventPages<'s> {
             (false, Some(next)) => Some(next),
             _ => from,
         };
-        let is_wanted = |index: u64| match forward {
-            true => from.is_none_or(|from| index >= from),
-            false => from.is_none_or(|from| index <= from),
+        let is_wanted = |index: u64| {
+            from.is_none_or(|from| {
+                if forward {
+                    index >= from
+                } else {
+                    index <= from
+                }
+            })
         };
         for (index, event) in indexed.into_iter().filter(|(index, _)| is_wanted(*index)) {
             if self.left == 0 {
@@ -172,9 +162,10 @@ impl<'s> EventPages<'s> {
             }
             events.push(batch.recorded(index, &event)?);
             self.left -= 1;
-            self.next = match forward {
-                true => Some(index + 1),
-                false => index.checked_sub(1),
+            self.next = if forward {
+                Some(index + 1)
+            } else {
+                index.checked_sub(1)
             };
         }
         Ok(())
@@ -183,38 +174,22 @@ impl<'s> EventPages<'s> {
 
 /// Begins with the batch that holds the first event to be read.
 async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
-    let store = read.store;
-    let batches = |range| {
-        let batches = Batches::new(
-            store.db(),
-            store.options(),
-            &store.options().table,
-            read.stream,
-            range,
-        );
-        match read.consistent {
-            true => batches,
-            false => batches.eventual(),
-        }
-    };
-    let number = |index: u64| Value::N(Number::from(index));
+    let source = read.store.source(read.stream, read.consistent);
+    let batches = |range| source.batches(&source.options.table, range);
     match (read.forward, read.from) {
         (false, _) => Ok(batches(None).backward()),
         (true, None | Some(0)) => Ok(batches(None)),
         (true, Some(from)) => {
-            let mut last = batches(Some(KeyOp::Le(number(from)))).backward().limit(1);
+            let mut last = batches(Some(KeyOp::Le(from.into()))).backward().limit(1);
             let found = last.next_page().await?.unwrap_or_default();
-            Ok(batches(
-                found.first().map(|batch| KeyOp::Ge(number(batch.index))),
-            ))
+            let range = found.first().map(|batch| KeyOp::Ge(batch.index.into()));
+            Ok(batches(range))
         }
     }
 }
 
 fn gap(stream: &StreamName, found: u64, expected: Option<u64>) -> Error {
     let expected = expected.unwrap_or_default();
-    Error::new(
-        ErrorKind::MissingEvents,
-        format!("a stream has a gap: stream={stream} expected={expected} found={found}"),
-    )
+    let message = format!("a stream has a gap: stream={stream} expected={expected} found={found}");
+    Error::new(ErrorKind::MissingEvents, message)
 }

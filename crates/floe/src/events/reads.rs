@@ -4,8 +4,8 @@
 //! the newest first, until one is found; then the archive, if there is one.
 
 use floe_store::expr::{KeyCondition, KeyOp};
-use floe_store::op::{GetItem, Page, Query};
-use floe_store::{Number, Value};
+use floe_store::op::{GetItem, Query};
+use floe_store::{Item, Value};
 
 use super::event::Recorded;
 use super::keys::StreamName;
@@ -22,25 +22,85 @@ pub(crate) async fn tip(
     stream: &StreamName,
     consistent: bool,
 ) -> Result<Option<Batch>> {
-    let mut get = GetItem::new(table, key(stream, TIP_INDEX));
+    batch(db, table, key(stream, TIP_INDEX), consistent).await
+}
+
+/// The batch of this key, if it is there.
+pub(super) async fn batch(
+    db: &Db,
+    table: &str,
+    key: Item,
+    consistent: bool,
+) -> Result<Option<Batch>> {
+    let mut get = GetItem::new(table, key);
     get.consistent = consistent;
-    let output = db
-        .engine()
-        .get_item(get)
-        .await
-        .map_err(|error| failed(error, table))?;
+    let output = db.engine().get_item(get).await;
+    let output = output.map_err(|error| failed(error, table))?;
     output.item.map(Batch::of_item).transpose()
+}
+
+/// The items that a query finds, page by page.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pub(super) query: Query,
+    pub(super) is_done: bool,
+}
+
+impl Pages {
+    /// The next page; `None` after the last.
+    pub(super) async fn next(&mut self, db: &Db) -> Result<Option<Vec<Item>>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let page = db.engine().query(self.query.clone()).await;
+        let page = page.map_err(|error| failed(error, &self.query.table_name))?;
+        self.is_done = page.last_key.is_none();
+        self.query.start_key = page.last_key;
+        Ok(Some(page.items))
+    }
 }
 
 /// Says what to do where the table is missing.
 pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
     match error {
-        floe_store::Error::ResourceNotFound(_) => Error::new(
-            ErrorKind::Table,
-            format!("the events table is missing; call EventStore::ensure_table: table={table}"),
-        )
-        .with_source(error),
+        floe_store::Error::ResourceNotFound(_) => {
+            let message = format!(
+                "the events table is missing; call EventStore::ensure_table: table={table}"
+            );
+            Error::new(ErrorKind::Table, message).with_source(error)
+        }
         error => error.into(),
+    }
+}
+
+/// A stream that is read, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) options: &'a EventStoreOptions,
+    pub(crate) stream: &'a StreamName,
+    /// Whether a read must see every append that was answered before, at twice the price.
+    pub(crate) consistent: bool,
+}
+
+impl<'a> Source<'a> {
+    /// The batches that a table has of it, in a range of sort keys.
+    pub(super) fn batches(&self, table: &str, range: Option<KeyOp>) -> Batches<'a> {
+        let stream = Value::S(self.stream.text().clone());
+        let mut condition = KeyCondition::partition(STREAM, stream);
+        if let Some(range) = range {
+            condition = condition.and(INDEX, range);
+        }
+        let mut query = Query::new(table, condition).limit(self.options.page_items);
+        query.consistent = self.consistent;
+        Batches {
+            db: self.db,
+            pages: Pages {
+                query,
+                is_done: false,
+            },
+            requests_left: self.options.requests_max,
+        }
     }
 }
 
@@ -48,56 +108,18 @@ pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
 #[derive(Debug)]
 pub(crate) struct Batches<'a> {
     db: &'a Db,
-    table: &'a str,
-    query: Query,
-    is_done: bool,
+    pages: Pages,
     /// How many requests may still be sent.
     requests_left: Option<u32>,
 }
 
-impl<'a> Batches<'a> {
-    /// The items whose sort key answers the condition; all if there is none.
-    pub(crate) fn new(
-        db: &'a Db,
-        options: &'a EventStoreOptions,
-        table: &'a str,
-        stream: &StreamName,
-        range: Option<KeyOp>,
-    ) -> Self {
-        let mut condition = KeyCondition::partition(STREAM, Value::S(stream.text().clone()));
-        if let Some(range) = range {
-            condition = condition.and(INDEX, range);
-        }
-        let mut query = Query::new(table, condition).limit(options.page_items);
-        query.consistent = true;
-        Self {
-            db,
-            table,
-            query,
-            is_done: false,
-            requests_left: options.requests_max,
-        }
-    }
+impl Batches<'_> {
+    setters! {
+        /// The newest first.
+        pub(crate) fn backward() => pages.query.forward = false;
 
-    /// The newest first.
-    #[must_use]
-    pub(crate) fn backward(mut self) -> Self {
-        self.query.forward = false;
-        self
-    }
-
-    /// At most so many batches with a request.
-    #[must_use]
-    pub(crate) fn limit(mut self, batches: usize) -> Self {
-        self.query.limit = Some(batches);
-        self
-    }
-
-    /// Reads that may be a little behind, at half the price.
-    #[must_use]
-    pub(crate) fn eventual(mut self) -> Self {
-        self.query.consistent = false;
-        self
+        /// At most so many batches with a request.
+        pub(crate) fn limit(batches: usize) => pages.query.limit = Some(batches);
     }
 
     /// The next page; `None` after the last.
@@ -107,21 +129,15 @@ impl<'a> Batches<'a> {
     /// [`Store`](ErrorKind::Store) when the store cannot answer, [`TooLarge`](ErrorKind::TooLarge) when it takes more
     /// requests than are allowed, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream.
     pub(crate) async fn next_page(&mut self) -> Result<Option<Vec<Batch>>> {
-        if self.is_done {
+        if self.pages.is_done {
             return Ok(None);
         }
         if let Some(left) = &mut self.requests_left {
-            *left = left
-                .checked_sub(1)
-                .ok_or_else(|| self::too_many(self.table))?;
+            let table = &self.pages.query.table_name;
+            *left = left.checked_sub(1).ok_or_else(|| too_many(table))?;
         }
-        let page = self.db.engine().query(self.query.clone()).await;
-        let Page {
-            items, last_key, ..
-        } = page.map_err(|error| failed(error, self.table))?;
-        self.is_done = last_key.is_none();
-        self.query.start_key = last_key;
-        let batches: Result<_> = items.into_iter().map(Batch::of_item).collect();
+        let items = self.pages.next(self.db).await?.into_iter().flatten();
+        let batches: Result<_> = items.map(Batch::of_item).collect();
         batches.map(Some)
     }
 }
@@ -133,7 +149,7 @@ fn too_many(table: &str) -> Error {
 
 /// A range of sort keys: those before this one.
 pub(crate) fn before(index: u64) -> KeyOp {
-    KeyOp::Lt(Value::N(Number::from(index)))
+    KeyOp::Lt(index.into())
 }
 
 /// The stored events from one index up to another, of a stream whose Tip is known.
@@ -153,8 +169,13 @@ pub(crate) async fn stored_between(
         Ok::<_, Error>(batch.base())
     };
     let mut lowest = take(tip)?;
-    let options = EventStoreOptions::default();
-    let mut batches = Batches::new(db, &options, table, stream, Some(before(lowest))).backward();
+    let source = Source {
+        db,
+        options: &EventStoreOptions::default(),
+        stream,
+        consistent: true,
+    };
+    let mut batches = source.batches(table, Some(before(lowest))).backward();
     while lowest > start {
         let Some(page) = batches.next_page().await? else {
             break;
@@ -165,17 +186,6 @@ pub(crate) async fn stored_between(
     }
     found.sort_by_key(|(index, _)| *index);
     Ok(found.into_iter().map(|(_, event)| event).collect())
-}
-
-/// How a stream is loaded.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    /// Whether the read must see every append that was answered before.
-    pub(crate) consistent: bool,
-    /// Whether unfolds are looked at.
-    pub(crate) unfolds: bool,
-    /// The events before this index are known.
-    pub(crate) since: u64,
 }
 
 /// What was loaded.
@@ -212,39 +222,38 @@ pub(crate) trait Sift<E> {
     fn is_origin(&self, event: &E) -> bool;
 }
 
-/// Loads a stream, of which the Tip may be known already.
+/// Loads a stream, of which the Tip may be known already, and the events before an index. Unfolds may be looked at.
 ///
 /// # Errors
 ///
 /// [`MissingEvents`](ErrorKind::MissingEvents) when events have been pruned that are needed, and as for
 /// [`Batches::next_page`].
 pub(crate) async fn load<E, S: Sift<E>>(
-    db: &Db,
-    options: &EventStoreOptions,
-    stream: &StreamName,
+    source: Source<'_>,
     known_tip: Option<Batch>,
-    manner: Manner,
+    since: u64,
+    unfolds: bool,
     sift: &S,
 ) -> Result<Loaded<E>> {
+    let options = source.options;
     let tip = match known_tip {
         Some(tip) => Some(tip),
-        None => tip(db, &options.table, stream, manner.consistent).await?,
+        None => tip(source.db, &options.table, source.stream, source.consistent).await?,
     };
     let Some(tip) = tip else {
         return Ok(Loaded::nothing());
     };
-    let mut walk = Walk::back_from(&tip, sift, manner.since);
+    let mut walk = Walk::back_from(source, &tip, sift, since);
     // Unfolds stand for all events, so they count only where nothing is known or not all that is new is in the Tip.
-    if manner.unfolds && (manner.since == 0 || tip.base() > manner.since) {
+    if unfolds && (since == 0 || tip.base() > since) {
         walk.unfolds(&tip)?;
     }
     walk.batch(&tip)?;
     let tables = [Some(options.table.as_str()), options.archive.as_deref()];
     for table in tables.into_iter().flatten() {
-        walk.older(db, options, table, stream, manner.consistent)
-            .await?;
+        walk.older(table).await?;
     }
-    walk.finish(stream, options, &tip)
+    walk.finish(&tip)
 }
 
 /// Loads all events of a stream without a look at the Tip first.
@@ -253,16 +262,10 @@ pub(crate) async fn load<E, S: Sift<E>>(
 ///
 /// As for [`load`].
 pub(crate) async fn load_by_query<E, S: Sift<E>>(
-    db: &Db,
-    options: &EventStoreOptions,
-    stream: &StreamName,
-    consistent: bool,
+    source: Source<'_>,
     sift: &S,
 ) -> Result<Loaded<E>> {
-    let mut pages = Batches::new(db, options, &options.table, stream, None);
-    if !consistent {
-        pages = pages.eventual();
-    }
+    let mut pages = source.batches(&source.options.table, None);
     // The Tip comes last, so whatever is calved meanwhile is read as a batch or in the Tip.
     let mut batches: Vec<Batch> = Vec::new();
     while !batches.last().is_some_and(Batch::is_tip)
@@ -273,32 +276,32 @@ pub(crate) async fn load_by_query<E, S: Sift<E>>(
     let Some(tip) = batches.last().filter(|last| last.is_tip()) else {
         return Ok(Loaded::nothing());
     };
-    let mut walk = Walk::back_from(tip, sift, 0);
+    let mut walk = Walk::back_from(source, tip, sift, 0);
     batches
         .iter()
         .rev()
         .try_for_each(|batch| walk.batch(batch))?;
-    if let Some(archive) = &options.archive {
-        walk.older(db, options, archive, stream, consistent).await?;
+    if let Some(archive) = &source.options.archive {
+        walk.older(archive).await?;
     }
-    walk.finish(stream, options, tip)
+    walk.finish(tip)
 }
 
-fn missing(stream: &StreamName, lowest: u64, options: &EventStoreOptions) -> Error {
-    let archive = match &options.archive {
+fn missing(source: Source<'_>, lowest: u64) -> Error {
+    let stream = source.stream;
+    let archive = match &source.options.archive {
         Some(archive) => format!("nor in the archive: archive={archive}"),
         None => "and there is no archive:".to_owned(),
     };
-    Error::new(
-        ErrorKind::MissingEvents,
-        format!(
-            "events are needed that are not in the stream any more, {archive} stream={stream} lowest={lowest}"
-        ),
-    )
+    let message = format!(
+        "events are needed that are not in the stream any more, {archive} stream={stream} lowest={lowest}"
+    );
+    Error::new(ErrorKind::MissingEvents, message)
 }
 
 /// Goes back through a stream until there is no need to.
 struct Walk<'s, E, S> {
+    source: Source<'s>,
     sift: &'s S,
     since: u64,
     /// The index of the oldest event that was seen.
@@ -308,8 +311,9 @@ struct Walk<'s, E, S> {
 }
 
 impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
-    fn back_from(tip: &Batch, sift: &'s S, since: u64) -> Self {
+    fn back_from(source: Source<'s>, tip: &Batch, sift: &'s S, since: u64) -> Self {
         Self {
+            source,
             sift,
             since,
             lowest: tip.next,
@@ -319,22 +323,12 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
     }
 
     /// Goes on in a table, with what is older than what was seen.
-    async fn older(
-        &mut self,
-        db: &Db,
-        options: &EventStoreOptions,
-        table: &str,
-        stream: &StreamName,
-        consistent: bool,
-    ) -> Result<()> {
+    async fn older(&mut self, table: &str) -> Result<()> {
         if self.is_complete() {
             return Ok(());
         }
-        let mut batches =
-            Batches::new(db, options, table, stream, Some(before(self.lowest))).backward();
-        if !consistent {
-            batches = batches.eventual();
-        }
+        let range = Some(before(self.lowest));
+        let mut batches = self.source.batches(table, range).backward();
         while !self.is_complete()
             && let Some(page) = batches.next_page().await?
         {
@@ -343,14 +337,9 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
         Ok(())
     }
 
-    fn finish(
-        mut self,
-        stream: &StreamName,
-        options: &EventStoreOptions,
-        tip: &Batch,
-    ) -> Result<Loaded<E>> {
-        if !self.is_complete() && !options.ignore_missing {
-            return Err(missing(stream, self.lowest, options));
+    fn finish(mut self, tip: &Batch) -> Result<Loaded<E>> {
+        if !self.is_complete() && !self.source.options.ignore_missing {
+            return Err(missing(self.source, self.lowest));
         }
         self.newest_first.reverse();
         Ok(Loaded {

@@ -7,7 +7,7 @@ use floe_store::Timestamp;
 use floe_store::expr::{Condition, Path, Paths};
 use floe_store::op::Scan;
 use floe_store::table::{KeyKind, StreamView, TableDef};
-use floe_store::{Item, Number, Value};
+use floe_store::{Item, Value};
 
 use super::cache::StateCache;
 use super::changes::{Change, Guard};
@@ -17,7 +17,7 @@ use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::options::EventStoreOptions;
 use super::position::Position;
-use super::reads;
+use super::reads::{self, Source};
 use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -47,7 +47,8 @@ use crate::tables::ENSURE_DEADLINE;
 pub struct EventStore {
     db: Db,
     options: Arc<EventStoreOptions>,
-    cache: Option<Arc<StateCache>>,
+    /// The states that are kept in memory, if any are.
+    pub(super) cache: Option<Arc<StateCache>>,
 }
 
 /// The version that a stream must have for an append.
@@ -133,23 +134,37 @@ impl EventStore {
         events: impl IntoIterator<Item = EventData>,
     ) -> Result<u64> {
         let change = Change::of_events(self.stored(events)?);
-        let mut tip = match expected {
+        let tip = match expected {
             Expected::New | Expected::Exact(0) => None,
             Expected::Any | Expected::Exact(_) => self.tip(stream, true).await?,
         };
+        let position = tip.as_ref().map(Position::of_tip);
+        let check = |position: Option<&Position>| check_version(stream, expected, position);
+        let (_, after) = self.append_to(stream, position, &change, check).await?;
+        Ok(after.version)
+    }
+
+    /// Appends to the end of a stream, wherever that is, unless the check refuses. Tells the version before it, and where
+    /// the stream stands after it.
+    pub(super) async fn append_to(
+        &self,
+        stream: &StreamName,
+        mut position: Option<Position>,
+        change: &Change,
+        check: impl Fn(Option<&Position>) -> Result<()>,
+    ) -> Result<(u64, Position)> {
         let mut attempts = 0;
         loop {
-            check_version(stream, expected, tip.as_ref())?;
-            let position = tip.as_ref().map(Position::of_tip);
-            match self.sync(stream, position.as_ref(), &change).await? {
-                Synced::Written(position) => return Ok(position.version),
-                Synced::Conflict(found) => tip = found.map(|tip| *tip),
+            check(position.as_ref())?;
+            match self.sync(stream, position.as_ref(), change).await? {
+                Synced::Written(after) => {
+                    let before = position.map_or(0, |position| position.version);
+                    return Ok((before, after));
+                }
+                Synced::Conflict(tip) => position = tip.as_deref().map(Position::of_tip),
             }
-            attempts += 1;
-            if attempts >= ANY_ATTEMPTS_MAX {
-                return Err(exhausted(stream, attempts));
-            }
-            self.pause(attempts).await;
+            self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+                .await?;
         }
     }
 
@@ -164,7 +179,7 @@ impl EventStore {
 
     /// The streams of a category, or all, in no order. Reads the whole table.
     pub fn streams(&self, category: Option<&str>) -> Streams<'_> {
-        let is_tip = Condition::eq(Path::attribute(INDEX), Value::N(Number::from(TIP_INDEX)));
+        let is_tip = Condition::eq(Path::attribute(INDEX), Value::from(TIP_INDEX));
         let filter = match category {
             Some(category) => {
                 let prefix = Value::from(format!("{category}-").as_str());
@@ -182,19 +197,18 @@ impl EventStore {
         }
     }
 
-    pub(crate) fn with_cache(self, cache: Arc<StateCache>) -> Self {
-        Self {
-            cache: Some(cache),
-            ..self
-        }
-    }
-
-    pub(crate) fn cache(&self) -> Option<&StateCache> {
-        self.cache.as_deref()
-    }
-
     pub(crate) async fn tip(&self, stream: &StreamName, consistent: bool) -> Result<Option<Batch>> {
         reads::tip(&self.db, &self.options.table, stream, consistent).await
+    }
+
+    /// A stream of this store, to be read.
+    pub(super) fn source<'a>(&'a self, stream: &'a StreamName, consistent: bool) -> Source<'a> {
+        Source {
+            db: &self.db,
+            options: &self.options,
+            stream,
+            consistent,
+        }
     }
 
     /// Sends a change of a stream that stands there.
@@ -214,10 +228,24 @@ impl EventStore {
         Ok(synced)
     }
 
-    /// Waits before an append is tried again.
-    pub(crate) async fn pause(&self, attempts: u32) {
-        let pause = Backoff::resync().pause(attempts, self.db.env().next_u64());
+    /// Counts a lost race, and waits before the next attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when it was the last one.
+    pub(crate) async fn lost_race(
+        &self,
+        stream: &StreamName,
+        attempts: &mut u32,
+        attempts_max: u32,
+    ) -> Result<()> {
+        *attempts += 1;
+        if *attempts >= attempts_max {
+            return Err(exhausted(stream, *attempts));
+        }
+        let pause = Backoff::resync().pause(*attempts, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
+        Ok(())
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -234,10 +262,8 @@ impl EventStore {
             .map(|event| StoredEvent::new(event, now, compression))
             .collect();
         if events.is_empty() {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                "there is nothing to append: events=0",
-            ));
+            let message = "there is nothing to append: events=0";
+            return Err(Error::new(ErrorKind::InvalidUse, message));
         }
         Ok(events)
     }
@@ -252,11 +278,15 @@ impl fmt::Debug for EventStore {
     }
 }
 
-fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -> Result<()> {
-    let actual = tip.map_or(0, |tip| tip.next);
+fn check_version(
+    stream: &StreamName,
+    expected: Expected,
+    position: Option<&Position>,
+) -> Result<()> {
+    let actual = position.map_or(0, |position| position.version);
     let wanted = match expected {
         Expected::Any => return Ok(()),
-        Expected::New if tip.is_none() => return Ok(()),
+        Expected::New if position.is_none() => return Ok(()),
         Expected::New => 0,
         Expected::Exact(version) if version == actual => return Ok(()),
         Expected::Exact(version) => version,
@@ -265,19 +295,15 @@ fn check_version(stream: &StreamName, expected: Expected, tip: Option<&Batch>) -
 }
 
 pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
-    Error::new(
-        ErrorKind::VersionConflict,
-        format!(
-            "the stream is at another version: stream={stream} expected={expected} actual={actual}"
-        ),
-    )
+    let message = format!(
+        "the stream is at another version: stream={stream} expected={expected} actual={actual}"
+    );
+    Error::new(ErrorKind::VersionConflict, message)
 }
 
 pub(crate) fn exhausted(stream: &StreamName, attempts: u32) -> Error {
-    Error::new(
-        ErrorKind::MaxResyncsExhausted,
-        format!("others were always faster: stream={stream} attempts={attempts}"),
-    )
+    let message = format!("others were always faster: stream={stream} attempts={attempts}");
+    Error::new(ErrorKind::MaxResyncsExhausted, message)
 }
 
 impl Change {

@@ -15,8 +15,8 @@ use super::decider::{Decider, Decision};
 use super::event::Recorded;
 use super::keys::StreamName;
 use super::position::Position;
-use super::reads::{self, Loaded, Manner, Sift};
-use super::store::{EventStore, exhausted};
+use super::reads::{self, Loaded, Sift};
+use super::store::EventStore;
 use super::stored::{Batch, StoredEvent, StoredUnfold};
 use super::typed::{Metadata, Unknown, of_data, to_data};
 use crate::db::Db;
@@ -64,8 +64,9 @@ impl EventStore {
     ///
     /// Keep it and its copies: another one begins with nothing.
     #[must_use]
-    pub fn cached(self, caching: Caching, bytes_max: usize) -> Self {
-        self.with_cache(Arc::new(StateCache::new(caching, bytes_max)))
+    pub fn cached(mut self, caching: Caching, bytes_max: usize) -> Self {
+        self.cache = Some(Arc::new(StateCache::new(caching, bytes_max)));
+        self
     }
 }
 
@@ -87,19 +88,10 @@ impl<D: Decider> fmt::Debug for Stream<D> {
 }
 
 /// A state, and where the stream stood. Cheap to clone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Loading<S> {
     pub(crate) state: Arc<S>,
     pub(crate) position: Option<Position>,
-}
-
-impl<S> Clone for Loading<S> {
-    fn clone(&self) -> Self {
-        Self {
-            state: self.state.clone(),
-            position: self.position.clone(),
-        }
-    }
 }
 
 impl<S> Loading<S> {
@@ -121,25 +113,15 @@ impl<D: Decider> Stream<D>
 where
     D::Event: Clone,
 {
-    /// Asks for a state as fresh as this.
-    #[must_use]
-    pub const fn load(mut self, load: Load) -> Self {
-        self.load = load;
-        self
-    }
+    setters! {
+        /// Asks for a state as fresh as this.
+        pub const fn load(load: Load) => load = load;
 
-    /// Tells this with all events that are appended.
-    #[must_use]
-    pub fn metadata(mut self, metadata: Metadata) -> Self {
-        self.metadata = metadata;
-        self
-    }
+        /// Tells this with all events that are appended.
+        pub fn metadata(metadata: Metadata) => metadata = metadata;
 
-    /// Finds the state in another way than the decider says.
-    #[must_use]
-    pub fn access(mut self, access: Access<D>) -> Self {
-        self.access = access;
-        self
+        /// Finds the state in another way than the decider says.
+        pub fn access(access: Access<D>) => access = access;
     }
 
     /// Looks at the state.
@@ -232,14 +214,14 @@ where
                     return Ok((output, version));
                 }
                 Synced::Conflict(tip) => {
-                    attempts += 1;
+                    let attempts_max = self.store.options().attempts_max;
+                    let lost = self.store.lost_race(name, &mut attempts, attempts_max);
+                    let lost = lost.await;
                     span.record("floe.stream.resyncs", attempts);
-                    if attempts >= self.store.options().attempts_max {
-                        return Err(exhausted(name, attempts).into());
-                    }
-                    self.store.pause(attempts).await;
+                    lost?;
                     let tip = tip.map(|tip| *tip);
-                    loaded = Box::pin(self.resync(name, loaded, tip)).await?;
+                    loaded = Box::pin(self.refresh(name, loaded, tip)).await?;
+                    self.keep(name, loaded.clone());
                 }
             }
         }
@@ -266,11 +248,8 @@ where
         let events: Result<Vec<_>> = events
             .iter()
             .map(|event| {
-                Ok(StoredEvent::new(
-                    to_data(event, &self.metadata)?,
-                    now,
-                    compression,
-                ))
+                let data = to_data(event, &self.metadata)?;
+                Ok(StoredEvent::new(data, now, compression))
             })
             .collect();
         let unfolds: Result<Vec<_>> = unfolds
@@ -309,7 +288,7 @@ where
             Load::AssumeEmpty => Some(empty::<D>()),
             Load::AnyCached | Load::AllowStale(_) => {
                 let now = self.store.now();
-                let kept = self.store.cache()?.get::<D, D::State>(name, now)?;
+                let kept = self.store.cache.as_ref()?.get::<D, D::State>(name, now)?;
                 self.will_do(&kept, now).then(|| kept.into())
             }
             Load::Require | Load::RequireLeader => None,
@@ -326,10 +305,9 @@ where
     }
 
     async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
-        let Some(cache) = self.store.cache() else {
-            return self
-                .load_all(name, None, self.load == Load::RequireLeader)
-                .await;
+        let load_all = || self.load_all(name, None, self.load == Load::RequireLeader);
+        let Some(cache) = &self.store.cache else {
+            return load_all().await;
         };
         let now = self.store.now();
         // One at a time: who waited finds what the other has loaded.
@@ -343,17 +321,14 @@ where
         let loaded = match kept {
             Some(kept) if is_fresh(&kept) => return Ok(kept.into()),
             Some(kept) => self.refresh(name, kept.into(), None).await?,
-            None => {
-                self.load_all(name, None, self.load == Load::RequireLeader)
-                    .await?
-            }
+            None => load_all().await?,
         };
         self.keep(name, loaded.clone());
         Ok(loaded)
     }
 
     fn keep(&self, name: &StreamName, loaded: Loading<D::State>) {
-        let Some(cache) = self.store.cache() else {
+        let Some(cache) = &self.store.cache else {
             return;
         };
         match loaded.position {
@@ -362,18 +337,6 @@ where
             }
             None => cache.forget::<D>(name),
         }
-    }
-
-    /// The state after somebody else was faster, whose Tip may be known.
-    async fn resync(
-        &self,
-        name: &StreamName,
-        known: Loading<D::State>,
-        tip: Option<Batch>,
-    ) -> Result<Loading<D::State>> {
-        let loaded = self.refresh(name, known, tip).await?;
-        self.keep(name, loaded.clone());
-        Ok(loaded)
     }
 
     /// Brings a state up to date.
@@ -397,7 +360,7 @@ where
             return Ok(known);
         }
         let is_another = tip.next < position.version;
-        if is_another && let Some(cache) = self.store.cache() {
+        if is_another && let Some(cache) = &self.store.cache {
             cache.forget::<D>(name);
         }
         // Where the state is in the unfolds, or what is known is not a part of what is there, nothing known counts.
@@ -405,9 +368,10 @@ where
             return self.load_all(name, Some(tip), true).await;
         }
         let loaded = self.fetch(name, Some(tip), true, position.version).await?;
-        let state = match loaded.from_origin {
-            true => D::initial(),
-            false => Arc::unwrap_or_clone(known.state),
+        let state = if loaded.from_origin {
+            D::initial()
+        } else {
+            Arc::unwrap_or_clone(known.state)
         };
         let state = D::fold(state, &loaded.events);
         Ok(Loading::new(state, loaded.position))
@@ -426,10 +390,10 @@ where
             Some(tip) => tip.next < known.version(),
             None => known.position.is_some(),
         };
-        match is_behind && !consistent {
-            true => self.store.tip(name, true).await,
-            false => Ok(tip),
+        if is_behind && !consistent {
+            return self.store.tip(name, true).await;
         }
+        Ok(tip)
     }
 
     async fn load_all(
@@ -458,7 +422,10 @@ where
         consistent: bool,
     ) -> Result<Loaded<D::Event>> {
         match (&self.access, tip) {
-            (Access::Unoptimized, None) => self.fetch_by_query(name, consistent).await,
+            (Access::Unoptimized, None) => {
+                let source = self.store.source(name, consistent);
+                reads::load_by_query(source, self).await
+            }
             (_, tip) => self.fetch(name, tip, consistent, 0).await,
         }
     }
@@ -470,39 +437,19 @@ where
         consistent: bool,
         since: u64,
     ) -> Result<Loaded<D::Event>> {
-        let manner = Manner {
-            consistent,
-            unfolds: self.access.looks_at_unfolds(),
-            since,
-        };
-        reads::load(
-            self.store.db(),
-            self.store.options(),
-            name,
-            tip,
-            manner,
-            self,
-        )
-        .await
-    }
-
-    /// All events, the Tip last, without a look at the Tip first.
-    async fn fetch_by_query(
-        &self,
-        name: &StreamName,
-        consistent: bool,
-    ) -> Result<Loaded<D::Event>> {
-        let (db, options) = (self.store.db(), self.store.options());
-        reads::load_by_query(db, options, name, consistent, self).await
+        let source = self.store.source(name, consistent);
+        let unfolds = self.access.looks_at_unfolds();
+        reads::load(source, tip, since, unfolds, self).await
     }
 }
 
 impl<D: Decider> Sift<D::Event> for Stream<D> {
     fn decode(&self, event: Recorded) -> Result<Option<D::Event>> {
         // An unfold of a type that is not known is one of another version of the program: the events are there.
-        let unknown = match event.is_unfold {
-            true => Unknown::Skip,
-            false => D::unknown(),
+        let unknown = if event.is_unfold {
+            Unknown::Skip
+        } else {
+            D::unknown()
         };
         of_data(&event.event, unknown).map_err(|error| {
             let stream = self.name.as_ref().map_or("", StreamName::as_str);

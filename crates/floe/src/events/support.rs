@@ -281,21 +281,18 @@ impl<'de> Deserializer<'de> for Missing {
 }
 
 fn unwritable(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
-    let field = facts_of(field);
-    invalid(format!(
-        "the body of an event cannot be written: {error}: type={event_type}{field}"
-    ))
+    failed("written", event_type, field, error)
 }
 
 fn unreadable(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
-    let field = facts_of(field);
-    invalid(format!(
-        "the body of an event cannot be read: {error}: type={event_type}{field}"
-    ))
+    failed("read", event_type, field, error)
 }
 
-fn facts_of(field: Option<&str>) -> String {
-    field.map_or_else(String::new, |field| format!(" field={field}"))
+fn failed(what: &str, event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
+    let field = field.map_or_else(String::new, |field| format!(" field={field}"));
+    invalid(format!(
+        "the body of an event cannot be {what}: {error}: type={event_type}{field}"
+    ))
 }
 
 fn invalid(message: String) -> Error {

@@ -131,25 +131,15 @@ impl Metadata {
         Self::default()
     }
 
-    /// Tells something besides.
-    #[must_use]
-    pub fn meta(mut self, meta: impl Into<Vec<u8>>) -> Self {
-        self.meta = meta.into();
-        self
-    }
+    setters! {
+        /// Tells something besides.
+        pub fn meta(meta: impl Into<Vec<u8>>) => meta = meta.into();
 
-    /// Says what they belong to.
-    #[must_use]
-    pub fn correlation(mut self, id: impl Into<String>) -> Self {
-        self.correlation_id = Some(id.into());
-        self
-    }
+        /// Says what they belong to.
+        pub fn correlation(id: impl Into<String>) => correlation_id = Some(id.into());
 
-    /// Says what brought them about.
-    #[must_use]
-    pub fn causation(mut self, id: impl Into<String>) -> Self {
-        self.causation_id = Some(id.into());
-        self
+        /// Says what brought them about.
+        pub fn causation(id: impl Into<String>) => causation_id = Some(id.into());
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
     use crate::changes::Change;
-    use crate::changes::consumer::parked::{ParkedChanges, Parking, Removed};
+    use crate::changes::consumer::parked::{ParkedChanges, Written};
     use crate::changes::consumer::{SCHEMAS, position};
     use crate::delivery::{Place, Positions, Token};
 
@@ -162,16 +162,16 @@ mod tests {
         let by_old = parked.park(&old, &change(), &[], 1).await.unwrap();
         assert_eq!(
             (by_old, parked.list().await.unwrap().len()),
-            (Parking::Fenced, 0)
+            (Written::Fenced, 0)
         );
         let by_new = parked.park(&new, &change(), &[], 1).await.unwrap();
-        assert_eq!(by_new, Parking::Parked);
+        assert_eq!(by_new, Written::Done);
         let again = parked.park(&new, &change(), &[], 1).await.unwrap();
-        assert_eq!(again, Parking::WasThere);
+        assert_eq!(again, Written::Unchanged);
         let id = parked.list().await.unwrap().remove(0).id;
         assert_eq!(
             parked.remove(&id, Some(&old)).await.unwrap(),
-            Removed::Fenced
+            Written::Fenced
         );
         leave(&db, "c", "old").await.unwrap();
         let held = beaten(&db, "new", None).await;

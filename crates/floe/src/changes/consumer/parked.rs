@@ -166,7 +166,7 @@ impl ParkedChanges {
     /// As the store fails.
     pub async fn discard(&self, id: &ParkedId) -> Result<bool> {
         let is_discarded = self.remove(id, None).await?;
-        Ok(is_discarded == Removed::Yes)
+        Ok(is_discarded == Written::Done)
     }
 
     fn records(&self) -> crate::model::query::Query<Db, ParkedRecord> {
@@ -226,16 +226,16 @@ impl ParkedChanges {
 
     /// The items of which something is parked, with the keys of each, and whether somebody has asked.
     pub(super) async fn items(&self) -> Result<Items> {
-        let mut items = Items::default();
+        let (mut items, mut last) = (Items::default(), None);
         let mut records = self.records().stream()?;
         while let Some(record) = records.next().await? {
             items.count += 1;
             let place = (record.table.clone(), record.item.clone());
             let is_asked = record.asked;
-            if items.last.as_ref() == Some(&place) {
+            if last.as_ref() == Some(&place) {
                 continue;
             }
-            items.last = Some(place);
+            last = Some(place);
             let parked = self.read(record).await?;
             let keys = parked.change.keys().clone();
             items.items.push((parked.id.table, keys, is_asked));
@@ -258,23 +258,23 @@ impl ParkedChanges {
         change: &Change,
         pending: &[Pending],
         attempts: u32,
-    ) -> Result<Parking> {
+    ) -> Result<Written> {
         let now = self.db.engine().now();
         let (record, parts) = ParkedRecord::new(&self.consumer, change, pending, attempts, now);
         let key = ParkedId::of(&record).key(&self.consumer);
         self.db
             .transact(async |tx| {
                 if !holds(tx, &self.consumer, token).await? {
-                    return Ok::<_, Error>(Parking::Fenced);
+                    return Ok::<_, Error>(Written::Fenced);
                 }
                 if tx.get::<ParkedRecord>(key.clone()).await?.is_some() {
-                    return Ok(Parking::WasThere);
+                    return Ok(Written::Unchanged);
                 }
                 tx.create(record.clone())?;
                 for part in &parts {
                     tx.create(part.clone())?;
                 }
-                Ok(Parking::Parked)
+                Ok(Written::Done)
             })
             .await
     }
@@ -310,17 +310,17 @@ impl ParkedChanges {
     }
 
     /// Removes a parked change, if the lease is still one's own, where there is one.
-    pub(super) async fn remove(&self, id: &ParkedId, token: Option<&Token>) -> Result<Removed> {
+    pub(super) async fn remove(&self, id: &ParkedId, token: Option<&Token>) -> Result<Written> {
         let key = id.key(&self.consumer);
         self.db
             .transact(async |tx| {
                 if let Some(token) = token
                     && !holds(tx, &self.consumer, token).await?
                 {
-                    return Ok::<_, Error>(Removed::Fenced);
+                    return Ok::<_, Error>(Written::Fenced);
                 }
                 let Some(record) = tx.get::<ParkedRecord>(key.clone()).await? else {
-                    return Ok(Removed::No);
+                    return Ok(Written::Unchanged);
                 };
                 for number in 1..=*record.parts {
                     let (consumer, table, item, sequence) = key.clone();
@@ -328,26 +328,18 @@ impl ParkedChanges {
                     tx.delete_key::<ParkedPart>(part)?;
                 }
                 tx.delete(record);
-                Ok(Removed::Yes)
+                Ok(Written::Done)
             })
             .await
     }
 }
 
-/// What became of a change that was to be parked.
+/// What became of a change that was to be parked, or to be no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parking {
-    Parked,
-    WasThere,
-    /// Somebody else delivers by now.
-    Fenced,
-}
-
-/// What became of a parked change that was to be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Removed {
-    Yes,
-    No,
+pub(super) enum Written {
+    Done,
+    /// There was nothing to do.
+    Unchanged,
     /// Somebody else delivers by now.
     Fenced,
 }
@@ -359,7 +351,6 @@ pub(super) struct Items {
     pub(super) items: Vec<(String, Item, bool)>,
     /// How many changes are parked.
     pub(super) count: usize,
-    last: Option<(String, String)>,
 }
 
 /// Whether the lease is one's own; the commit is made only if it is then.

@@ -13,7 +13,7 @@ pub(super) async fn claim(
     table: &str,
     token: &Token,
 ) -> Result<Option<Positions>> {
-    let shards = db
+    let claimed = db
         .transact(async |tx| {
             let mut position = tx
                 .get_or_create(ConsumerPosition {
@@ -30,16 +30,15 @@ pub(super) async fn claim(
             Ok(Some(position.shards.clone()))
         })
         .await?;
-    let Some(shards) = shards else {
-        return Ok(None);
+    let read = |shards| {
+        Positions::from_json(&shards).ok_or_else(|| {
+            let message = format!(
+                "the position of a consumer cannot be read: consumer={consumer} table={table} shards={shards}"
+            );
+            Error::new(ErrorKind::InvalidField, message)
+        })
     };
-    let positions = Positions::from_json(&shards).ok_or_else(|| {
-        let message = format!(
-            "the position of a consumer cannot be read: consumer={consumer} table={table} shards={shards}"
-        );
-        Error::new(ErrorKind::InvalidField, message)
-    })?;
-    Ok(Some(positions))
+    claimed.map(read).transpose()
 }
 
 /// Stores how far everything is done. `false` if somebody has taken the lease since.

@@ -16,7 +16,7 @@ use super::super::limits::{
 };
 use super::notice::{Notice, Progress, Ran};
 use super::source::{Mark, Source};
-use super::tables::{Known, Table, Tables, lock};
+use super::tables::{Known, Table, Tables};
 use super::turn::Task;
 use super::{Consumer, lease, position, telemetry};
 use crate::delivery::{
@@ -24,6 +24,7 @@ use crate::delivery::{
     Orders, Recent, Replays, Run, Size, Standing, Token, outlast,
 };
 use crate::error::Result;
+use crate::lock::lock;
 
 /// The processes of a consumer, of which one delivers.
 pub(super) struct Processes<'c> {
@@ -215,9 +216,10 @@ impl Consume for Tables<'_> {
         let waiting = usize::try_from(load.size.records).unwrap_or(usize::MAX);
         let progress = Progress {
             ran,
-            per_second: match seconds > 0.0 {
-                true => (ran.done() - known.told.1) as f64 / seconds,
-                false => 0.0,
+            per_second: if seconds > 0.0 {
+                (ran.done() - known.told.1) as f64 / seconds
+            } else {
+                0.0
             },
             lag: match waiting {
                 0 => Duration::ZERO,

@@ -2,16 +2,17 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use floe_store::op::HoldChanges;
-use floe_store::{Error as StoreError, Item, Timestamp};
+use floe_store::{Item, Timestamp};
 
 use super::notice::Ran;
 use super::source::Mark;
 use super::{Consumer, position};
-use crate::delivery::{Positions, Recent, Token};
-use crate::error::{Error, Result};
+use crate::delivery::{Positions, Recent, Token, hold};
+use crate::error::Result;
+use crate::lock::lock;
 
 /// The tables whose changes are delivered in a run.
 pub(super) struct Tables<'c> {
@@ -43,10 +44,6 @@ pub(super) struct Table {
     pub(super) holds: Vec<HoldChanges>,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Tables<'_> {
     pub(super) fn count(&self, count: impl FnOnce(&mut Ran)) {
         count(&mut lock(self.ran));
@@ -63,21 +60,11 @@ impl Tables<'_> {
         if !position::store(db, name, table, &self.token, &mark.positions).await? {
             return Ok(false);
         }
-        if !db.engine().capabilities().change_holds {
-            return Ok(true);
-        }
-        let held = lock(&self.known)
+        let known = lock(&self.known)
             .tables
             .get(number)
             .map(|t| t.holds.clone());
-        let held = held.unwrap_or_default();
-        for hold in mark.holds.iter().filter(|hold| !held.contains(hold)) {
-            match db.engine().hold_changes(hold.clone()).await {
-                // Somebody else under this name is further on. If nobody is, reading tells.
-                Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
-                Err(error) => return Err(Error::from(error)),
-            }
-        }
+        hold(db, &mark.holds, &known.unwrap_or_default()).await?;
         if let Some(table) = lock(&self.known).tables.get_mut(number) {
             table.holds.clone_from(&mark.holds);
         }

@@ -24,6 +24,7 @@ pub(super) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
 
 /// What happens while a consumer runs.
 pub(super) fn noticed(consumer: &str, notice: &Notice<'_>) {
+    let note = |what: &str| tell!(INFO, floe.changes.consumer = consumer, "{what}");
     match notice {
         Notice::Stored(progress) => measured(consumer, progress),
         Notice::Parked(change, _) => {
@@ -54,21 +55,9 @@ pub(super) fn noticed(consumer: &str, notice: &Notice<'_>) {
             "error.type" = debug(error.kind()),
             "the consumer could not go on"
         ),
-        Notice::Leads => tell!(
-            INFO,
-            floe.changes.consumer = consumer,
-            "this process delivers"
-        ),
-        Notice::Waits => tell!(
-            INFO,
-            floe.changes.consumer = consumer,
-            "another process delivers"
-        ),
-        Notice::Replayed(_) => tell!(
-            INFO,
-            floe.changes.consumer = consumer,
-            "parked changes of an item are done"
-        ),
+        Notice::Leads => note("this process delivers"),
+        Notice::Waits => note("another process delivers"),
+        Notice::Replayed(_) => note("parked changes of an item are done"),
     }
 }
 

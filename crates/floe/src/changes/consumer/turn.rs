@@ -8,7 +8,7 @@ use super::super::handler::Failure;
 use super::super::work::Work;
 use super::Consumer;
 use super::notice::Notice;
-use super::parked::{Parked, Parking, Removed};
+use super::parked::{Parked, Written};
 use super::tables::Tables;
 use crate::delivery::{Attempts, End, StoreRetry, Timeout, outlast};
 use crate::error::{Error, ErrorKind, Result};
@@ -72,9 +72,9 @@ impl Tables<'_> {
         let (all, token) = (consumer.parked(), &self.token);
         let park = || all.park(token, work.change(), &pending, attempts);
         match outlast(consumer, true, || Box::pin(park())).await? {
-            Parking::Fenced => return Ok(End::Fenced),
-            Parking::WasThere => {}
-            Parking::Parked => {
+            Written::Fenced => return Ok(End::Fenced),
+            Written::Unchanged => {}
+            Written::Done => {
                 self.count(|ran| ran.parked += 1);
                 self.parked_count.fetch_add(1, Ordering::Relaxed);
                 let error = pending.first().map(|p| p.failure.to_string());
@@ -104,9 +104,9 @@ impl Tables<'_> {
             consumer.flush().await;
             let removed = || all.remove(&parked.id, Some(token));
             match outlast(consumer, true, || Box::pin(removed())).await? {
-                Removed::Fenced => return Ok(End::Fenced),
-                Removed::No => {}
-                Removed::Yes => {
+                Written::Fenced => return Ok(End::Fenced),
+                Written::Unchanged => {}
+                Written::Done => {
                     self.count(|ran| ran.replayed += 1);
                     self.parked_count.fetch_sub(1, Ordering::Relaxed);
                 }

@@ -111,11 +111,9 @@ impl Runtime {
         Self(Api::new(address.into(), ERROR_NAME))
     }
 
-    /// What errors are called in Lambda's own log: a name of one word.
-    #[must_use]
-    pub fn error_name(mut self, name: &'static str) -> Self {
-        self.0.error_name = name;
-        self
+    setters! {
+        /// What errors are called in Lambda's own log: a name of one word.
+        pub fn error_name(name: &'static str) => 0.error_name = name;
     }
 
     /// Has events handled one after the other, until the runtime cannot be asked any more. What the function gives is the

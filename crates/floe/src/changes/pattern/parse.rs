@@ -44,17 +44,17 @@ pub(super) fn check_path(names: &[&str], path: &str) -> Result<()> {
         [field] => FIELDS.contains(field),
         _ => false,
     };
-    match is_known && !names.contains(&"") {
-        true => Ok(()),
-        false => Err(refused("no envelope has such a field", "", path)),
+    if is_known && !names.contains(&"") {
+        return Ok(());
     }
+    Err(refused("no envelope has such a field", "", path))
 }
 
 pub(super) fn check_rules(rules: &[Rule], path: &str) -> Result<()> {
-    match rules.is_empty() {
-        true => Err(refused("a field needs at least one rule", "", path)),
-        false => Ok(()),
+    if rules.is_empty() {
+        return Err(refused("a field needs at least one rule", "", path));
     }
+    Ok(())
 }
 
 /// Sees that an envelope has every field of which something is said.
@@ -79,9 +79,10 @@ fn fields(object: &Map<String, Json>, at: &str) -> Result<Fields> {
     }
     let mut fields = Fields::default();
     for (name, json) in object {
-        let at = match at.is_empty() {
-            true => name.clone(),
-            false => format!("{at}.{name}"),
+        let at = if at.is_empty() {
+            name.clone()
+        } else {
+            format!("{at}.{name}")
         };
         if name == OR {
             fields.choices.push(choice(json, &at)?);
@@ -89,7 +90,7 @@ fn fields(object: &Map<String, Json>, at: &str) -> Result<Fields> {
         }
         let node = match json {
             Json::Object(object) => Node::Object(self::fields(object, &at)?),
-            Json::Array(list) => Node::Leaf(rules(list, &at)?),
+            Json::Array(list) => Node::Leaf(each(list, &at, |json, at| form(json, at).map(Rule))?),
             _ => return Err(refused("a value stands in a list", "", &at)),
         };
         fields.fields.push((name.clone(), node));
@@ -107,13 +108,13 @@ fn choice(json: &Json, at: &str) -> Result<Vec<Node>> {
     list.iter().enumerate().map(pattern).collect()
 }
 
-fn rules(list: &[Json], at: &str) -> Result<Vec<Rule>> {
+fn each<T>(list: &[Json], at: &str, read: impl Fn(&Json, &str) -> Result<T>) -> Result<Vec<T>> {
     if list.is_empty() {
         return Err(refused("a list in a pattern has values", "", at));
     }
-    let rules = list.iter().enumerate();
-    rules
-        .map(|(place, json)| form(json, &format!("{at}[{place}]")).map(Rule))
+    let places = list.iter().enumerate();
+    places
+        .map(|(place, json)| read(json, &format!("{at}[{place}]")))
         .collect()
 }
 
@@ -123,10 +124,10 @@ fn form(json: &Json, at: &str) -> Result<Form> {
     };
     let (name, json) = only(object, at)?;
     Ok(match name {
-        "exists" => Form::Exists(json.as_bool().ok_or_else(|| {
-            let reason = "exists is true or false";
-            refused(reason, "", at)
-        })?),
+        "exists" => {
+            let exists = json.as_bool();
+            Form::Exists(exists.ok_or_else(|| refused("exists is true or false", "", at))?)
+        }
         "numeric" => Form::Numeric(bounds(json, at)?),
         "anything-but" => Form::AnythingBut(excluded(json, at)?),
         _ => Form::Text(comparison(name, json, at)?),
@@ -167,14 +168,11 @@ fn comparison(name: &str, json: &Json, at: &str) -> Result<Text> {
         "anything-but",
         "exists",
     ];
+    let refused = |reason: &str| refused(reason, &format!("comparison={name}"), at);
     if !known.contains(&name) {
-        let fact = format!("comparison={name}");
-        return Err(refused("no such comparison", &fact, at));
+        return Err(refused("no such comparison"));
     }
-    let text = text.ok_or_else(|| {
-        let fact = format!("comparison={name}");
-        refused("it compares with text", &fact, at)
-    })?;
+    let text = text.ok_or_else(|| refused("it compares with text"))?;
     let text = text.to_owned();
     Ok(match (name, ignores_case) {
         ("prefix", false) => Text::Prefix(text),
@@ -183,35 +181,23 @@ fn comparison(name: &str, json: &Json, at: &str) -> Result<Text> {
         ("suffix", true) => Text::SuffixIgnoreCase(text),
         ("equals-ignore-case", false) => Text::EqualsIgnoreCase(text),
         ("wildcard", false) => Text::Wildcard(parts(&text, at)?),
-        _ => {
-            let fact = format!("comparison={name}");
-            return Err(refused("it cannot stand here", &fact, at));
-        }
+        _ => return Err(refused("it cannot stand here")),
     })
 }
 
 /// What anything may be but.
 fn excluded(json: &Json, at: &str) -> Result<Vec<Form>> {
     let at = format!("{at}.anything-but");
-    let of_list = |list: &[Json], of: &dyn Fn(&Json, &str) -> Result<Form>| {
-        if list.is_empty() {
-            return Err(refused("a list in a pattern has values", "", &at));
-        }
-        let forms = list.iter().enumerate();
-        forms
-            .map(|(place, json)| of(json, &format!("{at}[{place}]")))
-            .collect::<Result<Vec<_>>>()
-    };
     match json {
         Json::Object(object) => {
             let (name, json) = only(object, &at)?;
             let text = |json: &Json, at: &str| comparison(name, json, at).map(Form::Text);
             match json {
-                Json::Array(list) => of_list(list, &text),
+                Json::Array(list) => each(list, &at, text),
                 json => Ok(vec![text(json, &at)?]),
             }
         }
-        Json::Array(list) => of_list(list, &|json, at| plain(json, at).map(Form::Is)),
+        Json::Array(list) => each(list, &at, |json, at| plain(json, at).map(Form::Is)),
         json => Ok(vec![Form::Is(plain(json, &at)?)]),
     }
 }
@@ -282,14 +268,18 @@ fn parts(text: &str, at: &str) -> Result<Vec<String>> {
 }
 
 fn refused(reason: &str, fact: &str, at: &str) -> Error {
-    let facts = [fact.to_owned(), format!("at={at}")];
-    let facts: Vec<String> = facts
+    let at = if at.is_empty() {
+        ""
+    } else {
+        &format!("at={at}")
+    };
+    let facts: Vec<&str> = [fact, at]
         .into_iter()
-        .filter(|fact| !fact.is_empty() && fact != "at=")
+        .filter(|fact| !fact.is_empty())
         .collect();
-    let message = match facts.is_empty() {
-        true => reason.to_owned(),
-        false => format!("{reason}: {}", facts.join(" ")),
+    let message = match facts[..] {
+        [] => reason.to_owned(),
+        _ => format!("{reason}: {}", facts.join(" ")),
     };
     Error::new(ErrorKind::InvalidUse, message)
 }

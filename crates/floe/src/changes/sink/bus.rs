@@ -4,7 +4,7 @@
 //! the same time share a request; what was refused is sent again, alone or with others, by whoever runs the router. The
 //! bus itself is behind [`EventBus`](floe_store::bus::EventBus): with the feature `eventbridge`, `floe::db::EventBridge` is one.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use floe_store::BoxFuture;
 use floe_store::bus::{BUS_BYTES_MAX, BUS_ENTRIES_MAX, BusEntry, EventBus};
@@ -13,6 +13,7 @@ use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use super::Sink;
 use crate::changes::envelope::Envelope;
 use crate::changes::handler::{Failure, Handled};
+use crate::lock::lock;
 
 /// A sink that puts changes on an event bus.
 ///
@@ -56,13 +57,9 @@ impl<B: EventBus> ToBus<B> {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next entries that fit into one request.
     fn take(&self) -> Vec<Waiting> {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         // Who does not wait any more is not sent for.
         waiting.retain(|waiting| !waiting.tell.is_closed());
         let (mut count, mut bytes) = (0, 0);
@@ -112,7 +109,7 @@ impl<B: EventBus> Sink for ToBus<B> {
                 )));
             }
             let (tell, mut told) = oneshot::channel();
-            self.waiting().push(Waiting { entry, tell });
+            lock(&self.waiting).push(Waiting { entry, tell });
             let dropped = |_| Failure::new("whoever sent it has gone away");
             loop {
                 let turn = self.sending.lock().await;

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use floe_store::BoxFuture;
 use tokio::sync::oneshot;
@@ -15,6 +15,7 @@ use super::Sink;
 use crate::changes::envelope::Envelope;
 use crate::changes::handler::{Failure, Handled};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lock::lock;
 
 /// How many bytes of lines are gathered before they are written without being asked.
 const GATHERED_BYTES_MAX: usize = 8 << 20;
@@ -131,10 +132,6 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Inner {
     /// Writes what is gathered. Others wait, so that lines stay in their order.
     fn write(&self) -> io::Result<()> {
@@ -184,10 +181,7 @@ impl Sink for JsonLines {
                 gathered.extend_from_slice(line.as_bytes());
                 gathered.len() > GATHERED_BYTES_MAX
             };
-            match is_full {
-                true => self.write().await,
-                false => Ok(()),
-            }
+            if is_full { self.write().await } else { Ok(()) }
         })
     }
 

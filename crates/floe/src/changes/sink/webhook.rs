@@ -100,11 +100,9 @@ impl Webhook {
         })
     }
 
-    /// Signs each body with this secret, so that the server can know who posts.
-    #[must_use]
-    pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
-        self.secret = Some(secret.as_ref().into());
-        self
+    setters! {
+        /// Signs each body with this secret, so that the server can know who posts.
+        pub fn secret(secret: impl AsRef<[u8]>) => secret = Some(secret.as_ref().into());
     }
 
     /// Sends this header with each request.
@@ -123,18 +121,12 @@ impl Webhook {
         Ok(self)
     }
 
-    /// How long an answer may take; 30 seconds if nothing is said.
-    #[must_use]
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
+    setters! {
+        /// How long an answer may take; 30 seconds if nothing is said.
+        pub const fn timeout(timeout: Duration) => timeout = timeout;
 
-    /// Waits by this timer.
-    #[must_use]
-    pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
-        self.timer = timer;
-        self
+        /// Waits by this timer.
+        pub fn timer(timer: Arc<dyn Timer>) => timer = timer;
     }
 
     fn request(&self, envelope: &Envelope) -> Result<Request<String>, Failure> {

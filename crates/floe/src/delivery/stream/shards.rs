@@ -204,9 +204,10 @@ impl Shards {
         };
         let turns: Vec<&mut Shard> = self.shards.iter_mut().filter(has_turn).collect();
         // A page may be empty although more follows. Who asks for more gets past it sooner.
-        let limit = match self.was_empty {
-            true => GET_RECORDS_MAX,
-            false => (records_max / turns.len().max(1)).clamp(1, GET_RECORDS_MAX),
+        let limit = if self.was_empty {
+            GET_RECORDS_MAX
+        } else {
+            (records_max / turns.len().max(1)).clamp(1, GET_RECORDS_MAX)
         };
         let mut pages: Vec<BoxFuture<'_, Result<Round>>> = Vec::with_capacity(turns.len());
         for shard in turns {
@@ -350,6 +351,33 @@ impl Shard {
             error => error.into(),
         }
     }
+}
+
+/// Holds change records, where the engine can, beyond those that are held already.
+pub(crate) async fn hold(db: &Db, holds: &[HoldChanges], held: &[HoldChanges]) -> Result<()> {
+    if !db.engine().capabilities().change_holds {
+        return Ok(());
+    }
+    for hold in holds.iter().filter(|hold| !held.contains(hold)) {
+        match db.engine().hold_changes(hold.clone()).await {
+            // Somebody else under this name is further on. If nobody is, reading tells.
+            Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Gives up what is held.
+pub(crate) async fn release(db: &Db, holds: Vec<HoldChanges>) -> Result<()> {
+    for hold in holds {
+        let hold = HoldChanges {
+            after_sequence: None,
+            ..hold
+        };
+        db.engine().hold_changes(hold).await?;
+    }
+    Ok(())
 }
 
 /// The error of a shard of which records are gone, or the shard itself.

@@ -33,10 +33,9 @@ impl Sync<'_> {
     /// was pruned since.
     pub(crate) async fn send(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
         if self.calves && !db.engine().capabilities().transactions {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("the engine has no transactions, which calving needs: stream={stream}"),
-            ));
+            let message =
+                format!("the engine has no transactions, which calving needs: stream={stream}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let (table, events) = (self.table, self.change.events.len());
         let span = telemetry::append(table, stream, events, self.calves);
@@ -105,20 +104,16 @@ impl Sync<'_> {
             return Ok(Synced::Written(self.after));
         }
         if in_doubt {
+            let unknowable =
+                |why: &str| unknown(stream, StoreError::OutcomeUnknown(why.to_owned()));
             if self.change.events.is_empty() {
-                let error =
-                    StoreError::OutcomeUnknown("somebody else has written since".to_owned());
-                return Err(unknown(stream, error));
+                return Err(unknowable("somebody else has written since"));
             }
             match repeat(db, budget, || Box::pin(self.stands_in(db, stream, &tip))).await? {
                 // Others may have appended since: what they did is no part of what follows from this append.
                 Some(true) => return Ok(Synced::Written(self.after)),
                 Some(false) => {}
-                None => {
-                    let error =
-                        StoreError::OutcomeUnknown("the stream was pruned since".to_owned());
-                    return Err(unknown(stream, error));
-                }
+                None => return Err(unknowable("the stream was pruned since")),
             }
         }
         Ok(Synced::Conflict(Some(Box::new(tip))))

@@ -32,23 +32,13 @@ impl StreamEntry {
         let (Some(change), Some(etag)) = (&self.change, &self.etag) else {
             return Ok(None);
         };
-        let position = self.position.as_ref();
-        Sync::new(
-            &self.table,
-            &self.name,
-            position,
-            change,
-            &self.limits,
-            etag.clone(),
-        )
-        .map(Some)
+        let (table, name, position) = (&self.table, &self.name, self.position.as_ref());
+        Sync::new(table, name, position, change, &self.limits, etag.clone()).map(Some)
     }
 
     fn lost_race(&self) -> Refusal {
-        Refusal::Lost(Error::new(
-            ErrorKind::TransactionFailed,
-            format!("somebody else appended to the stream: stream={}", self.name),
-        ))
+        let message = format!("somebody else appended to the stream: stream={}", self.name);
+        Refusal::Lost(Error::new(ErrorKind::TransactionFailed, message))
     }
 }
 
@@ -58,13 +48,9 @@ impl Part for StreamEntry {
     }
 
     fn read_only_error(&self) -> Error {
-        Error::new(
-            ErrorKind::ReadOnly,
-            format!(
-                "a read-only transaction cannot append: stream={}",
-                self.name
-            ),
-        )
+        let name = &self.name;
+        let message = format!("a read-only transaction cannot append: stream={name}");
+        Error::new(ErrorKind::ReadOnly, message)
     }
 
     fn tables(&self) -> Vec<(String, &'static str)> {

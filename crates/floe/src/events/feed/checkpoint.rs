@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::limits::EPOCH_OFFSETS;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
+use crate::events::keys::invalid;
 
 /// What stands between the epoch and the offset.
 const EPOCH_END: char = '@';
@@ -123,15 +124,12 @@ fn digits<N: FromStr>(text: &str) -> Option<N> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-fn invalid(what: &str, facts: &str) -> Error {
-    Error::new(ErrorKind::InvalidUse, format!("{what}: {facts}"))
-}
-
 #[cfg(test)]
 mod tests {
     use floe_store::env::{Random, SeededRandom};
 
     use super::*;
+    use crate::error::ErrorKind;
 
     fn check(text: &str, number: u64) {
         let checkpoint: Checkpoint = text.parse().unwrap();

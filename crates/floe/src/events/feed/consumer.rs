@@ -76,30 +76,30 @@ mod lease;
 mod options;
 mod progress;
 
-use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
-use self::exactly_once::View;
+use self::deliver::Handler;
+use self::exactly_once::ViewHandler;
+use self::group::Works;
 pub use self::group::{ConsumerGroup, Worked};
-use self::lease::ReaderGroup;
 pub use self::options::Notice;
 use self::options::Options;
 pub use self::progress::Parked;
-use self::progress::{Place, Progress, ReaderCheckpoint};
+use self::progress::{Place, Progress};
 use super::checkpoint::Checkpoint;
+use super::kept::Kept;
 use super::lag::Lag;
 use super::limits::BEAT_ATTEMPTS;
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{Filter, Reader, behind};
+use super::span::Span;
 use crate::db::Db;
-use crate::delivery::{self, Attempts, End, Host, Members, Orders};
+use crate::delivery::{self, End, Host, Members, Orders};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
 use crate::tx::Tx;
-use crate::tx::body::TxBody;
 
 /// How far a handler has come with the events that it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,39 +139,21 @@ impl Consumer {
         ConsumerGroup::new(store, group).partition(partition)
     }
 
-    /// Handles what the filter lets through alone. The rest counts as done.
-    #[must_use]
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.options.filter = filter;
-        self
-    }
+    setters! {
+        /// Handles what the filter lets through alone. The rest counts as done.
+        pub fn filter(filter: Filter) => options.filter = filter;
 
-    /// Handles so many streams at once.
-    #[must_use]
-    pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.options.delivery.concurrency_max = streams;
-        self
-    }
+        /// Handles so many streams at once.
+        pub const fn at_once_max(streams: usize) => options.delivery.concurrency_max = streams;
 
-    /// Gives at most so many events to a handler, and so to a transaction.
-    #[must_use]
-    pub const fn events_max(mut self, events: usize) -> Self {
-        self.options.events_max = events;
-        self
-    }
+        /// Gives at most so many events to a handler, and so to a transaction.
+        pub const fn events_max(events: usize) => options.events_max = events;
 
-    /// Tries so often to get on with a stream.
-    #[must_use]
-    pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.options.delivery.attempts_max = tries;
-        self
-    }
+        /// Tries so often to get on with a stream.
+        pub const fn tries_max(tries: u32) => options.delivery.attempts_max = tries;
 
-    /// Timeout of a handler, for the events of one call. Default: 60 seconds.
-    #[must_use]
-    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.delivery.handler_timeout = timeout;
-        self
+        /// Timeout of a handler, for the events of one call. Default: 60 seconds.
+        pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
     }
 
     /// Up to where the feed is done with.
@@ -201,18 +183,13 @@ impl Consumer {
     pub async fn lag(&self) -> Result<Lag> {
         let progress = self.progress().await?;
         let (place, filter) = (progress.place, &self.options.filter);
-        let log = self.store.feed_log();
-        let behind = behind(
-            &log,
-            self.partition,
-            place.checkpoint,
-            |number, span| match (filter.lets_through(&span.stream), number) {
-                (false, _) => 0,
-                (true, None) => span.types.len() as u64,
-                (true, Some(number)) => exactly_once::undone_events(place, number, span),
-            },
-        );
-        let mut lag = Lag::at(behind.await?, self.store.db().env().now());
+        let (log, now) = (self.store.feed_log(), self.store.db().env().now());
+        let count = |number, span: &Span| match (filter.lets_through(&span.stream), number) {
+            (false, _) => 0,
+            (true, None) => span.types.len() as u64,
+            (true, Some(number)) => exactly_once::undone_events(place, number, span),
+        };
+        let mut lag = behind(&log, self.partition, place.checkpoint, now, count).await?;
         lag.parked = progress.parked_events();
         telemetry::lag(&self.id.0, self.partition, &lag);
         Ok(lag)
@@ -226,11 +203,12 @@ impl Consumer {
     /// As the store fails.
     pub async fn move_to(&self, checkpoint: Checkpoint) -> Result<()> {
         let place = Place::before(checkpoint);
-        let decide = |stored: &Progress| Ok::<_, Error>([stored.moved(place)]);
+        let decide = |stored: &Progress| Ok::<_, Error>([Kept(stored.moved(place))]);
         self.stored().transact(decide).await?;
         // Who waits at the tail stores nothing, and would not notice.
-        let decide = |members: &Members| Ok::<_, Error>(members.restarted(self.partition.number()));
-        self.members().transact(decide).await
+        let number = self.partition.number();
+        let decide = |members: &Members| Ok::<_, Error>(members.restarted(number).map(Kept));
+        members(&self.store, &self.id.0).transact(decide).await
     }
 
     /// Goes on from where the feed ends now.
@@ -250,15 +228,13 @@ impl Consumer {
     /// [`VersionConflict`](ErrorKind::VersionConflict) when another consumer of this group and partition has begun, or the
     /// checkpoint was moved: this one cannot store how far it has come. And as the store fails. What the handler fails
     /// with is told in [`Consumed::parked`] alone.
-    pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Consumed>
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Consumed>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let ran = self.deliver(&handler, Orders::default()).await?;
-        match ran.end {
-            End::Done => Ok(ran.consumed),
+        let (consumed, end) = self.deliver(&handler, Orders::default()).await?;
+        match end {
+            End::Done => Ok(consumed),
             End::Fenced => Err(self.fenced()),
         }
     }
@@ -269,28 +245,11 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F, E>(&self, handler: H) -> Result<Consumed>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Consumed>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let progress = self.progress().await?;
-        let mut consumed = Consumed {
-            checkpoint: progress.place.checkpoint,
-            ..Consumed::default()
-        };
-        for known in progress.parked() {
-            let handled = self.handle(&known.stream, known.index..known.end, &handler, false);
-            let outcome = handled.await?;
-            consumed.events += outcome.events;
-            let parked = outcome
-                .reason
-                .map(|reason| Parked::new(known.stream.clone(), outcome.index..known.end, &reason));
-            self.store_retried(&known, parked.as_ref()).await?;
-            consumed.parked.extend(parked);
-        }
-        Ok(consumed)
+        self.retry(Works::AtLeastOnce(&handler)).await
     }
 
     /// Gives everything up to the tail to the handler, each time in a transaction that also stores how far it has come.
@@ -301,15 +260,8 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails, also for the handler. What else the handler returns is told in [`Consumed::parked`] alone.
-    pub async fn run_exactly_once<H>(&self, handler: H) -> Result<Consumed>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
-        let ran = self.project(&handler, Orders::default()).await?;
-        Ok(ran.consumed)
+    pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
+        self.project(&handler, Orders::default()).await
     }
 
     /// Tries parked streams again, each time in a transaction that also stores how far it has come: the events that were
@@ -318,49 +270,23 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails, also for the handler.
-    pub async fn retry_parked_exactly_once<H>(&self, handler: H) -> Result<Consumed>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
-        self.retry_with_commits(&handler).await
+    pub async fn retry_parked_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
+        self.retry(Works::ExactlyOnce(&handler)).await
     }
 
-    async fn retry_with_commits(&self, handler: &dyn View) -> Result<Consumed> {
+    async fn retry(&self, works: Works<'_>) -> Result<Consumed> {
         let progress = self.progress().await?;
         let mut consumed = Consumed {
             checkpoint: progress.place.checkpoint,
             ..Consumed::default()
         };
         for known in progress.parked() {
-            let (mut index, mut attempts) = (known.index, Attempts::new(self));
-            while index < known.end {
-                let error = match self.commit_parked(handler, &known.stream, index).await {
-                    Ok(Some(next)) => {
-                        consumed.events += next - index;
-                        index = next;
-                        attempts.progressed();
-                        continue;
-                    }
-                    // Somebody else tries it, too.
-                    Ok(None) => break,
-                    Err(error) => error,
-                };
-                if let Some(pause) = attempts.fail(Duration::ZERO) {
-                    attempts.wait(pause).await;
-                    continue;
-                }
-                if !is_poison(&error) {
-                    return Err(error);
-                }
-                let range = index..known.end;
-                let parked = Parked::new(known.stream.clone(), range, &error.to_string());
-                self.store_retried(&parked, Some(&parked)).await?;
-                consumed.parked.push(parked);
-                break;
-            }
+            let (events, again) = match works {
+                Works::AtLeastOnce(handler) => self.handle_parked(handler, &known).await?,
+                Works::ExactlyOnce(view) => self.commit_parked(view, &known).await?,
+            };
+            consumed.events += events;
+            consumed.parked.extend(again);
         }
         Ok(consumed)
     }
@@ -369,7 +295,7 @@ impl Consumer {
     async fn store_retried(&self, tried: &Parked, again: Option<&Parked>) -> Result<()> {
         let decide = |stored: &Progress| {
             let after = stored.retried(tried, again);
-            Ok::<_, Error>((after != *stored).then_some(after))
+            Ok::<_, Error>((after != *stored).then_some(Kept(after)))
         };
         self.stored().transact(decide).await
     }
@@ -383,13 +309,8 @@ impl Consumer {
         self.stored().query(Progress::clone).await
     }
 
-    fn stored(&self) -> Stream<ReaderCheckpoint> {
-        let stored = self.store.feed_index().stream::<ReaderCheckpoint>(&self.id);
-        stored.load(Load::RequireLeader)
-    }
-
-    fn members(&self) -> Stream<ReaderGroup> {
-        members(&self.store, &self.id.0)
+    fn stored(&self) -> Stream<Kept<Progress>> {
+        self.store.kept(&self.id)
     }
 
     fn fenced(&self) -> Error {
@@ -401,17 +322,12 @@ impl Consumer {
     }
 }
 
-/// Whether a stream is to be parked for it.
-fn is_poison(error: &Error) -> bool {
-    exactly_once::is_of_handler(error) || deliver::is_of_stream(error)
-}
-
 /// The members of a group.
-fn members(store: &EventStore, group: &str) -> Stream<ReaderGroup> {
+fn members(store: &EventStore, group: &str) -> Stream<Kept<Members>> {
     let index = store.feed_index();
     let options = index.options().clone().attempts_max(BEAT_ATTEMPTS);
     let index = store.db().event_store(options);
-    index.stream::<ReaderGroup>(group).load(Load::RequireLeader)
+    index.stream(group).load(Load::RequireLeader)
 }
 
 impl Host for Consumer {
@@ -427,22 +343,6 @@ impl Host for Consumer {
         telemetry::failed(&self.id.0, error);
         let (partition, error) = (Some(self.partition), error.clone());
         self.options.tell(&Notice::Failed { partition, error });
-    }
-}
-
-/// What a run over a partition has come to.
-#[derive(Debug)]
-struct Ran {
-    consumed: Consumed,
-    end: End,
-}
-
-impl Ran {
-    fn nothing(end: End) -> Self {
-        Self {
-            consumed: Consumed::default(),
-            end,
-        }
     }
 }
 

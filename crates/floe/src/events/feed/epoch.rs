@@ -146,10 +146,8 @@ fn spans_of_json(json: &Value, list: &str) -> Result<Vec<Span>> {
 }
 
 fn invalid(event_type: &str, reason: &dyn fmt::Display) -> Error {
-    Error::new(
-        ErrorKind::InvalidEvent,
-        format!("an event of an epoch cannot be read, {reason}: type={event_type}"),
-    )
+    let message = format!("an event of an epoch cannot be read, {reason}: type={event_type}");
+    Error::new(ErrorKind::InvalidEvent, message)
 }
 
 /// What an epoch knows.
@@ -396,9 +394,10 @@ impl<'s> Taking<'s> {
         self.residual.extend(rest);
         if let Some(span) = first {
             self.bytes += span.bytes() + 1;
-            match is_known {
-                true => self.ingested.app.push(span),
-                false => self.ingested.add.push(span),
+            if is_known {
+                self.ingested.app.push(span);
+            } else {
+                self.ingested.add.push(span);
             }
         }
     }

@@ -34,23 +34,21 @@ mod tests;
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use floe_store::Error as StoreError;
 use floe_store::op::HoldChanges;
 use tracing::Instrument;
 
 pub use self::intake::Intake;
-use self::position::IndexerPosition;
-use self::progress::Watch;
 pub use self::progress::{Progress, Stepped};
+use super::kept::Kept;
 use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
 use super::partition::Partitions;
-use crate::delivery::{Positions, Round, Shards, passes};
+use crate::delivery::{Callback, PATIENT, Positions, Round, Shards, hold, passes, release};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
-use crate::events::{EventStore, Load};
-use crate::request::Backoff;
+use crate::events::{EventStore, Stream};
 use crate::side_by_side;
 
 /// How an indexer works.
@@ -86,48 +84,29 @@ impl IndexerOptions {
         Self::default()
     }
 
-    /// What its position is stored under: `0` if nothing is said. It has no `_`.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
+    setters! {
+        /// What its position is stored under: `0` if nothing is said. It has no `_`.
+        pub fn name(name: impl Into<String>) => name = name.into();
 
-    /// How many partitions the feed has. It is said when the feed is begun, and stays so.
-    pub const fn partitions(mut self, partitions: Partitions) -> Self {
-        self.partitions = partitions;
-        self
-    }
+        /// How many partitions the feed has. It is said when the feed is begun, and stays so.
+        pub const fn partitions(partitions: Partitions) => partitions = partitions;
 
-    /// When epochs are closed.
-    pub const fn limits(mut self, limits: EpochLimits) -> Self {
-        self.limits = limits;
-        self
-    }
+        /// When epochs are closed.
+        pub const fn limits(limits: EpochLimits) => limits = limits;
 
-    /// About how many records are brought to the epochs at once: 1 to 10,000.
-    pub const fn batch_max(mut self, records: usize) -> Self {
-        self.batch_max = records;
-        self
-    }
+        /// About how many records are brought to the epochs at once: 1 to 10,000.
+        pub const fn batch_max(records: usize) => batch_max = records;
 
-    /// How long it waits after it has found nothing.
-    pub const fn poll(mut self, pause: Duration) -> Self {
-        self.poll = pause;
-        self
-    }
+        /// How long it waits after it has found nothing.
+        pub const fn poll(pause: Duration) => poll = pause;
 
-    /// By how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
-    pub const fn clock_skew_max(mut self, skew: Duration) -> Self {
-        self.clock_skew_max = skew;
-        self
-    }
+        /// By how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
+        pub const fn clock_skew_max(skew: Duration) => clock_skew_max = skew;
 
-    /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
-    /// changes for a day while no indexer ran. If it had some, their events are brought from the streams as soon as
-    /// something is appended to these; until then they are missing in the feed.
-    pub const fn accept_trimmed(mut self) -> Self {
-        self.accepts_trimmed = true;
-        self
+        /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
+        /// changes for a day while no indexer ran. If it had some, their events are brought from the streams as soon as
+        /// something is appended to these; until then they are missing in the feed.
+        pub const fn accept_trimmed() => accepts_trimmed = true;
     }
 
     fn check(&self) -> Result<()> {
@@ -143,12 +122,15 @@ impl IndexerOptions {
     }
 }
 
+/// Who watches an indexer.
+type Watch = dyn Fn(Progress<'_>) + Send + Sync;
+
 /// Brings what was appended to a store's streams to its feed.
 #[derive(Debug)]
 pub struct Indexer {
     store: EventStore,
     options: IndexerOptions,
-    watch: Watch,
+    watch: Callback<Watch>,
     /// What it knows. It is absent during a step, so that a step that fails or is dropped begins anew from what is
     /// stored.
     known: Option<Known>,
@@ -191,7 +173,7 @@ impl EventStore {
         Ok(Indexer {
             store: self.clone(),
             options,
-            watch: Watch::default(),
+            watch: Callback::default(),
             known: None,
         })
     }
@@ -201,7 +183,7 @@ impl Indexer {
     /// Tells what it does to this function, step by step, while it runs.
     #[must_use]
     pub fn watched_by(mut self, watch: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        self.watch = Watch::new(watch);
+        self.watch = Callback(Some(Arc::new(watch)));
         self
     }
 
@@ -218,10 +200,7 @@ impl Indexer {
         while empty_rounds < EMPTY_ROUNDS {
             let step = self.step().await?;
             indexed.add(step.indexed);
-            empty_rounds = match step.is_idle {
-                true => empty_rounds + 1,
-                false => 0,
-            };
+            empty_rounds = if step.is_idle { empty_rounds + 1 } else { 0 };
         }
         Ok(indexed)
     }
@@ -246,9 +225,9 @@ impl Indexer {
                 Some(Err(error)) if passes(&error) => {
                     failures += 1;
                     let seed = self.store.db().env().next_u64();
-                    let pause = BACKOFF.pause(failures, seed);
+                    let pause = PATIENT.pause(failures, seed);
                     telemetry::step_failed(&self.store.options().table, &error, pause);
-                    self.watch.tell(Progress::Failed {
+                    self.tell(Progress::Failed {
                         error: &error,
                         pause,
                     });
@@ -272,14 +251,7 @@ impl Indexer {
     /// As the store fails.
     pub async fn release(mut self) -> Result<()> {
         let known = self.begin().await?;
-        for hold in known.holds {
-            let hold = HoldChanges {
-                after_sequence: None,
-                ..hold
-            };
-            self.store.db().engine().hold_changes(hold).await?;
-        }
-        Ok(())
+        release(self.store.db(), known.holds).await
     }
 
     /// Reads a batch, brings it to the epochs, and stores how far it has read.
@@ -292,7 +264,7 @@ impl Indexer {
         let stepped = self.read_and_bring().instrument(span.clone()).await?;
         let indexed = (stepped.indexed.records, stepped.indexed.events);
         telemetry::stepped(&span, (&table, &name), indexed, stepped.lag);
-        self.watch.tell(Progress::Stepped(&stepped));
+        self.tell(Progress::Stepped(&stepped));
         Ok(stepped)
     }
 
@@ -364,7 +336,7 @@ impl Indexer {
             let position = self.position();
             let stored = position.transact(|stored| {
                 let merged = stored.merged(&read, &gone);
-                let moved = (merged != *stored).then(|| merged.clone());
+                let moved = (merged != *stored).then(|| Kept(merged.clone()));
                 Ok::<_, Error>((merged, moved))
             });
             known.stored = stored.await?;
@@ -374,33 +346,20 @@ impl Indexer {
 
     /// Keeps what is not read from being trimmed, where the engine can.
     async fn hold(&self, known: &mut Known) -> Result<()> {
-        let engine = self.store.db().engine();
-        if !engine.capabilities().change_holds {
-            return Ok(());
-        }
         let consumer = format!("floe-indexer-{}", self.options.name);
         let holds = known.shards.holds(&consumer, &known.shards.positions());
-        for hold in holds.iter().filter(|hold| !known.holds.contains(hold)) {
-            match engine.hold_changes(hold.clone()).await {
-                // Somebody else under this name is further on. If nobody is, reading tells.
-                Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        hold(self.store.db(), &holds, &known.holds).await?;
         known.holds = holds;
         Ok(())
     }
 
-    fn position(&self) -> crate::events::Stream<IndexerPosition> {
-        let index = self.store.feed_index();
-        let position = index.stream::<IndexerPosition>(&self.options.name);
-        position.load(Load::RequireLeader)
+    fn tell(&self, progress: Progress<'_>) {
+        if let Some(watch) = &self.watch.0 {
+            watch(progress);
+        }
+    }
+
+    fn position(&self) -> Stream<Kept<Positions>> {
+        self.store.kept(self.options.name.as_str())
     }
 }
-
-/// The pauses after failures.
-const BACKOFF: Backoff = Backoff {
-    retries: u32::MAX,
-    initial: Duration::from_millis(100),
-    max: Duration::from_secs(10),
-};

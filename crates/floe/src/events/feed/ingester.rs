@@ -68,12 +68,10 @@ impl<L: EpochLog> Ingester<L> {
         })
     }
 
-    /// Says by how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
-    /// The more, the more it remembers.
-    #[must_use]
-    pub fn clock_skew_max(mut self, skew: Duration) -> Self {
-        self.clock_skew_max = skew;
-        self
+    setters! {
+        /// Says by how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
+        /// The more, the more it remembers.
+        pub fn clock_skew_max(skew: Duration) => clock_skew_max = skew;
     }
 
     /// Writes what is new in these spans. None of them was appended to its stream before `since`.
@@ -128,7 +126,10 @@ impl<L: EpochLog> Ingester<L> {
         let events = decided.events();
         if !events.is_empty() {
             if !self.append(&events).await? {
-                batch.count_conflict(self.partition)?;
+                batch.conflicts += 1;
+                if batch.conflicts >= CONFLICTS_MAX {
+                    return Err(exhausted("$AppendsEpoch", self.partition));
+                }
                 batch.is_fresh = true;
                 return self.refresh().await.map(Ok);
             }
@@ -282,16 +283,6 @@ struct Batch {
     conflicts: u32,
     /// Whether the last epoch is known as it was at a moment since the batch was brought.
     is_fresh: bool,
-}
-
-impl Batch {
-    fn count_conflict(&mut self, partition: Partition) -> Result<()> {
-        self.conflicts += 1;
-        match self.conflicts < CONFLICTS_MAX {
-            true => Ok(()),
-            false => Err(exhausted("$AppendsEpoch", partition)),
-        }
-    }
 }
 
 fn new_events(events: &[EpochEvent]) -> u64 {

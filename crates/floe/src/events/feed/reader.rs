@@ -11,7 +11,6 @@ mod lag;
 mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 
 use floe_store::{Text, Timestamp};
@@ -22,6 +21,7 @@ use super::epoch::{EpochEvent, Ingested};
 use super::log::{EpochPage, EpochSource};
 use super::partition::Partition;
 use super::span::Span;
+use crate::delivery::Callback;
 use crate::error::Result;
 use crate::events::feed::telemetry;
 use crate::events::keys::StreamName;
@@ -80,11 +80,9 @@ impl<S: EpochSource> Reader<S> {
         Ok(Self::new(source, partition, tail))
     }
 
-    /// Reads what the filter lets through alone. The batches stay the same, so checkpoints move on all the same.
-    #[must_use]
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
-        self
+    setters! {
+        /// Reads what the filter lets through alone. The batches stay the same, so checkpoints move on all the same.
+        pub fn filter(filter: Filter) => filter = filter;
     }
 
     /// Where it goes on: all before was told. At the tail this is where the feed ends, which is the beginning of the
@@ -185,15 +183,13 @@ async fn tail<S: EpochSource>(source: &S, partition: Partition) -> Result<Checkp
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     categories: BTreeSet<Text>,
-    streams: Option<Arc<StreamFilter>>,
+    streams: Callback<dyn Fn(&StreamName) -> bool + Send + Sync>,
 }
 
 /// Whether a stream is told of.
-type StreamFilter = dyn Fn(&StreamName) -> bool + Send + Sync;
-
 impl Filter {
     /// Lets streams of this category through, and of others that are named as well.
     #[must_use]
@@ -208,7 +204,7 @@ impl Filter {
         mut self,
         is_told: impl Fn(&StreamName) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.streams = Some(Arc::new(is_told));
+        self.streams.0 = Some(Arc::new(is_told));
         self
     }
 
@@ -216,20 +212,15 @@ impl Filter {
     pub fn lets_through(&self, stream: &StreamName) -> bool {
         let is_named = || self.categories.contains(stream.category());
         (self.categories.is_empty() || is_named())
-            && self.streams.as_ref().is_none_or(|is_told| is_told(stream))
+            && self
+                .streams
+                .0
+                .as_ref()
+                .is_none_or(|is_told| is_told(stream))
     }
 
     fn spans(&self, ingested: Ingested) -> Vec<Span> {
         let all = ingested.into_spans();
         all.filter(|span| self.lets_through(&span.stream)).collect()
-    }
-}
-
-impl fmt::Debug for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter")
-            .field("categories", &self.categories)
-            .field("streams", &self.streams.is_some())
-            .finish()
     }
 }

@@ -6,13 +6,14 @@
 use std::num::NonZeroU32;
 
 use floe_store::table::{KeyKind, TableDef};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::kept::read_json;
 use super::log::TableLog;
 use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::stored::{INDEX, STREAM};
-use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load};
+use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load, Stream};
 use crate::tables::ENSURE_DEADLINE;
 
 /// What follows the name of an events table in that of its index table.
@@ -63,29 +64,28 @@ impl EventStore {
     /// [`Table`](ErrorKind::Table) when there is no index table, [`Store`](ErrorKind::Store) when the store cannot
     /// answer.
     pub async fn feed_partitions(&self) -> Result<Option<Partitions>> {
+        self.feed_settings().query(|partitions| *partitions).await
+    }
+
+    fn feed_settings(&self) -> Stream<FeedSettings> {
         let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
-        let settings = settings.load(Load::RequireLeader);
-        settings.query(|partitions| *partitions).await
+        settings.load(Load::RequireLeader)
     }
 
     /// Writes down how many partitions the feed has, if nobody has yet.
     pub(super) async fn begin_feed(&self, partitions: Partitions) -> Result<()> {
-        let settings = self.feed_index().stream::<FeedSettings>(SETTINGS_ID);
-        let settings = settings.load(Load::RequireLeader);
-        settings
-            .transact(|known| match known {
-                None => Ok(Some(Begun(partitions))),
-                Some(known) if *known == partitions => Ok(None),
-                Some(known) => Err(Error::new(
-                    ErrorKind::InvalidUse,
-                    format!(
-                        "the feed was begun with another number of partitions: expected={} actual={}",
-                        partitions.count(),
-                        known.count()
-                    ),
-                )),
-            })
-            .await
+        let decide = |known: &Option<Partitions>| match known {
+            None => Ok(Some(Begun(partitions))),
+            Some(known) if *known == partitions => Ok(None),
+            Some(known) => {
+                let (expected, actual) = (partitions.count(), known.count());
+                let message = format!(
+                    "the feed was begun with another number of partitions: expected={expected} actual={actual}"
+                );
+                Err(Error::new(ErrorKind::InvalidUse, message))
+            }
+        };
+        self.feed_settings().transact(decide).await
     }
 
     pub(super) fn feed_log(&self) -> TableLog {
@@ -117,17 +117,11 @@ impl Event for Begun {
         if event_type != BEGUN {
             return Ok(None);
         }
-        let json: Option<Value> = serde_json::from_slice(data).ok();
-        let count = json.and_then(|json| json.get("partitions")?.as_u64());
-        let count = count.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
-        match count {
-            Some(count) => Ok(Some(Self(Partitions::new(count)))),
-            None => {
-                let data = String::from_utf8_lossy(data);
-                let message = format!("the settings of a feed cannot be read: data={data}");
-                Err(Error::new(ErrorKind::InvalidEvent, message))
-            }
-        }
+        let count = read_json("the settings of a feed", data, |json| {
+            let count = u32::try_from(json.get("partitions")?.as_u64()?).ok()?;
+            NonZeroU32::new(count)
+        })?;
+        Ok(Some(Self(Partitions::new(count))))
     }
 }
 

@@ -66,28 +66,18 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Reads this partition.
-    pub const fn partition(mut self, partition: Partition) -> Self {
-        self.partition = partition;
-        self
-    }
+    setters! {
+        /// Reads this partition.
+        pub const fn partition(partition: Partition) => partition = partition;
 
-    /// Reads what the filter lets through alone.
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.filter = filter;
-        self
-    }
+        /// Reads what the filter lets through alone.
+        pub fn filter(filter: Filter) => filter = filter;
 
-    /// Loads the events of so many streams at once.
-    pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.at_once_max = streams;
-        self
-    }
+        /// Loads the events of so many streams at once.
+        pub const fn at_once_max(streams: usize) => at_once_max = streams;
 
-    /// How long it waits at the tail before it looks again; 250 ms if nothing is said.
-    pub const fn poll(mut self, pause: Duration) -> Self {
-        self.poll = pause;
-        self
+        /// How long it waits at the tail before it looks again; 250 ms if nothing is said.
+        pub const fn poll(pause: Duration) => poll = pause;
     }
 
     /// From the first event on.

@@ -111,10 +111,10 @@ impl Api {
         let answered = answered.await;
         carried.abort();
         let (response, body) = answered.map_err(|error| failed(error.to_string()))?;
-        match response.status().is_success() {
-            true => Ok((response, body)),
-            false => Err(failed(format!("status {}", response.status()))),
+        if response.status().is_success() {
+            return Ok((response, body));
         }
+        Err(failed(format!("status {}", response.status())))
     }
 }
 

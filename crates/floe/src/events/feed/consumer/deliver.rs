@@ -6,29 +6,31 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use floe_store::BoxFuture;
 use tracing::Instrument;
 
 use super::progress::{Parked, Place, Progress};
-use super::{Consumed, Consumer, Handled, Notice, Ran};
+use super::{Consumed, Consumer, Handled, Notice};
 use crate::delivery::{
     Attempts, Batch, BatchOf, Consume, End, Entry, Host, Limits, Orders, Run, Size, Timeout, guard,
     outlast,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::kept::Kept;
 use crate::events::feed::limits::{BATCHES_AHEAD, EVENTS_AHEAD};
 use crate::events::feed::log::TableLog;
 use crate::events::feed::reader::Reader;
 use crate::events::feed::subscription::load_between;
 use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
+use crate::lock::{into_inner, lock};
 
-/// A handler of events, whatever its type.
-pub(super) trait Handler: Send + Sync {
+/// A handler of events: an async closure or function of a stream and its next events, which says how far it has come.
+pub trait Handler: Send + Sync {
     /// Calls it. An error is told as text.
     fn call(
         &self,
@@ -55,16 +57,6 @@ where
     }
 }
 
-/// What became of events that were given to a handler.
-pub(super) struct Outcome {
-    /// Those before this index are done.
-    pub(super) index: u64,
-    /// How many of them were not done before.
-    pub(super) events: u64,
-    /// Why the others are not.
-    pub(super) reason: Option<String>,
-}
-
 /// A run over a partition.
 struct Delivering<'c> {
     consumer: &'c Consumer,
@@ -86,16 +78,20 @@ struct Known {
 
 impl Consumer {
     /// Gives the events of the partition to the handler, up to where the orders say.
-    pub(super) async fn deliver(&self, handler: &dyn Handler, orders: Orders) -> Result<Ran> {
+    pub(super) async fn deliver(
+        &self,
+        handler: &dyn Handler,
+        orders: Orders,
+    ) -> Result<(Consumed, End)> {
         let (lease, is_patient) = (orders.lease.as_ref(), orders.is_patient);
         let lease = lease.map(|lease| lease.term);
         let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<Progress>>>;
         let claimed = orders.unless_stopped(outlast(self, is_patient, claim));
         let Some(claimed) = claimed.await else {
-            return Ok(Ran::nothing(End::Done));
+            return Ok((Consumed::default(), End::Done));
         };
         let Some(progress) = claimed? else {
-            return Ok(Ran::nothing(End::Fenced));
+            return Ok((Consumed::default(), End::Fenced));
         };
         let reader = self.reader(progress.place.checkpoint);
         let delivering = Delivering {
@@ -111,20 +107,19 @@ impl Consumer {
         };
         let run = Run::new(&delivering, orders, vec![(reader, None)]);
         let end = run.finish().await?;
-        let known = delivering.known.into_inner();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
+        let known = into_inner(delivering.known);
         let consumed = Consumed {
             checkpoint: known.progress.place.checkpoint,
             ..known.consumed
         };
-        Ok(Ran { consumed, end })
+        Ok((consumed, end))
     }
 
     /// Makes the progress one's own; `None` if somebody else holds the partition by now.
     async fn claim(&self, lease: Option<u64>) -> Result<Option<Progress>> {
         let decide = |stored: &Progress| {
             let claimed = stored.claimed(lease);
-            Ok::<_, Error>((claimed.clone(), claimed))
+            Ok::<_, Error>((claimed.clone(), claimed.map(Kept)))
         };
         self.stored().transact(decide).await
     }
@@ -147,25 +142,35 @@ impl Consumer {
             for parked in parked {
                 after.park(parked.clone())?;
             }
-            Ok((Some(after.clone()), Some(after)))
+            Ok((Some(after.clone()), Some(Kept(after))))
         };
         self.stored().transact(decide).await
     }
 
-    /// Gives events of a stream to the handler until they are done, or it does not get on.
-    pub(super) async fn handle(
+    /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
+    pub(super) async fn handle_parked(
+        &self,
+        handler: &dyn Handler,
+        known: &Parked,
+    ) -> Result<(u64, Option<Parked>)> {
+        let (stream, end) = (&known.stream, known.end);
+        let handled = self.handle(stream, known.index..end, handler, false);
+        let (done, failure) = handled.await?;
+        let again = failure.map(|reason| Parked::new(stream.clone(), done..end, &reason));
+        self.store_retried(known, again.as_ref()).await?;
+        Ok((done - known.index, again))
+    }
+
+    /// Gives events of a stream to the handler until they are done, or it does not get on. Tells the index before which they
+    /// are done, and why the others are not.
+    async fn handle(
         &self,
         stream: &StreamName,
         mut range: Range<u64>,
         handler: &dyn Handler,
         is_patient: bool,
-    ) -> Result<Outcome> {
-        let (start, mut attempts) = (range.start, Attempts::new(self));
-        let mut outcome = Outcome {
-            index: start,
-            events: 0,
-            reason: None,
-        };
+    ) -> Result<(u64, Option<String>)> {
+        let mut attempts = Attempts::new(self);
         while !range.is_empty() {
             let end = range
                 .start
@@ -181,20 +186,17 @@ impl Consumer {
                 Err(error) if is_of_stream(&error) => (chunk.start, Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            outcome.index = done;
-            outcome.events = done - start;
             if done > range.start {
                 attempts.progressed();
             } else if let Some(pause) = attempts.fail(Duration::ZERO) {
                 attempts.wait(pause).await;
             } else {
                 let reason = reason.unwrap_or_else(|| "nothing was handled".to_owned());
-                outcome.reason = Some(reason);
-                return Ok(outcome);
+                return Ok((done, Some(reason)));
             }
             range.start = done;
         }
-        Ok(outcome)
+        Ok((range.start, None))
     }
 
     /// Calls the handler.
@@ -244,7 +246,7 @@ fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 impl Delivering<'_> {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Whether a stream is parked; `None` if the progress was claimed or moved by somebody else. What is stored to be
@@ -353,15 +355,15 @@ impl Consume for Delivering<'_> {
                 self.pass_by(stream, range)?;
                 continue;
             }
-            let (end, handler) = (end.unwrap_or(range.end), self.handler);
+            let (start, end) = (range.start, end.unwrap_or(range.end));
             let handled = self
                 .consumer
-                .handle(stream, range, handler, self.is_patient);
-            let outcome = handled.await?;
-            self.known().consumed.events += outcome.events;
-            if let Some(reason) = outcome.reason {
+                .handle(stream, range, self.handler, self.is_patient);
+            let (done, failure) = handled.await?;
+            self.known().consumed.events += done - start;
+            if let Some(reason) = failure {
                 is_parked = true;
-                self.park(Parked::new(stream.clone(), outcome.index..end, &reason))?;
+                self.park(Parked::new(stream.clone(), done..end, &reason))?;
             }
         }
         Ok(End::Done)

@@ -1,29 +1,29 @@
 //! Groups: the partitions of the feed, shared among workers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::{Future, pending};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use floe_store::BoxFuture;
 
 use super::deliver::Handler;
-use super::exactly_once::View;
+use super::exactly_once::{View, ViewHandler};
 use super::options::{Notice, Options};
-use super::{Consumer, Delivery, Handled, Parked, Ran};
+use super::{Consumer, Parked};
 use crate::db::Db;
 use crate::delivery::{
     self, Beat, End, Group, Host, Members, Notice as LeaseNotice, Orders, Standing, Worker,
 };
 use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::kept::Kept;
 use crate::events::feed::lag::Lag;
 use crate::events::feed::partition::{Partition, Partitions};
 use crate::events::feed::reader::Filter;
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Recorded, StreamName};
-use crate::tx::body::TxBody;
+use crate::lock::{into_inner, lock};
 
 impl EventStore {
     /// A group of consumers of this store's feed. Its name has no `_`.
@@ -91,70 +91,37 @@ impl ConsumerGroup {
         }
     }
 
-    /// Handles what the filter lets through alone. The rest counts as done.
-    #[must_use]
-    pub fn filter(mut self, filter: Filter) -> Self {
-        self.options.filter = filter;
-        self
-    }
+    setters! {
+        /// Handles what the filter lets through alone. The rest counts as done.
+        pub fn filter(filter: Filter) => options.filter = filter;
 
-    /// Handles so many streams of a partition at once; 16 if nothing is said.
-    #[must_use]
-    pub const fn at_once_max(mut self, streams: usize) -> Self {
-        self.options.delivery.concurrency_max = streams;
-        self
-    }
+        /// Handles so many streams of a partition at once; 16 if nothing is said.
+        pub const fn at_once_max(streams: usize) => options.delivery.concurrency_max = streams;
 
-    /// Gives at most so many events to a handler, and so to a transaction; 100 if nothing is said.
-    #[must_use]
-    pub const fn events_max(mut self, events: usize) -> Self {
-        self.options.events_max = events;
-        self
-    }
+        /// Gives at most so many events to a handler, and so to a transaction; 100 if nothing is said.
+        pub const fn events_max(events: usize) => options.events_max = events;
 
-    /// Tries so often to get on with a stream before it is parked; 5 times if nothing is said.
-    #[must_use]
-    pub const fn tries_max(mut self, tries: u32) -> Self {
-        self.options.delivery.attempts_max = tries;
-        self
-    }
+        /// Tries so often to get on with a stream before it is parked; 5 times if nothing is said.
+        pub const fn tries_max(tries: u32) => options.delivery.attempts_max = tries;
 
-    /// Timeout of a handler, for the events of one call. Default: 60 seconds. A handler that takes longer is dropped, and
-    /// has failed a try; until then it holds its stream alone, or in the form for views its partition.
-    #[must_use]
-    pub const fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.delivery.handler_timeout = timeout;
-        self
-    }
+        /// Timeout of a handler, for the events of one call. Default: 60 seconds. A handler that takes longer is
+        /// dropped, and has failed a try; until then it holds its stream alone, or in the form for views its partition.
+        pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
 
-    /// How long a worker waits at the tail before it looks again; 250 ms if nothing is said.
-    #[must_use]
-    pub const fn poll(mut self, pause: Duration) -> Self {
-        self.options.delivery.poll = pause;
-        self
-    }
+        /// How long a worker waits at the tail before it looks again; 250 ms if nothing is said.
+        pub const fn poll(pause: Duration) => options.delivery.poll = pause;
 
-    /// For how long a worker may be silent before others take its partitions; 10 seconds if nothing is said. It says
-    /// that it is alive four times as often. All workers of a group should say the same here.
-    #[must_use]
-    pub const fn lease(mut self, lease: Duration) -> Self {
-        self.options.delivery.lease = lease;
-        self
-    }
+        /// For how long a worker may be silent before others take its partitions; 10 seconds if nothing is said. It
+        /// says that it is alive four times as often. All workers of a group should say the same here.
+        pub const fn lease(lease: Duration) => options.delivery.lease = lease;
 
-    /// How long handlers that are under way may take when a worker stops or gives a partition back; 5 seconds if nothing
-    /// is said. Then they are dropped, and their events given to whoever goes on.
-    #[must_use]
-    pub const fn grace(mut self, grace: Duration) -> Self {
-        self.options.delivery.grace = grace;
-        self
-    }
+        /// How long handlers that are under way may take when a worker stops or gives a partition back; 5 seconds if
+        /// nothing is said. Then they are dropped, and their events given to whoever goes on.
+        pub const fn grace(grace: Duration) => options.delivery.grace = grace;
 
-    /// Calls this when something happens that one may want to log or count.
-    #[must_use]
-    pub fn on_notice(mut self, on_notice: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
-        self.options.on_notice = Some(Arc::new(on_notice));
-        self
+        /// Calls this when something happens that one may want to log or count.
+        pub fn on_notice(tell: impl Fn(&Notice) + Send + Sync + 'static) =>
+            options.on_notice.0 = Some(Arc::new(tell));
     }
 
     /// The consumer of one partition, without a lease.
@@ -179,15 +146,13 @@ impl ConsumerGroup {
     /// [`TooLarge`](crate::ErrorKind::TooLarge) when too many streams are parked,
     /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the lease lasts for no time,
     /// [`Store`](crate::ErrorKind::Store) when the store refuses what is asked.
-    pub async fn run<H, F, E>(
+    pub async fn run<H, F>(
         &self,
         stop: impl Future<Output = ()> + Send,
         handler: H,
     ) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.work(Works::AtLeastOnce(&handler), true, Box::pin(stop))
             .await
@@ -199,11 +164,9 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As for [`run`](Self::run), and when the store does not answer.
-    pub async fn run_until_caught_up<H, F, E>(&self, handler: H) -> Result<Worked>
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
         self.work(Works::AtLeastOnce(&handler), false, Box::pin(pending()))
             .await
@@ -214,17 +177,11 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As for [`run`](Self::run).
-    pub async fn run_exactly_once<H>(
+    pub async fn run_exactly_once<H: ViewHandler>(
         &self,
         stop: impl Future<Output = ()> + Send,
         handler: H,
-    ) -> Result<Worked>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
+    ) -> Result<Worked> {
         self.work(Works::ExactlyOnce(&handler), true, Box::pin(stop))
             .await
     }
@@ -235,13 +192,10 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As for [`run_until_caught_up`](Self::run_until_caught_up).
-    pub async fn run_exactly_once_until_caught_up<H>(&self, handler: H) -> Result<Worked>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
+    pub async fn run_exactly_once_until_caught_up<H: ViewHandler>(
+        &self,
+        handler: H,
+    ) -> Result<Worked> {
         self.work(Works::ExactlyOnce(&handler), false, Box::pin(pending()))
             .await
     }
@@ -259,8 +213,7 @@ impl ConsumerGroup {
             worked: Mutex::default(),
         };
         Worker::new(&sharing, follows, follows)?.run(stop).await?;
-        let worked = sharing.worked.into_inner();
-        Ok(worked.unwrap_or_else(PoisonError::into_inner))
+        Ok(into_inner(sharing.worked))
     }
 
     /// Tries the parked streams of all partitions again. Workers may run meanwhile.
@@ -268,18 +221,11 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F, E>(&self, handler: H) -> Result<Worked>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Worked>
     where
-        H: Fn(StreamName, Vec<Recorded>) -> F + Send + Sync,
-        F: Future<Output = Result<Handled, E>> + Send,
-        E: fmt::Display + Send,
+        H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let mut worked = Worked::default();
-        for consumer in self.all().await? {
-            let consumed = consumer.retry_parked(&handler).await?;
-            worked.add(consumer.partition, consumed);
-        }
-        Ok(worked)
+        self.retry(Works::AtLeastOnce(&handler)).await
     }
 
     /// As [`retry_parked`](Self::retry_parked), with a transaction for each call of the handler.
@@ -287,17 +233,14 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails, also for the handler.
-    pub async fn retry_parked_exactly_once<H>(&self, handler: H) -> Result<Worked>
-    where
-        H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-            + for<'t> TxBody<Delivery<'t>, Result<()>>
-            + Send
-            + Sync,
-    {
+    pub async fn retry_parked_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Worked> {
+        self.retry(Works::ExactlyOnce(&handler)).await
+    }
+
+    async fn retry(&self, works: Works<'_>) -> Result<Worked> {
         let mut worked = Worked::default();
         for consumer in self.all().await? {
-            let consumed = consumer.retry_with_commits(&handler).await?;
-            worked.add(consumer.partition, consumed);
+            worked.add(consumer.partition, consumer.retry(works).await?);
         }
         Ok(worked)
     }
@@ -387,7 +330,7 @@ impl Host for ConsumerGroup {
 
 /// What a worker does with a partition.
 #[derive(Clone, Copy)]
-enum Works<'w> {
+pub(super) enum Works<'w> {
     AtLeastOnce(&'w dyn Handler),
     ExactlyOnce(&'w dyn View),
 }
@@ -421,7 +364,7 @@ impl Group for Sharing<'_> {
         let partitions = self.partitions().await?.map(Partitions::count);
         let decide = |members: &Members| {
             let after = members.after(&beat, partitions);
-            Ok::<_, Error>((after.clone(), [after]))
+            Ok::<_, Error>((after.clone(), [Kept(after)]))
         };
         let members = super::members(&self.group.store, &self.group.name);
         Ok(Standing {
@@ -434,7 +377,7 @@ impl Group for Sharing<'_> {
     async fn leave(&self, member: &str) -> Result<()> {
         let decide = |members: &Members| {
             let is_member = members.beats.contains_key(member);
-            Ok::<_, Error>(is_member.then(|| members.without(member)))
+            Ok::<_, Error>(is_member.then(|| Kept(members.without(member))))
         };
         let members = super::members(&self.group.store, &self.group.name);
         members.transact(decide).await
@@ -443,12 +386,11 @@ impl Group for Sharing<'_> {
     async fn run(&self, orders: Orders) -> Result<End> {
         let partition = Partition::new(orders.partition);
         let consumer = self.group.partition(partition);
-        let Ran { consumed, end } = match self.works {
+        let (consumed, end) = match self.works {
             Works::AtLeastOnce(handler) => consumer.deliver(handler, orders).await?,
-            Works::ExactlyOnce(view) => consumer.project(view, orders).await?,
+            Works::ExactlyOnce(view) => (consumer.project(view, orders).await?, End::Done),
         };
-        let mut worked = self.worked.lock().unwrap_or_else(PoisonError::into_inner);
-        worked.add(partition, consumed);
+        lock(&self.worked).add(partition, consumed);
         Ok(end)
     }
 

@@ -5,17 +5,16 @@
 use serde_json::{Map, Value, json};
 
 use crate::delivery::{Lease, Members};
-use crate::error::{Error, ErrorKind, Result};
-use crate::events::{Access, Decider, Event};
+use crate::events::feed::kept::State;
 
-const SHARED: &str = "Shared";
+impl State for Members {
+    const CATEGORY: &'static str = "$ReaderGroup";
+    /// The name of the group.
+    type Id = str;
+    const EVENT_TYPE: &'static str = "Shared";
+    const WHAT: &'static str = "the members of a group";
 
-impl Event for Members {
-    fn event_type(&self) -> &'static str {
-        SHARED
-    }
-
-    fn encode(&self) -> Result<Vec<u8>> {
+    fn write(&self) -> Value {
         let leases = self.leases.iter();
         let leases: Map<String, Value> = leases
             .map(|(number, lease)| {
@@ -23,65 +22,26 @@ impl Event for Members {
                 (number.to_string(), json)
             })
             .collect();
-        let json = json!({ "members": self.beats, "leases": leases });
-        Ok(json.to_string().into_bytes())
+        json!({ "members": self.beats, "leases": leases })
     }
 
-    fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>> {
-        if event_type != SHARED {
-            return Ok(None);
-        }
-        let json: Option<Value> = serde_json::from_slice(data).ok();
-        let read = json.as_ref().and_then(members);
-        read.map(Some).ok_or_else(|| {
-            let data = String::from_utf8_lossy(data);
-            let message = format!("the members of a group cannot be read: data={data}");
-            Error::new(ErrorKind::InvalidEvent, message)
-        })
-    }
-}
-
-fn members(json: &Value) -> Option<Members> {
-    let beats = json.get("members")?.as_object()?.iter();
-    let leases = json.get("leases")?.as_object()?.iter();
-    let lease = |(number, json): (&String, &Value)| {
-        let holder = match json.get("holder")? {
-            Value::Null => None,
-            holder => Some(holder.as_str()?.to_owned()),
+    fn read(json: &Value) -> Option<Self> {
+        let beats = json.get("members")?.as_object()?.iter();
+        let leases = json.get("leases")?.as_object()?.iter();
+        let lease = |(number, json): (&String, &Value)| {
+            let holder = match json.get("holder")? {
+                Value::Null => None,
+                holder => Some(holder.as_str()?.to_owned()),
+            };
+            let term = json.get("term")?.as_u64()?;
+            Some((number.parse().ok()?, Lease { holder, term }))
         };
-        let term = json.get("term")?.as_u64()?;
-        Some((number.parse().ok()?, Lease { holder, term }))
-    };
-    Some(Members {
-        beats: beats
-            .map(|(member, beats)| Some((member.clone(), beats.as_u64()?)))
-            .collect::<Option<_>>()?,
-        leases: leases.map(lease).collect::<Option<_>>()?,
-    })
-}
-
-/// The streams that members are kept in.
-pub(super) enum ReaderGroup {}
-
-impl Decider for ReaderGroup {
-    const CATEGORY: &'static str = "$ReaderGroup";
-    /// The name of the group.
-    type Id = str;
-    type Event = Members;
-    type State = Members;
-
-    fn initial() -> Members {
-        Members::default()
-    }
-
-    fn evolve(_: Members, event: &Members) -> Members {
-        event.clone()
-    }
-
-    fn access() -> Access<Self> {
-        Access::RollingState {
-            to_snapshot: Members::clone,
-        }
+        Some(Self {
+            beats: beats
+                .map(|(member, beats)| Some((member.clone(), beats.as_u64()?)))
+                .collect::<Option<_>>()?,
+            leases: leases.map(lease).collect::<Option<_>>()?,
+        })
     }
 }
 
@@ -89,6 +49,10 @@ impl Decider for ReaderGroup {
 mod tests {
     use super::*;
     use crate::delivery::Beat;
+    use crate::events::Event;
+    use crate::events::feed::kept::Kept;
+
+    const SHARED: &str = Members::EVENT_TYPE;
 
     fn beaten(members: &Members, member: &str, partitions: u32) -> Members {
         let beat = Beat {
@@ -102,16 +66,18 @@ mod tests {
     fn members_are_read_as_they_were_written() {
         let members = beaten(&Members::default(), "a", 2);
         let members = beaten(&members, "b", 2).without("b");
-        let data = members.encode().unwrap();
+        let data = Kept(members.clone()).encode().unwrap();
         assert_eq!(
             str::from_utf8(&data).unwrap(),
             r#"{"leases":{"0":{"holder":"a","term":1},"1":{"holder":"a","term":1}},"members":{"a":1}}"#
         );
-        assert_eq!(Members::decode(SHARED, &data).unwrap(), Some(members));
+        assert_eq!(Kept::decode(SHARED, &data).unwrap(), Some(Kept(members)));
         let free = r#"{"leases":{"0":{"holder":null,"term":7}},"members":{}}"#;
-        let free = Members::decode(SHARED, free.as_bytes()).unwrap().unwrap();
+        let Kept(free) = Kept::<Members>::decode(SHARED, free.as_bytes())
+            .unwrap()
+            .unwrap();
         assert_eq!(beaten(&free, "a", 1).held("a"), [(0, 8)].into());
-        assert!(Members::decode(SHARED, b"[]").is_err());
-        assert_eq!(Members::decode("Other", b"[]").unwrap(), None);
+        assert!(Kept::<Members>::decode(SHARED, b"[]").is_err());
+        assert_eq!(Kept::<Members>::decode("Other", b"[]").unwrap(), None);
     }
 }

@@ -1,26 +1,20 @@
 //! How events are consumed, and how a consumer tells what happens meanwhile.
 
-use std::fmt;
-use std::sync::Arc;
-
 use super::Parked;
-use crate::delivery;
+use crate::delivery::{self, Callback};
 use crate::error::Error;
 use crate::events::feed::limits::{HANDLED_AT_ONCE, STREAMS_AT_ONCE, TRIES_MAX};
 use crate::events::feed::partition::Partition;
 use crate::events::feed::reader::Filter;
 use crate::request::Backoff;
 
-/// Who is told what happens.
-type OnNotice = dyn Fn(&Notice) + Send + Sync;
-
 /// How events are consumed.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) delivery: delivery::Options,
     pub(super) filter: Filter,
     pub(super) events_max: usize,
-    pub(super) on_notice: Option<Arc<OnNotice>>,
+    pub(super) on_notice: Callback<dyn Fn(&Notice) + Send + Sync>,
 }
 
 impl Default for Options {
@@ -29,26 +23,16 @@ impl Default for Options {
             delivery: delivery::Options::new(STREAMS_AT_ONCE, TRIES_MAX, Backoff::default()),
             filter: Filter::default(),
             events_max: HANDLED_AT_ONCE,
-            on_notice: None,
+            on_notice: Callback::default(),
         }
     }
 }
 
 impl Options {
     pub(super) fn tell(&self, notice: &Notice) {
-        if let Some(on_notice) = &self.on_notice {
+        if let Some(on_notice) = &self.on_notice.0 {
             on_notice(notice);
         }
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("delivery", &self.delivery)
-            .field("filter", &self.filter)
-            .field("events_max", &self.events_max)
-            .finish_non_exhaustive()
     }
 }
 

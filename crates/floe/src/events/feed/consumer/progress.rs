@@ -12,9 +12,10 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::events::StreamName;
 use crate::events::feed::checkpoint::Checkpoint;
+use crate::events::feed::kept::State;
 use crate::events::feed::limits::{PARKED_MAX, REASON_CHARS_MAX};
-use crate::events::{Access, Decider, Event, StreamName};
 
 /// A place in the feed, down to the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -40,11 +41,10 @@ impl Parked {
 }
 
 impl Place {
-    pub(super) const fn before(checkpoint: Checkpoint) -> Self {
+    pub(super) fn before(checkpoint: Checkpoint) -> Self {
         Self {
             checkpoint,
-            spans: 0,
-            index: 0,
+            ..Self::default()
         }
     }
 }
@@ -172,102 +172,65 @@ impl Progress {
     }
 }
 
-const MOVED: &str = "Checkpointed";
+impl State for Progress {
+    const CATEGORY: &'static str = "$ReaderCheckpoint";
+    /// The group and the number of the partition.
+    type Id = (String, u32);
+    const EVENT_TYPE: &'static str = "Checkpointed";
+    const WHAT: &'static str = "the checkpoint of a consumer";
 
-impl Event for Progress {
-    fn event_type(&self) -> &'static str {
-        MOVED
-    }
-
-    fn encode(&self) -> Result<Vec<u8>> {
-        let parked: Map<String, Value> = self
-            .parked
-            .values()
-            .map(|parked| {
-                let json =
-                    json!({ "index": parked.index, "end": parked.end, "reason": parked.reason });
-                (parked.stream.to_string(), json)
-            })
-            .collect();
-        let json = json!({
+    fn write(&self) -> Value {
+        let parked = self.parked.iter().map(|(stream, parked)| {
+            let Parked {
+                index, end, reason, ..
+            } = parked;
+            let json = json!({ "index": index, "end": end, "reason": reason });
+            (stream.to_string(), json)
+        });
+        json!({
             "checkpoint": self.place.checkpoint.as_u64(),
             "spans": self.place.spans,
             "index": self.place.index,
             "term": self.term,
             "lease": self.lease,
-            "parked": parked,
-        });
-        Ok(json.to_string().into_bytes())
-    }
-
-    fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>> {
-        if event_type != MOVED {
-            return Ok(None);
-        }
-        let json: Option<Value> = serde_json::from_slice(data).ok();
-        let read = json.as_ref().and_then(progress);
-        read.map(Some).ok_or_else(|| {
-            let data = String::from_utf8_lossy(data);
-            let message = format!("the checkpoint of a consumer cannot be read: data={data}");
-            Error::new(ErrorKind::InvalidEvent, message)
+            "parked": parked.collect::<Map<_, _>>(),
         })
     }
-}
 
-fn progress(json: &Value) -> Option<Progress> {
-    let number = |json: &Value, name: &str| json.get(name)?.as_u64();
-    let parked = json.get("parked")?.as_object()?.iter();
-    let parked = parked.map(|(stream, json)| {
-        let stream = StreamName::parse(stream).ok()?;
-        let parked = Parked {
-            stream: stream.clone(),
-            index: number(json, "index")?,
-            end: number(json, "end")?,
-            reason: json.get("reason")?.as_str()?.to_owned(),
-        };
-        Some((stream, parked))
-    });
-    Some(Progress {
-        place: Place {
-            checkpoint: Checkpoint::from_u64(number(json, "checkpoint")?).ok()?,
-            spans: number(json, "spans")?,
-            index: number(json, "index")?,
-        },
-        // These came later: a checkpoint without them was never claimed.
-        term: number(json, "term").unwrap_or_default(),
-        lease: number(json, "lease").unwrap_or_default(),
-        parked: parked.collect::<Option<_>>()?,
-    })
-}
-
-/// The streams that checkpoints are kept in.
-pub(super) enum ReaderCheckpoint {}
-
-impl Decider for ReaderCheckpoint {
-    const CATEGORY: &'static str = "$ReaderCheckpoint";
-    /// The group and the number of the partition.
-    type Id = (String, u32);
-    type Event = Progress;
-    type State = Progress;
-
-    fn initial() -> Progress {
-        Progress::default()
-    }
-
-    fn evolve(_: Progress, event: &Progress) -> Progress {
-        event.clone()
-    }
-
-    fn access() -> Access<Self> {
-        Access::RollingState {
-            to_snapshot: Progress::clone,
-        }
+    fn read(json: &Value) -> Option<Self> {
+        let number = |json: &Value, name: &str| json.get(name)?.as_u64();
+        let parked = json.get("parked")?.as_object()?.iter();
+        let parked = parked.map(|(stream, json)| {
+            let stream = StreamName::parse(stream).ok()?;
+            let parked = Parked {
+                stream: stream.clone(),
+                index: number(json, "index")?,
+                end: number(json, "end")?,
+                reason: json.get("reason")?.as_str()?.to_owned(),
+            };
+            Some((stream, parked))
+        });
+        Some(Self {
+            place: Place {
+                checkpoint: Checkpoint::from_u64(number(json, "checkpoint")?).ok()?,
+                spans: number(json, "spans")?,
+                index: number(json, "index")?,
+            },
+            // These came later: a checkpoint without them was never claimed.
+            term: number(json, "term").unwrap_or_default(),
+            lease: number(json, "lease").unwrap_or_default(),
+            parked: parked.collect::<Option<_>>()?,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Event;
+    use crate::events::feed::kept::Kept;
+
+    const MOVED: &str = Progress::EVENT_TYPE;
 
     fn parked(index: u64, end: u64) -> Parked {
         Parked {
@@ -287,15 +250,15 @@ mod tests {
         });
         progress.park(parked(3, 5)).unwrap();
         let progress = progress.claimed(Some(4)).unwrap();
-        let data = progress.encode().unwrap();
+        let data = Kept(progress.clone()).encode().unwrap();
         assert_eq!(
             str::from_utf8(&data).unwrap(),
             r#"{"checkpoint":1000057,"index":9,"lease":4,"parked":{"Cart-1":{"end":5,"index":3,"reason":"no"}},"spans":2,"term":1}"#
         );
-        assert_eq!(Progress::decode(MOVED, &data).unwrap(), Some(progress));
-        assert!(Progress::decode(MOVED, b"[]").is_err());
+        assert_eq!(Kept::decode(MOVED, &data).unwrap(), Some(Kept(progress)));
+        assert!(Kept::<Progress>::decode(MOVED, b"[]").is_err());
         let older = br#"{"checkpoint":7,"index":0,"parked":{},"spans":0}"#;
-        let older = Progress::decode(MOVED, older).unwrap().unwrap();
+        let Kept(older) = Kept::<Progress>::decode(MOVED, older).unwrap().unwrap();
         let place = Place::before(Checkpoint::of(0, 7).unwrap());
         assert_eq!(older, Progress::default().at(place));
     }
@@ -328,7 +291,7 @@ mod tests {
             error.to_string(),
             "too many streams are parked: max=500 stream=Cart-500 reason=why"
         );
-        assert!(progress.encode().unwrap().len() < 300_000);
+        assert!(Kept(progress).encode().unwrap().len() < 300_000);
     }
 
     #[test]

@@ -6,57 +6,21 @@
 use serde_json::{Value, json};
 
 use crate::delivery::Positions;
-use crate::error::{Error, ErrorKind, Result};
-use crate::events::{Access, Decider, Event};
+use crate::events::feed::kept::State;
 
-const MOVED: &str = "Moved";
-
-impl Event for Positions {
-    fn event_type(&self) -> &'static str {
-        MOVED
-    }
-
-    fn encode(&self) -> Result<Vec<u8>> {
-        let json = json!({ "shards": self.to_json() });
-        Ok(json.to_string().into_bytes())
-    }
-
-    fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>> {
-        if event_type != MOVED {
-            return Ok(None);
-        }
-        let json: Option<Value> = serde_json::from_slice(data).ok();
-        let shards = json.as_ref().and_then(|json| json.get("shards"));
-        let read = shards.and_then(Self::from_json);
-        read.map(Some).ok_or_else(|| {
-            let data = String::from_utf8_lossy(data);
-            let message = format!("the position of an indexer cannot be read: data={data}");
-            Error::new(ErrorKind::InvalidEvent, message)
-        })
-    }
-}
-
-/// The streams that positions are kept in.
-pub(super) enum IndexerPosition {}
-
-impl Decider for IndexerPosition {
+impl State for Positions {
     const CATEGORY: &'static str = "$IndexerPosition";
+    /// The name of the indexer.
     type Id = str;
-    type Event = Positions;
-    type State = Positions;
+    const EVENT_TYPE: &'static str = "Moved";
+    const WHAT: &'static str = "the position of an indexer";
 
-    fn initial() -> Positions {
-        Positions::default()
+    fn write(&self) -> Value {
+        json!({ "shards": self.to_json() })
     }
 
-    fn evolve(_: Positions, event: &Positions) -> Positions {
-        event.clone()
-    }
-
-    fn access() -> Access<Self> {
-        Access::RollingState {
-            to_snapshot: Positions::clone,
-        }
+    fn read(json: &Value) -> Option<Self> {
+        Self::from_json(json.get("shards")?)
     }
 }
 
@@ -64,6 +28,9 @@ impl Decider for IndexerPosition {
 mod tests {
     use super::*;
     use crate::delivery::Place;
+    use crate::error::ErrorKind;
+    use crate::events::Event;
+    use crate::events::feed::kept::Kept;
 
     fn of<const N: usize>(places: [(&str, Place); N]) -> Positions {
         Positions(
@@ -76,18 +43,21 @@ mod tests {
     #[test]
     fn positions_are_read_as_they_were_written() {
         let begun = Place::Begun(Some("7".to_owned()));
-        let positions = of([
+        let positions = Kept(of([
             ("a", Place::After("007".to_owned())),
             ("b", Place::End),
             ("c", begun),
             ("d", Place::Begun(None)),
-        ]);
+        ]));
         let data = positions.encode().unwrap();
         let text = r#"{"shards":{"a":{"after":"007"},"b":{"end":true},"c":{"begun":"7"},"d":{"begun":null}}}"#;
         assert_eq!(data, text.as_bytes());
-        assert_eq!(Positions::decode(MOVED, &data).unwrap(), Some(positions));
-        assert_eq!(Positions::decode("Other", &data).unwrap(), None);
-        let error = Positions::decode(MOVED, b"{}").unwrap_err();
+        assert_eq!(
+            Kept::<Positions>::decode(Positions::EVENT_TYPE, &data).unwrap(),
+            Some(positions)
+        );
+        assert_eq!(Kept::<Positions>::decode("Other", &data).unwrap(), None);
+        let error = Kept::<Positions>::decode(Positions::EVENT_TYPE, b"{}").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     }
 }

@@ -1,8 +1,6 @@
 //! What an indexer tells while it runs, for those who watch it: a log, a gauge, a command line.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::Indexed;
@@ -38,28 +36,4 @@ pub struct Stepped {
     pub lag: Duration,
     /// Whether there was nothing to do.
     pub is_idle: bool,
-}
-
-/// Who watches an indexer, if anybody does.
-#[derive(Clone, Default)]
-pub(super) struct Watch(Option<Arc<Watching>>);
-
-type Watching = dyn Fn(Progress<'_>) + Send + Sync;
-
-impl Watch {
-    pub(super) fn new(watch: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(watch)))
-    }
-
-    pub(super) fn tell(&self, progress: Progress<'_>) {
-        if let Some(watch) = &self.0 {
-            watch(progress);
-        }
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
-    }
 }

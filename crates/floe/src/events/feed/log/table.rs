@@ -16,7 +16,7 @@ use crate::events::feed::partition::Partition;
 use crate::events::keys::StreamName;
 use crate::events::options::EventStoreOptions;
 use crate::events::position::Position;
-use crate::events::reads::{self, Manner, Sift, load};
+use crate::events::reads::{self, Sift, Source, load};
 use crate::events::stored::{Events, StoredEvent, StoredUnfold};
 use crate::request::Budget;
 
@@ -47,12 +47,13 @@ impl TableLog {
         unfolds: bool,
         sift: &S,
     ) -> Result<reads::Loaded<E>> {
-        let manner = Manner {
+        let source = Source {
+            db: &self.db,
+            options: &self.options,
+            stream,
             consistent: true,
-            unfolds,
-            since,
         };
-        load(&self.db, &self.options, stream, None, manner, sift).await
+        load(source, None, since, unfolds, sift).await
     }
 
     /// Appends events to a stream, and keeps an unfold beside them.

@@ -8,7 +8,7 @@ use super::Reader;
 use crate::error::Result;
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::epoch::EpochEvent;
-use crate::events::feed::lag::{Behind, Lag};
+use crate::events::feed::lag::Lag;
 use crate::events::feed::log::{EpochPage, EpochSource};
 use crate::events::feed::partition::Partition;
 use crate::events::feed::span::Span;
@@ -20,16 +20,11 @@ impl<S: EpochSource> Reader<S> {
     ///
     /// As the source fails.
     pub async fn lag(&self, now: Timestamp) -> Result<Lag> {
-        let behind = behind(
-            &self.source,
-            self.partition,
-            self.checkpoint,
-            |_, span| match self.filter.lets_through(&span.stream) {
-                true => span.types.len() as u64,
-                false => 0,
-            },
-        );
-        Ok(Lag::at(behind.await?, now))
+        let count = |_, span: &Span| {
+            let is_told = self.filter.lets_through(&span.stream);
+            if is_told { span.types.len() as u64 } else { 0 }
+        };
+        behind(&self.source, self.partition, self.checkpoint, now, count).await
     }
 }
 
@@ -39,9 +34,10 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
     source: &S,
     partition: Partition,
     from: Checkpoint,
+    now: Timestamp,
     count: impl Fn(Option<u64>, &Span) -> u64,
-) -> Result<Behind> {
-    let (mut place, mut behind) = (from, Behind::default());
+) -> Result<Lag> {
+    let (mut place, mut behind) = (from, Lag::default());
     loop {
         let page = source.read_epoch(partition, place.epoch(), place.offset());
         let EpochPage { events, is_end } = page.await?;
@@ -58,10 +54,10 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
             let spans = (0..).zip(ingested.spans());
             let counted = spans.map(|(number, span)| count(is_first.then_some(number), span));
             let counted: u64 = counted.sum();
-            behind.events += counted;
-            if counted > 0 {
-                behind.since.get_or_insert(*time);
+            if counted > 0 && behind.events == 0 {
+                behind.age = now.since(*time);
             }
+            behind.events += counted;
             place = Checkpoint::of(place.epoch(), place.offset() + 1)?;
         }
         if has_ended {
