@@ -43,7 +43,7 @@ mod alarms;
 mod function;
 mod resources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::TableDef;
 
@@ -58,6 +58,7 @@ type Tables<'a> = BTreeMap<&'a str, &'a TableDef>;
 
 /// What is deployed together.
 #[derive(Clone, Debug)]
+#[must_use = "a deployment is a template once it is written"]
 pub struct Deployment {
     description: String,
     tables: Vec<TableDef>,
@@ -79,14 +80,12 @@ impl Deployment {
     /// [`registry_tables`](crate::registry::tables::registry_tables),
     /// [`GraphSchema::tables`](crate::graph::GraphSchema::tables) and
     /// [`EventStore::table`](crate::events::EventStore::table).
-    #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = TableDef>) -> Self {
         self.tables.extend(tables);
         self
     }
 
     /// Adds a function.
-    #[must_use]
     pub fn function(mut self, function: Function) -> Self {
         self.functions.push(function);
         self
@@ -122,12 +121,10 @@ impl Deployment {
         if !self.functions.is_empty() {
             resources.push(alarms::topic());
         }
-        let mut taken = BTreeMap::new();
-        for (id, _) in &resources {
-            if taken.insert(id, ()).is_some() {
-                let message = format!("two resources come to the same name: resource={id}");
-                return Err(Error::new(ErrorKind::InvalidUse, message));
-            }
+        let mut taken = BTreeSet::new();
+        if let Some((id, _)) = resources.iter().find(|(id, _)| !taken.insert(id)) {
+            let message = format!("two resources come to the same name: resource={id}");
+            return Err(Error::invalid_use(message));
         }
         let mut template = vec![
             ("AWSTemplateFormatVersion", Node::text("2010-09-09")),

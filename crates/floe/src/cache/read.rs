@@ -38,10 +38,10 @@ impl CacheEngine {
         let mut shelf = self.lock();
         if input.consistent {
             // Refreshes what is there; what is only ever read consistently is not worth the room.
-            return match shelf.knows(table, key) {
-                true => Begun::Fills(shelf.begin_read(now, true)),
-                false => Begun::Passes,
-            };
+            if !shelf.knows(table, key) {
+                return Begun::Passes;
+            }
+            return Begun::Fills(shelf.begin_read(now, true));
         }
         // What it cost can only be told of a read that was made, and made as it was asked for.
         if input.return_capacity.is_wanted() {
@@ -59,11 +59,17 @@ impl CacheEngine {
             return self.inner.batch_get_item(input).await;
         }
         let (answered, fills) = self.begin_batch(&mut input);
-        let mut output = match input.requests.is_empty() {
-            true => BatchGetItemOutput::default(),
-            false => self.inner.batch_get_item(input).await?,
-        };
-        self.fill_batch(&fills, &output);
+        let mut output = BatchGetItemOutput::default();
+        if !input.requests.is_empty() {
+            output = self.inner.batch_get_item(input).await?;
+        }
+        for (table, fill) in &fills {
+            let found = self.found_of_batch(table, fill, &output);
+            let mut shelf = self.lock();
+            for (key, found) in found {
+                shelf.fill(fill.read, table, key, found);
+            }
+        }
         for (table, unprocessed) in &mut output.unprocessed {
             if let Some(fill) = fills.get(table) {
                 unprocessed.consistent = fill.asked_consistent;
@@ -101,16 +107,6 @@ impl CacheEngine {
         }
         input.requests.retain(|_, request| !request.keys.is_empty());
         (answered, fills)
-    }
-
-    fn fill_batch(&self, fills: &BTreeMap<String, Fill>, output: &BatchGetItemOutput) {
-        for (table, fill) in fills {
-            let found = self.found_of_batch(table, fill, output);
-            let mut shelf = self.lock();
-            for (key, found) in found {
-                shelf.fill(fill.read, table, key, found);
-            }
-        }
     }
 
     /// What a batch has found out about the keys of a table. Of those left unprocessed that is nothing.

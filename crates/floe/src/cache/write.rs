@@ -20,20 +20,17 @@ impl CacheEngine {
         let shows_image = matches!(&input, WriteItem::Update(update)
             if update.return_values == ReturnValues::AllNew && update.token.is_none());
         let mut writing = Writing::begin(self, vec![self.plan(&input)]);
-        match self.inner.write_item(input).await {
-            Ok(mut output) => {
-                if shows_image {
-                    let image = output.attributes.as_ref();
-                    writing.shown(image.and_then(|image| Found::item(image, self.options)));
-                }
-                if asked_for_image {
-                    output.attributes = None;
-                }
-                writing.applied();
-                Ok(output)
+        let mut result = self.inner.write_item(input).await;
+        if let Ok(output) = &mut result {
+            if shows_image {
+                let image = output.attributes.as_ref();
+                writing.shown(image.and_then(|image| Found::item(image, self.options)));
             }
-            Err(error) => Err(writing.failed(error)),
+            if asked_for_image {
+                output.attributes = None;
+            }
         }
+        writing.ended(result)
     }
 
     pub(super) async fn batch_write(&self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
@@ -50,16 +47,11 @@ impl CacheEngine {
             })
         });
         let mut writing = Writing::begin(self, plans.collect());
-        match self.inner.batch_write_item(input).await {
-            Ok(output) => {
-                for (table, writes) in &output.unprocessed {
-                    writes.iter().for_each(|w| writing.left_out(table, w));
-                }
-                writing.applied();
-                Ok(output)
-            }
-            Err(error) => Err(writing.failed(error)),
+        let result = self.inner.batch_write_item(input).await;
+        for (table, writes) in result.iter().flat_map(|output| &output.unprocessed) {
+            writes.iter().for_each(|w| writing.left_out(table, w));
         }
+        writing.ended(result)
     }
 
     pub(super) async fn transact_write(
@@ -79,18 +71,16 @@ impl CacheEngine {
             TransactWrite::Check(_) => None,
         });
         let writing = Writing::begin(self, plans.collect());
-        let checks: Vec<(String, Item)> = input.actions.iter().filter_map(checked).collect();
-        match self.inner.transact_write_items(input).await {
-            Ok(output) => {
-                writing.applied();
-                Ok(output)
-            }
-            Err(error) => {
-                let error = writing.failed(error);
-                self.doubt(&checks);
-                Err(error)
-            }
+        let checks = input.actions.iter().filter_map(|action| match action {
+            TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
+            _ => None,
+        });
+        let checks: Vec<(String, Item)> = checks.collect();
+        let result = writing.ended(self.inner.transact_write_items(input).await);
+        if result.is_err() {
+            self.doubt(&checks);
         }
+        result
     }
 
     /// What a transaction was refused for may be what the cache has not seen.
@@ -166,13 +156,6 @@ fn plan_delete(delete: &DeleteItem, is_once: bool) -> Plan {
     Plan::known(&delete.table_name, &delete.key, leaves)
 }
 
-fn checked(action: &TransactWrite) -> Option<(String, Item)> {
-    match action {
-        TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
-        _ => None,
-    }
-}
-
 /// A write to come.
 struct Plan {
     table: String,
@@ -233,47 +216,45 @@ impl<'c> Writing<'c> {
         }
     }
 
-    /// The writes were applied.
-    fn applied(mut self) {
-        let plans = std::mem::take(&mut self.plans);
-        let now = self.cache.inner.now();
-        let mut shelf = self.cache.lock();
-        for plan in plans {
-            match plan.key {
-                Some(key) => {
-                    shelf.confirm_key(&plan.table, &key, plan.is_exact);
-                    shelf.end_write(&plan.table, &key, now, plan.leaves);
-                }
-                None => shelf.drop_table(&plan.table),
-            }
-        }
+    /// Takes note of what the engine has answered.
+    fn ended<T>(mut self, result: Result<T>) -> Result<T> {
+        self.end(match &result {
+            Ok(_) => End::Applied,
+            Err(error) if error.may_have_applied() => End::Unknown,
+            Err(_) => End::NotApplied,
+        });
+        result
     }
 
-    /// The writes failed.
-    fn failed(mut self, error: Error) -> Error {
-        if !error.may_have_applied() {
-            // Of an unknown key nothing was forgotten yet, and nothing needs to be.
-            self.end(false);
-        }
-        error
-    }
-
-    /// Nobody knows what the writes have left. An unknown key may be any of its table, if it was written.
-    fn end(&mut self, may_have_written: bool) {
+    fn end(&mut self, end: End) {
         let now = self.cache.inner.now();
         let mut shelf = self.cache.lock();
         for plan in self.plans.drain(..) {
             match plan.key {
+                Some(key) if end == End::Applied => {
+                    shelf.confirm_key(&plan.table, &key, plan.is_exact);
+                    shelf.end_write(&plan.table, &key, now, plan.leaves);
+                }
                 Some(key) => shelf.end_write(&plan.table, &key, now, None),
-                None if may_have_written => shelf.drop_table(&plan.table),
-                None => {}
+                // Of an unknown key nothing was forgotten yet, and nothing needs to be.
+                None if end == End::NotApplied => {}
+                // It may be any key of its table.
+                None => shelf.drop_table(&plan.table),
             }
         }
     }
 }
 
+/// What became of writes.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Applied,
+    NotApplied,
+    Unknown,
+}
+
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.end(true);
+        self.end(End::Unknown);
     }
 }

@@ -30,10 +30,8 @@ pub(crate) struct ModelPart {
 
 impl ModelPart {
     pub(crate) const fn new(plans: Vec<Plan>) -> Self {
-        Self {
-            plans,
-            commit: None,
-        }
+        let commit = None;
+        Self { plans, commit }
     }
 }
 
@@ -44,11 +42,10 @@ impl Changes for ModelChanges {
         for entry in entries {
             plans.extend(compile::plan(entry)?);
         }
-        Ok(if plans.is_empty() {
-            Vec::new()
-        } else {
-            vec![Box::new(ModelPart::new(plans))]
-        })
+        if plans.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Box::new(ModelPart::new(plans))])
     }
 }
 
@@ -58,14 +55,11 @@ impl Part for ModelPart {
     }
 
     fn read_only_error(&self) -> Error {
-        let plan = self.plans.iter().find(|plan| plan.is_write());
-        let item = plan.map_or_else(String::new, |plan| {
-            format!(": model={} key={}", plan.schema.model, plan.key)
-        });
-        Error::new(
-            ErrorKind::ReadOnly,
-            format!("a read-only transaction cannot write{item}"),
-        )
+        let mut message = "a read-only transaction cannot write".to_owned();
+        if let Some(plan) = self.plans.iter().find(|plan| plan.is_write()) {
+            message += &format!(": model={} key={}", plan.schema.model, plan.key);
+        }
+        Error::new(ErrorKind::ReadOnly, message)
     }
 
     fn tables(&self) -> Vec<(String, &'static str)> {
@@ -197,8 +191,8 @@ impl Write for PlainWrite<'_> {
         let StoreError::ConditionalCheckFailed { item } = &error else {
             return Err(error);
         };
-        let (item, plan) = (item.as_deref(), self.plan);
-        Ok(match judge(plan, self.alone.commit, item) {
+        let (item, plan, commit) = (item.as_deref(), self.plan, self.alone.commit);
+        Ok(match judge(plan, commit, item) {
             Settled::Applied => {
                 telemetry::settled("stamp", true, sending.number);
                 Ok(())
@@ -207,11 +201,7 @@ impl Write for PlainWrite<'_> {
             Settled::Unknown if sending.in_doubt && !self.has_token => {
                 Err(unknown_outcome(plan, error.clone()).into())
             }
-            _ => Err(AloneFailure::Refused(refused(
-                plan,
-                self.alone.commit,
-                item,
-            ))),
+            _ => Err(AloneFailure::Refused(refused(plan, commit, item))),
         })
     }
 
@@ -219,18 +209,15 @@ impl Write for PlainWrite<'_> {
         if self.has_token {
             return Reconciled::Resend;
         }
-        let settled = settle(self.plan, &self.alone).await;
-        match settled {
-            Settled::Applied => {
-                telemetry::settled("stamp", true, self.sent);
-                Reconciled::Applied
-            }
-            Settled::NotApplied => {
-                telemetry::settled("stamp", false, self.sent);
-                Reconciled::Resend
-            }
-            Settled::Unknown => Reconciled::Unknown,
-        }
+
+        let reconciled = match settle(self.plan, &self.alone).await {
+            Settled::Applied => Reconciled::Applied,
+            Settled::NotApplied => Reconciled::Resend,
+            Settled::Unknown => return Reconciled::Unknown,
+        };
+        let is_applied = reconciled == Reconciled::Applied;
+        telemetry::settled("stamp", is_applied, self.sent);
+        reconciled
     }
 }
 
@@ -343,10 +330,10 @@ fn race_text(item: &ErrorItem) -> String {
     let (model, key) = (item.model, &item.key);
     match item.fields.as_slice() {
         [] => format!("somebody else created or removed the item: model={model} key={key}"),
-        fields => format!(
-            "somebody else changed the item: model={model} key={key} fields={}",
-            fields.join(",")
-        ),
+        fields => {
+            let fields = fields.join(",");
+            format!("somebody else changed the item: model={model} key={key} fields={fields}")
+        }
     }
 }
 

@@ -48,9 +48,7 @@ impl Backoff {
     /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
     /// of that, by the seed.
     pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {
-        let doubled = 1_u32
-            .checked_shl(retry.saturating_sub(1))
-            .unwrap_or(u32::MAX);
+        let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
         let pause = self.initial.saturating_mul(doubled).min(self.max);
         let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         let tenth = micros / 10;

@@ -21,7 +21,7 @@ pub(crate) struct Budget {
     /// No sending is repeated after it.
     deadline: Option<Timestamp>,
     /// Whether a busy store is waited for.
-    waits_for_store: bool,
+    pub(super) waits_for_store: bool,
 }
 
 impl Budget {
@@ -80,43 +80,32 @@ impl Budget {
         self.deadline = deadline;
         self
     }
-
-    /// Whether a busy store is waited for.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        self.waits_for_store
-    }
 }
 
 /// The sendings of one request.
 pub(crate) struct Attempts<'a> {
     db: &'a Db,
     budget: Budget,
+    /// How many sendings there were.
     sent: u32,
 }
 
 impl<'a> Attempts<'a> {
     /// Before the first sending.
     pub(crate) const fn new(db: &'a Db, budget: Budget) -> Self {
-        Self {
-            db,
-            budget,
-            sent: 0,
-        }
+        let sent = 0;
+        Self { db, budget, sent }
     }
 
-    /// Counts a sending.
-    pub(crate) const fn count(&mut self) {
+    /// Counts a sending, and returns its number.
+    pub(crate) const fn count(&mut self) -> u32 {
         self.sent += 1;
+        self.sent
     }
 
     /// Starts over: the last sending brought the request forward.
     pub(crate) const fn reset(&mut self) {
         self.sent = 0;
-    }
-
-    /// How many sendings there were.
-    pub(crate) const fn sent(&self) -> u32 {
-        self.sent
     }
 
     /// Whether the budget allows one more.

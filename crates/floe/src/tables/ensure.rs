@@ -100,10 +100,8 @@ impl Db {
                 }
             }
             if tables.iter().all(|table| table.next == Step::Done) {
-                return Ok(tables
-                    .into_iter()
-                    .flat_map(Progress::into_changes)
-                    .collect());
+                let changes = tables.into_iter().flat_map(Progress::into_changes);
+                return Ok(changes.collect());
             }
             if !patience.pause().await {
                 return Err(not_ready(&tables, deadline));
@@ -118,11 +116,8 @@ fn check_capabilities(capabilities: &Capabilities, tables: &[TableDef]) -> Resul
             let message = format!("the engine cannot {what}: table={}{facts}", table.name);
             Err(Error::new(ErrorKind::Unsupported, message))
         };
-        if let Some(attribute) = table
-            .ttl_attribute
-            .as_ref()
-            .filter(|_| !capabilities.expiry)
-        {
+        let expiry = table.ttl_attribute.as_ref();
+        if let Some(attribute) = expiry.filter(|_| !capabilities.expiry) {
             return lacks("let items expire", &format!(" attribute={attribute}"));
         }
         if table.stream.is_some() && !capabilities.streams {
@@ -314,12 +309,9 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         return Err(Error::new(ErrorKind::Table, message));
     }
     // The store makes one index at a time, and only of a table at rest.
-    let is_busy = actual.status != TableStatus::Active
-        || actual
-            .indexes
-            .iter()
-            .any(|index| index.status != TableStatus::Active);
-    if is_busy {
+    let indexes = actual.indexes.iter().map(|index| index.status);
+    let mut parts = indexes.chain([actual.status]);
+    if parts.any(|status| status != TableStatus::Active) {
         return Ok(Step::Wait);
     }
     // Before the indexes, which may take hours to fill: from here on no change is missed.
@@ -335,35 +327,25 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         };
         return Ok(Step::Take(Action::AddIndex(index)));
     }
-    Ok(
-        match (&expected.ttl_attribute, &actual.definition.ttl_attribute) {
-            (Some(attribute), None) => Step::Take(Action::SwitchExpiryOn(attribute.clone())),
-            _ => Step::Done,
-        },
-    )
+    if let (Some(expiry), None) = (&expected.ttl_attribute, &actual.definition.ttl_attribute) {
+        return Ok(Step::Take(Action::SwitchExpiryOn(expiry.clone())));
+    }
+    Ok(Step::Done)
 }
 
 fn not_ready(tables: &[Progress], deadline: Duration) -> Error {
-    let waiting = || tables.iter().filter(|table| table.next != Step::Done);
-    let missing: Vec<_> = waiting()
-        .map(|table| format!("{}=({})", table.expected.name, table.missing.join(", ")))
-        .collect();
-    let trouble = waiting().find_map(|table| table.trouble.clone());
-    let cause = trouble
-        .as_ref()
-        .map(|error| format!(" store_error=({error})"));
-    let error = Error::new(
-        ErrorKind::Deadline,
-        format!(
-            "tables are not ready in time: deadline_ms={} {}{}",
-            deadline.as_millis(),
-            missing.join(" "),
-            cause.unwrap_or_default()
-        ),
-    );
-    match trouble {
-        Some(trouble) => error.with_source(trouble),
-        None => error,
+    let mut waiting = tables.iter().filter(|table| table.next != Step::Done);
+    let missing = waiting
+        .clone()
+        .map(|table| format!(" {}=({})", table.expected.name, table.missing.join(", ")));
+    let (deadline, missing) = (deadline.as_millis(), missing.collect::<String>());
+    let message = format!("tables are not ready in time: deadline_ms={deadline}{missing}");
+    match waiting.find_map(|table| table.trouble.clone()) {
+        Some(trouble) => {
+            let message = format!("{message} store_error=({trouble})");
+            Error::new(ErrorKind::Deadline, message).with_source(trouble)
+        }
+        None => Error::new(ErrorKind::Deadline, message),
     }
 }
 

@@ -10,7 +10,7 @@ use floe_store::Timestamp;
 
 use super::part::Part;
 use crate::db::Db;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// What a run of a body has read and changed of one pattern.
 pub(crate) trait Changes: Default + Send + 'static {
@@ -67,7 +67,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
     pub(crate) fn with<C: Changes, T>(&self, look: impl FnOnce(&mut C) -> T) -> Result<T> {
         let mut state = self.lock();
         state.check_open()?;
@@ -100,11 +100,8 @@ impl Session {
     ///
     /// When the changes of a pattern cannot be committed.
     pub(crate) fn finish(&self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        let changes = {
-            let mut state = self.lock();
-            state.is_closed = true;
-            std::mem::take(&mut state.changes)
-        };
+        self.close();
+        let changes = std::mem::take(&mut self.lock().changes);
         let mut parts = Vec::with_capacity(changes.len());
         for changes in changes {
             parts.extend(changes.into_parts(context)?);
@@ -123,7 +120,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.lock().check_open()
     }
@@ -136,10 +133,8 @@ impl Session {
 impl State {
     fn check_open(&self) -> Result<()> {
         if self.is_closed {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                "the transaction has ended; nothing can be read or written in it any more",
-            ));
+            let what = "the transaction has ended; nothing can be read or written in it any more";
+            return Err(Error::invalid_use(what));
         }
         Ok(())
     }

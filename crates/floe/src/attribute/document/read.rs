@@ -1,6 +1,7 @@
 //! The deserializer whose input is a value of the store.
 
 use std::fmt;
+use std::iter::Enumerate;
 
 use floe_store::{Item, Name, Number, Set, Text, Value};
 use serde::de::{
@@ -9,7 +10,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::super::{Invalid, in_list, in_map, missing};
+use super::super::{Invalid, in_list, in_map, missing, out_of_range};
 use super::map_key::KeyReader;
 use super::{deeper, too_many_digits};
 
@@ -120,12 +121,12 @@ impl<'de> Reader<'de> {
         let count = elements.len();
         let mut elements = Elements {
             reader: self,
-            elements,
-            at: 0,
+            elements: elements.enumerate(),
         };
         let value = visitor.visit_seq(&mut elements)?;
-        if elements.elements.len() > 0 {
-            let read = elements.at;
+        let left = elements.elements.len();
+        if left > 0 {
+            let read = count - left;
             let reason = format!("the stored list is too long: expected={read} actual={count}");
             return Err(Invalid::new(reason));
         }
@@ -143,14 +144,11 @@ impl<'de> Reader<'de> {
 
 /// Hands a number to a visitor that has not asked for a type, by the narrowest that holds it exactly.
 fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
-    if let Some(small) = number.to_i64() {
-        return match u64::try_from(small) {
-            Ok(small) => visitor.visit_u64(small),
-            Err(_) => visitor.visit_i64(small),
-        };
+    if let Some(natural) = number.to_u64() {
+        return visitor.visit_u64(natural);
     }
-    if let Some(large) = number.to_u64() {
-        return visitor.visit_u64(large);
+    if let Some(integer) = number.to_i64() {
+        return visitor.visit_i64(integer);
     }
     let float = number.to_f64();
     if Number::try_from(float) == Ok(number) {
@@ -164,16 +162,16 @@ fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::V
 
 /// Hands a number to a visitor that expects an integer.
 fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
-    match number.to_i128() {
-        Some(wide) => match (u64::try_from(wide), i64::try_from(wide)) {
-            (Ok(narrow), _) => visitor.visit_u64(narrow),
-            (_, Ok(narrow)) => visitor.visit_i64(narrow),
-            _ => visitor.visit_i128(wide),
-        },
-        None => match number.to_string().parse::<u128>() {
+    let Some(wide) = number.to_i128() else {
+        return match number.to_string().parse::<u128>() {
             Ok(wide) => visitor.visit_u128(wide),
             Err(_) => visitor.visit_f64(number.to_f64()),
-        },
+        };
+    };
+    match (u64::try_from(wide), i64::try_from(wide)) {
+        (Ok(narrow), _) => visitor.visit_u64(narrow),
+        (_, Ok(narrow)) => visitor.visit_i64(narrow),
+        _ => visitor.visit_i128(wide),
     }
 }
 
@@ -181,9 +179,7 @@ fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::
 fn visit_f32<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
     match number.to_string().parse::<f32>() {
         Ok(float) if float.is_finite() => visitor.visit_f32(float),
-        _ => Err(Invalid::new(format!(
-            "the number is no f32: value={number}"
-        ))),
+        _ => Err(out_of_range("f32", &number)),
     }
 }
 
@@ -304,8 +300,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 /// The elements of a list or a set.
 struct Elements<'de, I> {
     reader: Reader<'de>,
-    elements: I,
-    at: usize,
+    elements: Enumerate<I>,
 }
 
 impl<'de, I, S> SeqAccess<'de> for &mut Elements<'de, I>
@@ -319,11 +314,9 @@ where
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Invalid> {
-        let Some(element) = self.elements.next() else {
+        let Some((at, element)) = self.elements.next() else {
             return Ok(None);
         };
-        let at = self.at;
-        self.at += 1;
         let element = self.reader.part(element);
         let read = element.and_then(|element| seed.deserialize(element));
         read.map(Some).map_err(in_list(at))
