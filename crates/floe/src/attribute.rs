@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 
 use floe_store::table::KeyKind;
-use floe_store::{Item, Number, NumberError, Set, Text, Timestamp, Value};
+use floe_store::{Item, Name, Number, NumberError, Set, Text, Timestamp, Value};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
@@ -242,9 +242,8 @@ impl<T: Attribute> Attribute for Vec<T> {
         match value.ok_or_else(missing)? {
             Value::L(list) => {
                 let elements = list.iter().enumerate();
-                elements
-                    .map(|(at, value)| read_element(value).map_err(in_list(at)))
-                    .collect()
+                let read = elements.map(|(at, value)| read_element(value).map_err(in_list(at)));
+                read.collect()
             }
             other => Err(mismatch("L", other)),
         }
@@ -275,14 +274,12 @@ macro_rules! maps {
                 Ok(Some(Value::M(map)))
             }
             fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+                let entry = |(name, value): (&Name, &Value)| {
+                    let value = read_element(value).map_err(in_map(name))?;
+                    Ok((name.as_str().to_owned(), value))
+                };
                 match value.ok_or_else(missing)? {
-                    Value::M(map) => map
-                        .iter()
-                        .map(|(name, value)| {
-                            let value = read_element(value).map_err(in_map(name))?;
-                            Ok((name.as_str().to_owned(), value))
-                        })
-                        .collect(),
+                    Value::M(map) => map.iter().map(entry).collect(),
                     other => Err(mismatch("M", other)),
                 }
             }

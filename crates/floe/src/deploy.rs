@@ -97,8 +97,8 @@ impl Deployment {
     ///
     /// As for [`template`](Self::template).
     pub fn infrastructure(&self, format: InfrastructureFormat) -> Result<String> {
-        self.known_tables()?;
-        infrastructure_of(self.sorted_tables(), format)
+        let tables = self.known_tables()?;
+        infrastructure_of(tables.into_values().cloned().collect(), format)
     }
 
     /// The template of CloudFormation, as JSON.
@@ -112,7 +112,8 @@ impl Deployment {
     /// or when it is granted what is no operation on items.
     pub fn template(&self) -> Result<String> {
         let tables = self.known_tables()?;
-        let mut resources = cloudformation::resources(self.sorted_tables())?;
+        let definitions = tables.values().copied().cloned();
+        let mut resources = cloudformation::resources(definitions.collect())?;
         for function in &self.functions {
             function.check(&tables)?;
             resources.extend(resources::of(function, &tables));
@@ -147,12 +148,6 @@ impl Deployment {
             }
         }
         Ok(known)
-    }
-
-    fn sorted_tables(&self) -> Vec<TableDef> {
-        let mut tables = self.tables.clone();
-        tables.sort_by(|one, other| one.name.cmp(&other.name));
-        tables
     }
 }
 

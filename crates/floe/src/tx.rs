@@ -22,7 +22,7 @@ mod turns;
 use std::fmt;
 use std::sync::Arc;
 
-use floe_store::Item;
+use floe_store::{BoxFuture, Item};
 
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -102,11 +102,8 @@ impl Tx {
         F: FnOnce(Outcome) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.inner.hooks.add(hook);
-    }
-
-    pub(crate) fn take_hooks(&self) -> Vec<hooks::Hook> {
-        self.inner.hooks.take()
+        let hook = move |outcome| -> BoxFuture<'static, ()> { Box::pin(hook(outcome)) };
+        self.inner.hooks.add(Box::new(hook));
     }
 
     /// Asks that the body runs again if it fails with what is returned next.

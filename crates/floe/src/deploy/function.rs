@@ -90,12 +90,9 @@ impl Function {
     pub fn router(name: impl Into<String>, router: &Router) -> Self {
         let tables = router.tables();
         let outbox = OutboxRecord::SCHEMA.table;
-        let removes_outbox = tables.contains(outbox) && router.removes_outbox();
         let mut function = Self::new(name);
-        for table in tables {
-            function = function.follow(table);
-        }
-        if removes_outbox {
+        function.follows = tables.iter().map(ToString::to_string).collect();
+        if tables.contains(outbox) && router.removes_outbox() {
             function = function.grant(outbox, ["DeleteItem"]);
         }
         function

@@ -117,10 +117,8 @@ pub(super) async fn get_many<'tx, K: Keys>(
 
 fn check_snapshot(tx: &Tx, items: usize) -> Result<()> {
     if !tx.db().engine().capabilities().transactions {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "the engine has no transactions, which a snapshot of several items needs; read them eventually",
-        ));
+        let what = "the engine has no transactions, which a snapshot of several items needs; read them eventually";
+        return Err(Error::new(ErrorKind::Unsupported, what));
     }
     if items > TRANSACT_ITEMS_MAX {
         let what = "too many items for one snapshot; read them eventually, or in parts";

@@ -13,7 +13,7 @@ use super::changes::ModelChanges;
 use super::compile::{self, Action, Plan, Presence};
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::request::{self, Budget, Outcome, Reconciled, Sending, Write, repeat};
+use crate::request::{self, Outcome, Reconciled, Sending, Write, repeat};
 use crate::telemetry::transaction as telemetry;
 use crate::tx::commit::{store_failure, unknown};
 use crate::tx::part::{
@@ -234,8 +234,7 @@ async fn settle(plan: &Plan, alone: &Alone<'_>) -> Settled {
         let get = GetItem::new(plan.schema.table, plan.key.to_item());
         alone.db.engine().get_item(get)
     };
-    let budget = Budget::for_write().deadline(alone.options.deadline);
-    match repeat(alone.db, budget, get).await {
+    match repeat(alone.db, alone.budget, get).await {
         Ok(output) => judge(plan, alone.commit, output.item.as_ref()),
         Err(_) => Settled::Unknown,
     }

@@ -158,7 +158,7 @@ impl Db {
     /// Reads all items of a model as plain values, alone or in [segments](Scan::segment) beside
     /// others.
     pub fn scan<M: Model>(&self) -> Scan<Self, M> {
-        Scan::whole(self.clone())
+        Scan::new(self.clone(), None)
     }
 }
 
@@ -173,7 +173,7 @@ impl Tx {
     /// Reads all items of a model, tracked as if they were got. For more than a few,
     /// [`Db::scan`] is the better choice: it tracks nothing.
     pub fn scan<M: Model>(&self) -> Scan<&Self, M> {
-        Scan::whole(self)
+        Scan::new(self, None)
     }
 }
 
@@ -191,10 +191,6 @@ impl<S, M: Model> Query<S, M> {
 }
 
 impl<S, M: Model> Scan<S, M> {
-    pub(crate) fn whole(source: S) -> Self {
-        Self::new(source, None)
-    }
-
     /// Reads one of several parts, from 0. Every item is in exactly one of them, so that several tasks can
     /// read a table together.
     pub const fn segment(mut self, index: usize, total: usize) -> Self {

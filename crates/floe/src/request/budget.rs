@@ -15,7 +15,7 @@ const READ_SENDS_MAX: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Maximum sendings, the first one included.
-    sends_max: u32,
+    pub(super) sends_max: u32,
     /// The pauses between them.
     backoff: Backoff,
     /// No sending is repeated after it.
@@ -50,8 +50,7 @@ impl Budget {
         Self {
             sends_max: READ_SENDS_MAX,
             backoff: Backoff::resync(),
-            deadline: None,
-            waits_for_store: true,
+            ..Self::for_write()
         }
     }
 
@@ -66,18 +65,6 @@ impl Budget {
     /// With other pauses.
     pub(crate) const fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
-        self
-    }
-
-    /// With another maximum of sendings.
-    pub(crate) const fn sends_max(mut self, sends_max: u32) -> Self {
-        self.sends_max = sends_max;
-        self
-    }
-
-    /// With a deadline.
-    pub(crate) const fn deadline(mut self, deadline: Option<Timestamp>) -> Self {
-        self.deadline = deadline;
         self
     }
 }

@@ -73,7 +73,7 @@ const OWN: [&str; 6] = [
 pub type Layers<S> = Box<dyn Layer<S> + Send + Sync>;
 
 /// How spans and measurements are exported.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 pub struct Otlp {
     endpoint: Option<String>,
@@ -82,21 +82,7 @@ pub struct Otlp {
     attributes: Vec<KeyValue>,
     interval: Option<Duration>,
     timeout: Option<Duration>,
-    others: LevelFilter,
-}
-
-impl Default for Otlp {
-    fn default() -> Self {
-        Self {
-            endpoint: None,
-            service_name: None,
-            headers: HashMap::new(),
-            attributes: Vec::new(),
-            interval: None,
-            timeout: None,
-            others: LevelFilter::INFO,
-        }
-    }
+    others: Option<LevelFilter>,
 }
 
 impl Otlp {
@@ -144,7 +130,7 @@ impl Otlp {
 
     /// Up to which level spans and events of others than Floe are exported; `INFO` if nothing is said.
     pub const fn others(mut self, level: LevelFilter) -> Self {
-        self.others = level;
+        self.others = Some(level);
         self
     }
 
@@ -176,7 +162,7 @@ impl Otlp {
             traces: self.traces()?,
             metrics: self.metrics()?,
         };
-        let others = self.others;
+        let others = self.others.unwrap_or(LevelFilter::INFO);
         let traces = OpenTelemetryLayer::new(exporting.traces.tracer("floe"))
             .with_location(false)
             .with_threads(false)

@@ -22,14 +22,10 @@ pub(crate) struct Transaction<'a> {
     label: Option<&'a str>,
     /// How often the body has run.
     pub(crate) attempts: u32,
-    outcome: Outcome,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Outcome {
-    Committed(usize),
-    Aborted,
-    Failed(ErrorKind),
+    /// How many items it has written, once it is committed.
+    items: Option<usize>,
+    /// Why it was not committed, unless the body wanted that.
+    failure: Option<ErrorKind>,
 }
 
 impl<'a> Transaction<'a> {
@@ -51,7 +47,8 @@ impl<'a> Transaction<'a> {
             started: is_heard.then(Stopwatch::start),
             label,
             attempts: 0,
-            outcome: Outcome::Aborted,
+            items: None,
+            failure: None,
         }
     }
 
@@ -72,37 +69,31 @@ impl<'a> Transaction<'a> {
 
     /// It was committed, and has written so many items.
     pub(crate) fn committed(&mut self, items: usize) {
-        self.outcome = Outcome::Committed(items);
+        self.items = Some(items);
     }
 
     pub(crate) fn failed(&mut self, error: &Error) {
-        self.outcome = match error.kind() {
-            ErrorKind::Aborted => Outcome::Aborted,
-            kind => Outcome::Failed(kind),
-        };
+        self.failure = Some(error.kind()).filter(|kind| *kind != ErrorKind::Aborted);
     }
 
     /// Tells what has become of it. One that is dropped before has no outcome.
     pub(crate) fn end(&self) {
         let Some(started) = self.started else { return };
         let seconds = started.elapsed().as_secs_f64();
-        let mut error = None;
-        let outcome = match self.outcome {
-            Outcome::Committed(items) => {
-                self.span.record("floe.transaction.items_written", items);
-                "committed"
-            }
-            Outcome::Aborted => "aborted",
-            Outcome::Failed(kind) => {
-                let kind = error.insert(format!("{kind:?}"));
-                self.span.record("error.type", &*kind);
-                self.span.record("otel.status_code", "ERROR");
-                "failed"
-            }
+        let outcome = match (self.items, self.failure) {
+            (Some(_), _) => "committed",
+            (None, Some(_)) => "failed",
+            (None, None) => "aborted",
         };
+        let error = self.failure.map(|kind| format!("{kind:?}"));
+        let error = error.as_deref();
+        let status = error.map(|_| "ERROR");
         self.span.record("floe.transaction.attempts", self.attempts);
         self.span.record("floe.transaction.outcome", outcome);
-        let error = error.as_deref();
+        self.span
+            .record("floe.transaction.items_written", self.items);
+        self.span.record("error.type", error);
+        self.span.record("otel.status_code", status);
         metrics::transaction(self.label, outcome, error, self.attempts, seconds);
     }
 }

@@ -10,7 +10,7 @@ use super::commit;
 use super::hooks::{self, Outcome};
 use super::part::{CommitOptions, Failure};
 use super::session::PartContext;
-use super::{Tx, part, turns};
+use super::{Tx, turns};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
@@ -184,7 +184,7 @@ impl<'db> TxOptions<'db> {
                 let run = turns::run(TxBody::call(body, &tx));
                 run.instrument(attempt.clone()).await
             };
-            let hooks = tx.take_hooks();
+            let hooks = tx.inner.hooks.take();
             let (own, cause) = match returned {
                 Ok(value) => match self.commit(&tx, end, runs).instrument(attempt).await {
                     Ok(items) => {
@@ -222,8 +222,9 @@ impl<'db> TxOptions<'db> {
         let now = self.db.engine().now();
         let context = PartContext { db: self.db, now };
         let parts = tx.session().finish(context).map_err(Failure::Final)?;
-        if self.read_only {
-            part::refuse_writes(&parts).map_err(Failure::Final)?;
+        let mut writes = parts.iter().filter(|part| part.is_write());
+        if let (true, Some(part)) = (self.read_only, writes.next()) {
+            return Err(Failure::Final(part.read_only_error()));
         }
         let options = CommitOptions {
             deadline,

@@ -195,11 +195,3 @@ pub(crate) fn difference(old: &Item, new: &Item) -> Update {
     }
     update
 }
-
-/// Refuses parts that write in a read-only transaction.
-pub(crate) fn refuse_writes(parts: &[Box<dyn Part>]) -> Result<()> {
-    match parts.iter().find(|part| part.is_write()) {
-        Some(part) => Err(part.read_only_error()),
-        None => Ok(()),
-    }
-}

@@ -31,16 +31,11 @@ pub(crate) struct PartContext<'a> {
 }
 
 /// [`Changes`] of any type.
-trait AnyChanges: Send {
-    fn as_any(&mut self) -> &mut dyn Any;
+trait AnyChanges: Any + Send {
     fn into_parts(self: Box<Self>, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>>;
 }
 
 impl<C: Changes> AnyChanges for C {
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-
     fn into_parts(self: Box<Self>, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
         Changes::into_parts(*self, context)
     }
@@ -141,7 +136,8 @@ impl State {
 
     fn with<C: Changes, T>(&mut self, look: impl FnOnce(&mut C) -> T) -> T {
         for changes in &mut self.changes {
-            if let Some(found) = changes.as_mut().as_any().downcast_mut() {
+            let changes: &mut dyn Any = changes.as_mut();
+            if let Some(found) = changes.downcast_mut() {
                 return look(found);
             }
         }
