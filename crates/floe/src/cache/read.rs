@@ -10,24 +10,55 @@ use floe_store::{Item, Name, Result, Timestamp};
 use super::CacheEngine;
 use super::shelf::{Found, Look, Read, Shelf};
 
-impl CacheEngine {
-    pub(super) async fn get(&self, mut input: GetItem) -> Result<GetItemOutput> {
-        let read = match self.begin_get(&input) {
-            Begun::Answered(item) => {
-                let consumed = None;
-                return Ok(GetItemOutput { item, consumed });
-            }
-            Begun::Passes => return self.inner.get_item(input).await,
-            Begun::Fills(read) => read,
-        };
-        input.consistent = read.consistent;
-        let (table, key) = (input.table_name.clone(), input.key.clone());
-        let output = self.inner.get_item(input).await?;
-        let found = self.found(output.item.as_ref());
-        self.lock().fill(read, &table, &key, found);
-        Ok(output)
-    }
+/// Answers from memory, or by the engine.
+pub(super) async fn get_item(cache: &CacheEngine, mut input: GetItem) -> Result<GetItemOutput> {
+    let read = match cache.begin_get(&input) {
+        Begun::Answered(item) => {
+            let consumed = None;
+            return Ok(GetItemOutput { item, consumed });
+        }
+        Begun::Passes => return cache.inner.get_item(input).await,
+        Begun::Fills(read) => read,
+    };
+    input.consistent = read.consistent;
+    let (table, key) = (input.table_name.clone(), input.key.clone());
+    let output = cache.inner.get_item(input).await?;
+    let found = cache.found(output.item.as_ref());
+    cache.lock().fill(read, &table, &key, found);
+    Ok(output)
+}
 
+/// As [`get_item`], for several.
+pub(super) async fn batch_get_item(
+    cache: &CacheEngine,
+    mut input: BatchGetItem,
+) -> Result<BatchGetItemOutput> {
+    // What is left of a wrong request might be right.
+    if input.validate().is_err() {
+        return cache.inner.batch_get_item(input).await;
+    }
+    let (answered, fills) = cache.begin_batch(&mut input);
+    let mut output = BatchGetItemOutput::default();
+    if !input.requests.is_empty() {
+        output = cache.inner.batch_get_item(input).await?;
+    }
+    for (table, fill) in &fills {
+        let found = cache.found_of_batch(table, fill, &output);
+        let mut shelf = cache.lock();
+        for (key, found) in found {
+            shelf.fill(fill.read, table, key, found);
+        }
+    }
+    for (table, unprocessed) in &mut output.unprocessed {
+        if let Some(fill) = fills.get(table) {
+            unprocessed.consistent = fill.asked_consistent;
+        }
+    }
+    join(&mut output, answered);
+    Ok(output)
+}
+
+impl CacheEngine {
     fn begin_get(&self, input: &GetItem) -> Begun {
         // Whether a projection is allowed is for the engine to say, and a part of an item is not kept.
         if input.projection.is_some() {
@@ -51,32 +82,6 @@ impl CacheEngine {
             Look::Hit(item) => Begun::Answered(item),
             Look::Miss { written_lately } => Begun::Fills(shelf.begin_read(now, written_lately)),
         }
-    }
-
-    pub(super) async fn batch_get(&self, mut input: BatchGetItem) -> Result<BatchGetItemOutput> {
-        // What is left of a wrong request might be right.
-        if input.validate().is_err() {
-            return self.inner.batch_get_item(input).await;
-        }
-        let (answered, fills) = self.begin_batch(&mut input);
-        let mut output = BatchGetItemOutput::default();
-        if !input.requests.is_empty() {
-            output = self.inner.batch_get_item(input).await?;
-        }
-        for (table, fill) in &fills {
-            let found = self.found_of_batch(table, fill, &output);
-            let mut shelf = self.lock();
-            for (key, found) in found {
-                shelf.fill(fill.read, table, key, found);
-            }
-        }
-        for (table, unprocessed) in &mut output.unprocessed {
-            if let Some(fill) = fills.get(table) {
-                unprocessed.consistent = fill.asked_consistent;
-            }
-        }
-        join(&mut output, answered);
-        Ok(output)
     }
 
     /// Takes out of a batch what can be answered, by table, and says what to keep of the rest.

@@ -32,9 +32,7 @@ pub(super) struct Turn(u64);
 /// A read of the engine below.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    pub(super) turn: Turn,
-    /// When it began.
-    pub(super) at: Timestamp,
+    begun: Moment,
     pub(super) consistent: bool,
 }
 
@@ -114,7 +112,7 @@ struct Slot {
     kept: Option<(Found, Moment)>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Moment {
     turn: Turn,
     at: Timestamp,
@@ -129,9 +127,9 @@ impl Slot {
     fn takes(&self, read: Read, ttl: Duration) -> bool {
         let kept = self.kept.as_ref().map(|(_, as_of)| *as_of);
         let mut known = self.written.into_iter().chain(kept);
-        let is_newer = known.all(|moment| moment.turn <= read.turn);
+        let is_newer = known.all(|moment| moment.turn <= read.begun.turn);
         // A replica may still lack what was written before the read began.
-        let sees_writes = read.consistent || !self.written_lately(read.at, ttl);
+        let sees_writes = read.consistent || !self.written_lately(read.begun.at, ttl);
         self.writes == 0 && is_newer && sees_writes
     }
 
@@ -161,11 +159,8 @@ impl Shelf {
     /// A read begins.
     pub(super) fn begin_read(&mut self, at: Timestamp, consistent: bool) -> Read {
         let turn = self.next_turn();
-        Read {
-            turn,
-            at,
-            consistent,
-        }
+        let begun = Moment { turn, at };
+        Read { begun, consistent }
     }
 
     /// Answers an eventual read, if it can.
@@ -195,12 +190,11 @@ impl Shelf {
         self.confirm_key(table, key, true);
         let slot = self.tables.get(table).and_then(|t| t.slots.get(key));
         let is_welcome = slot.is_none_or(|slot| slot.takes(read, self.ttl));
-        if read.turn < self.floor || !is_welcome {
+        if read.begun.turn < self.floor || !is_welcome {
             return;
         }
         let (key, mut slot) = self.take(table, key);
-        let (turn, at) = (read.turn, read.at);
-        slot.kept = found.map(|found| (found, Moment { turn, at }));
+        slot.kept = found.map(|found| (found, read.begun));
         self.put_back(table, key, slot);
     }
 

@@ -11,78 +11,85 @@ use floe_store::{Error, Item, Result};
 use super::CacheEngine;
 use super::shelf::Found;
 
-impl CacheEngine {
-    pub(super) async fn write(&self, mut input: WriteItem) -> Result<WriteItemOutput> {
-        if let WriteItem::Put(put) = &input {
-            self.learn_keys([put.table_name.as_str()]).await;
-        }
-        let asked_for_image = ask_for_image(&mut input);
-        let shows_image = matches!(&input, WriteItem::Update(update)
+pub(super) async fn write_item(
+    cache: &CacheEngine,
+    mut input: WriteItem,
+) -> Result<WriteItemOutput> {
+    if let WriteItem::Put(put) = &input {
+        cache.learn_keys([put.table_name.as_str()]).await;
+    }
+    let asked_for_image = ask_for_image(&mut input);
+    let shows_image = matches!(&input, WriteItem::Update(update)
             if update.return_values == ReturnValues::AllNew && update.token.is_none());
-        let mut writing = Writing::begin(self, vec![self.plan(&input)]);
-        let mut result = self.inner.write_item(input).await;
-        if let Ok(output) = &mut result {
-            if shows_image {
-                let image = output.attributes.as_ref();
-                writing.shown(image.and_then(|image| Found::item(image, self.options)));
-            }
-            if asked_for_image {
-                output.attributes = None;
-            }
+    let mut writing = Writing::begin(cache, vec![cache.plan(&input)]);
+    let mut result = cache.inner.write_item(input).await;
+    if let Ok(output) = &mut result {
+        if shows_image {
+            let image = output.attributes.as_ref();
+            writing.shown(image.and_then(|image| Found::item(image, cache.options)));
         }
-        writing.ended(result)
-    }
-
-    pub(super) async fn batch_write(&self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
-        let with_puts = input.requests.iter().filter(|(_, writes)| {
-            let mut writes = writes.iter();
-            writes.any(|write| matches!(write, BatchWrite::Put(_)))
-        });
-        self.learn_keys(with_puts.map(|(table, _)| table.as_str()))
-            .await;
-        let plans = input.requests.iter().flat_map(|(table, writes)| {
-            writes.iter().map(|write| match write {
-                BatchWrite::Put(item) => self.plan_put(table, item, true),
-                BatchWrite::Delete(key) => Plan::known(table, key, Some(Found::ABSENT)),
-            })
-        });
-        let mut writing = Writing::begin(self, plans.collect());
-        let result = self.inner.batch_write_item(input).await;
-        for (table, writes) in result.iter().flat_map(|output| &output.unprocessed) {
-            writes.iter().for_each(|w| writing.left_out(table, w));
+        if asked_for_image {
+            output.attributes = None;
         }
-        writing.ended(result)
     }
+    writing.ended(result)
+}
 
-    pub(super) async fn transact_write(
-        &self,
-        input: TransactWriteItems,
-    ) -> Result<TransactWriteItemsOutput> {
-        let puts = input.actions.iter().filter_map(|action| match action {
-            TransactWrite::Put(put) => Some(put.table_name.as_str()),
-            _ => None,
-        });
-        self.learn_keys(puts).await;
-        let is_once = input.token.is_some();
-        let plans = input.actions.iter().filter_map(|action| match action {
-            TransactWrite::Put(put) => Some(self.plan_put(&put.table_name, &put.item, !is_once)),
-            TransactWrite::Update(update) => Some(plan_update(update)),
-            TransactWrite::Delete(delete) => Some(plan_delete(delete, is_once)),
-            TransactWrite::Check(_) => None,
-        });
-        let writing = Writing::begin(self, plans.collect());
-        let checks = input.actions.iter().filter_map(|action| match action {
-            TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
-            _ => None,
-        });
-        let checks: Vec<(String, Item)> = checks.collect();
-        let result = writing.ended(self.inner.transact_write_items(input).await);
-        if result.is_err() {
-            self.doubt(&checks);
-        }
-        result
+pub(super) async fn batch_write_item(
+    cache: &CacheEngine,
+    input: BatchWriteItem,
+) -> Result<BatchWriteItemOutput> {
+    let with_puts = input.requests.iter().filter(|(_, writes)| {
+        let mut writes = writes.iter();
+        writes.any(|write| matches!(write, BatchWrite::Put(_)))
+    });
+    cache
+        .learn_keys(with_puts.map(|(table, _)| table.as_str()))
+        .await;
+    let plans = input.requests.iter().flat_map(|(table, writes)| {
+        writes.iter().map(|write| match write {
+            BatchWrite::Put(item) => cache.plan_put(table, item, true),
+            BatchWrite::Delete(key) => Plan::known(table, key, Some(Found::ABSENT)),
+        })
+    });
+    let mut writing = Writing::begin(cache, plans.collect());
+    let result = cache.inner.batch_write_item(input).await;
+    for (table, writes) in result.iter().flat_map(|output| &output.unprocessed) {
+        writes.iter().for_each(|w| writing.left_out(table, w));
     }
+    writing.ended(result)
+}
 
+pub(super) async fn transact_write_items(
+    cache: &CacheEngine,
+    input: TransactWriteItems,
+) -> Result<TransactWriteItemsOutput> {
+    let puts = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Put(put) => Some(put.table_name.as_str()),
+        _ => None,
+    });
+    cache.learn_keys(puts).await;
+    let is_once = input.token.is_some();
+    let plans = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Put(put) => Some(cache.plan_put(&put.table_name, &put.item, !is_once)),
+        TransactWrite::Update(update) => Some(plan_update(update)),
+        TransactWrite::Delete(delete) => Some(plan_delete(delete, is_once)),
+        TransactWrite::Check(_) => None,
+    });
+    let writing = Writing::begin(cache, plans.collect());
+    let checks = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
+        _ => None,
+    });
+    let checks: Vec<(String, Item)> = checks.collect();
+    let result = writing.ended(cache.inner.transact_write_items(input).await);
+    if result.is_err() {
+        cache.doubt(&checks);
+    }
+    result
+}
+
+impl CacheEngine {
     /// What a transaction was refused for may be what the cache has not seen.
     fn doubt(&self, checks: &[(String, Item)]) {
         let now = self.inner.now();

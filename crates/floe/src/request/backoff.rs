@@ -17,32 +17,28 @@ pub(crate) struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self {
-            retries: 3,
-            initial: Duration::from_millis(100),
-            max: Duration::from_millis(500),
-        }
+        Self::new(3, 100, 500)
     }
 }
 
 impl Backoff {
+    const fn new(retries: u32, initial_ms: u64, max_ms: u64) -> Self {
+        Self {
+            retries,
+            initial: Duration::from_millis(initial_ms),
+            max: Duration::from_millis(max_ms),
+        }
+    }
+
     /// The pauses before an append is tried again: somebody has just been faster, and is done.
     pub(crate) const fn resync() -> Self {
-        Self {
-            retries: 3,
-            initial: Duration::from_millis(5),
-            max: Duration::from_millis(200),
-        }
+        Self::new(3, 5, 200)
     }
 
     /// For calls of a pattern that are transactions of their own: many may change the same item at once, and each lost
     /// race means that another one is done.
     pub(crate) const fn contended(retries: u32) -> Self {
-        Self {
-            retries,
-            initial: Duration::from_millis(2),
-            max: Duration::from_millis(100),
-        }
+        Self::new(retries, 2, 100)
     }
 
     /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use floe_store::op::{CreateIndex, CreateTable, IndexUpdate, UpdateTable, UpdateTimeToLive};
 use floe_store::table::{Billing, IndexDef, StreamView, TableDescription, TableStatus};
-use floe_store::{Capabilities, Engine, Error as StoreError, Name, TableDef, Timestamp};
+use floe_store::{Capabilities, Engine, Error as StoreError, Name, TableDef};
 
 use super::difference::{differences, missing};
 use crate::db::Db;
@@ -88,7 +88,8 @@ impl Db {
         let engine = &**self.engine();
         check_capabilities(&engine.capabilities(), &definitions)?;
         let mut tables: Vec<_> = definitions.into_iter().map(Progress::new).collect();
-        let mut patience = Patience::new(self, deadline);
+        let begun = self.env().now();
+        let (mut slept, mut pause) = (Duration::ZERO, PAUSE_INITIAL);
         loop {
             for table in tables.iter_mut().filter(|table| table.next != Step::Done) {
                 table.look(engine).await?;
@@ -103,9 +104,14 @@ impl Db {
                 let changes = tables.into_iter().flat_map(Progress::into_changes);
                 return Ok(changes.collect());
             }
-            if !patience.pause().await {
+            // What has been slept counts even if the clock stands still.
+            let left = deadline.saturating_sub(self.env().now().since(begun).max(slept));
+            if left.is_zero() {
                 return Err(not_ready(&tables, deadline));
             }
+            self.timer().sleep(pause.min(left)).await;
+            slept += pause.min(left);
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 }
@@ -240,7 +246,9 @@ impl Progress {
         }
         match (self.refused.take(), &self.next) {
             (Some((refused, error)), Step::Take(next)) if refused == *next => {
-                Err(self.refusal(error))
+                let (table, missing) = (&self.expected.name, self.missing.join(", "));
+                let message = format!("{error}: table={table} missing=({missing})");
+                Err(Error::new(ErrorKind::Table, message).with_source(error))
             }
             _ => Ok(()),
         }
@@ -285,12 +293,6 @@ impl Progress {
         }
         self.trouble = Some(error);
         Ok(())
-    }
-
-    fn refusal(&self, error: StoreError) -> Error {
-        let (table, missing) = (&self.expected.name, self.missing.join(", "));
-        let message = format!("{error}: table={table} missing=({missing})");
-        Error::new(ErrorKind::Table, message).with_source(error)
     }
 }
 
@@ -346,41 +348,5 @@ fn not_ready(tables: &[Progress], deadline: Duration) -> Error {
             Error::new(ErrorKind::Deadline, message).with_source(trouble)
         }
         None => Error::new(ErrorKind::Deadline, message),
-    }
-}
-
-/// Waits between looks, until the deadline.
-struct Patience<'a> {
-    db: &'a Db,
-    begun: Timestamp,
-    deadline: Duration,
-    slept: Duration,
-    pause: Duration,
-}
-
-impl<'a> Patience<'a> {
-    fn new(db: &'a Db, deadline: Duration) -> Self {
-        Self {
-            db,
-            begun: db.env().now(),
-            deadline,
-            slept: Duration::ZERO,
-            pause: PAUSE_INITIAL,
-        }
-    }
-
-    /// Lets some time pass, or says that none is left.
-    async fn pause(&mut self) -> bool {
-        // What has been slept counts even if the clock stands still.
-        let waited = self.db.env().now().since(self.begun).max(self.slept);
-        let left = self.deadline.saturating_sub(waited);
-        if left.is_zero() {
-            return false;
-        }
-        let pause = self.pause.min(left);
-        self.db.timer().sleep(pause).await;
-        self.slept += pause;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
-        true
     }
 }

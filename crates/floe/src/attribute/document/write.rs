@@ -173,8 +173,9 @@ impl Serializer for Writer {
     }
 
     fn serialize_struct(self, name: &'static str, length: usize) -> Result<StructWriter, Invalid> {
-        let is_json_number = name == JSON_NUMBER;
-        Ok(StructWriter::new(self, None, length, is_json_number))
+        let mut writer = StructWriter::new(self, None, length);
+        writer.is_json_number = name == JSON_NUMBER;
+        Ok(writer)
     }
 
     fn serialize_struct_variant(
@@ -185,7 +186,7 @@ impl Serializer for Writer {
         length: usize,
     ) -> Result<StructWriter, Invalid> {
         let inner = self.below().map_err(in_map(variant))?;
-        Ok(StructWriter::new(inner, Some(variant), length, false))
+        Ok(StructWriter::new(inner, Some(variant), length))
     }
 }
 
@@ -261,17 +262,12 @@ pub(super) struct StructWriter {
 }
 
 impl StructWriter {
-    fn new(
-        writer: Writer,
-        variant: Option<&'static str>,
-        length: usize,
-        is_json_number: bool,
-    ) -> Self {
+    fn new(writer: Writer, variant: Option<&'static str>, length: usize) -> Self {
         Self {
             writer,
             variant,
             map: Item::with_capacity(length.min(ELEMENTS_HINT_MAX)),
-            is_json_number,
+            is_json_number: false,
         }
     }
 
