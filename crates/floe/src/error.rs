@@ -135,15 +135,8 @@ impl Error {
         Some(joined)
     }
 
-    /// The last cause of a transaction that was tried so often.
-    pub(crate) fn after_attempts(
-        self,
-        kind: ErrorKind,
-        what: &str,
-        attempts: u32,
-        label: &str,
-    ) -> Self {
-        let message = format!("{what}: {} attempts={attempts}{label}", self.0.message);
+    /// The last cause of a transaction that was tried so often, as another kind.
+    pub(crate) fn after_attempts(self, kind: ErrorKind, message: String, attempts: u32) -> Self {
         Self(Box::new(Inner {
             kind,
             message,

@@ -20,7 +20,7 @@ pub(super) async fn write_item(
     }
     let asked_for_image = ask_for_image(&mut input);
     let shows_image = matches!(&input, WriteItem::Update(update)
-            if update.return_values == ReturnValues::AllNew && update.token.is_none());
+        if update.return_values == ReturnValues::AllNew && update.token.is_none());
     let mut writing = Writing::begin(cache, vec![cache.plan(&input)]);
     let mut result = cache.inner.write_item(input).await;
     if let Ok(output) = &mut result {
@@ -43,9 +43,8 @@ pub(super) async fn batch_write_item(
         let mut writes = writes.iter();
         writes.any(|write| matches!(write, BatchWrite::Put(_)))
     });
-    cache
-        .learn_keys(with_puts.map(|(table, _)| table.as_str()))
-        .await;
+    let tables = with_puts.map(|(table, _)| table.as_str());
+    cache.learn_keys(tables).await;
     let plans = input.requests.iter().flat_map(|(table, writes)| {
         writes.iter().map(|write| match write {
             BatchWrite::Put(item) => cache.plan_put(table, item, true),

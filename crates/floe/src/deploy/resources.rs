@@ -22,6 +22,9 @@ const LOG_ACTIONS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 /// The suffix of the queue of what is given up.
 pub(super) const FAILURES: &str = "Failures";
 
+/// What becomes of a resource that goes with the stack.
+const PASSING: Option<&str> = Some("Delete");
+
 /// How long logs are kept.
 const LOG_DAYS: i64 = 30;
 
@@ -90,19 +93,15 @@ fn below_table(table: &str, rest: &str) -> Node {
     Node::map([("Fn::Sub", Node::text(format!("${{{table}.Arn}}{rest}")))])
 }
 
-/// A resource that goes with the stack.
-fn passing<'a>(kind: &str, properties: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
-    of_type(kind, Some("Delete"), properties)
-}
-
 fn log_group() -> Node {
     let retention = ("RetentionInDays", Node::Number(LOG_DAYS));
-    passing("AWS::Logs::LogGroup", [retention])
+    of_type("AWS::Logs::LogGroup", PASSING, [retention])
 }
 
 fn queue() -> Node {
-    passing(
+    of_type(
         "AWS::SQS::Queue",
+        PASSING,
         [
             ("MessageRetentionPeriod", Node::Number(QUEUE_SECONDS)),
             ("SqsManagedSseEnabled", Node::Flag(true)),

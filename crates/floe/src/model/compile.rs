@@ -163,12 +163,11 @@ impl Plan {
         let attributes = self.expects.attributes.iter();
         let differing = attributes
             .filter(|(name, value)| now.is_some_and(|item| item.get(name) != value.as_ref()));
+        let fields = differing.map(|(name, _)| self.schema.field_of(name));
         ErrorItem {
             model: self.schema.model,
             key: self.key.clone(),
-            fields: differing
-                .map(|(name, _)| self.schema.field_of(name))
-                .collect(),
+            fields: fields.collect(),
         }
     }
 }

@@ -276,23 +276,29 @@ impl<T> DerefMut for Field<T> {
     }
 }
 
-impl<T: PartialEq<U>, U> PartialEq<U> for Field<T> {
-    fn eq(&self, other: &U) -> bool {
-        **self == *other
-    }
-}
-
 impl<T: PartialOrd<U>, U> PartialOrd<U> for Field<T> {
     fn partial_cmp(&self, other: &U) -> Option<Ordering> {
         (**self).partial_cmp(other)
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Field<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+macro_rules! as_the_value {
+    ($($field:ident)*) => {$(
+        impl<T: PartialEq<U>, U> PartialEq<U> for $field<T> {
+            fn eq(&self, other: &U) -> bool {
+                **self == *other
+            }
+        }
+
+        impl<T: fmt::Display> fmt::Display for $field<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
 }
+
+as_the_value!(Field KeyField);
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -369,18 +375,6 @@ impl<T> Deref for KeyField<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-impl<T: PartialEq<U>, U> PartialEq<U> for KeyField<T> {
-    fn eq(&self, other: &U) -> bool {
-        self.0 == *other
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for KeyField<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

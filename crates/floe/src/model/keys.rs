@@ -168,10 +168,8 @@ fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
 /// Refuses a value that would be read back as another: the kind decides how.
 fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     let (expected, actual) = (field.kind, value.value_type());
-    if expected
-        .key_kind()
-        .is_some_and(|kind| !kind.matches(&value))
-    {
+    let kind = expected.key_kind();
+    if kind.is_some_and(|kind| !kind.matches(&value)) {
         return Err(Invalid::new(format!(
             "a component of the key has another type: expected={expected:?} actual={actual}"
         )));
@@ -227,13 +225,8 @@ fn encode_sort(
         return Ok(None);
     }
     let fields = sort_fields(schema);
-    let text = join(
-        schema,
-        schema.sort_constant,
-        &fields,
-        value,
-        is_ordered(schema),
-    )?;
+    let ordered = is_ordered(schema);
+    let text = join(schema, schema.sort_constant, &fields, value, ordered)?;
     // What to call the key as a whole: its only component, or the attribute.
     let whole = single(schema.sort()).map_or(SORT_ATTRIBUTE, |only| only.name);
     check_length(&text, SORT_KEY_BYTES_MAX).map_err(|e| Error::invalid(schema.model, whole, &e))?;
@@ -312,11 +305,7 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
 
 /// The value of a text that a component of no fixed kind has, unless that is the text itself.
 fn read_other(text: &str, ordered: bool) -> Option<Value> {
-    let number = if ordered {
-        read_ordered_number(text)
-    } else {
-        None
-    };
+    let number = ordered.then(|| read_ordered_number(text)).flatten();
     number.map(Value::N).or_else(|| from_json_text(text))
 }
 

@@ -179,7 +179,7 @@ impl Tx {
 
 impl<S, M: Model> Query<S, M> {
     pub(crate) fn by_key(source: S, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Self {
-        let key = key(M::fields()).into_node();
+        let key = key(M::fields()).node;
         Self::new(source, Some(key))
     }
 
@@ -315,7 +315,7 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         };
         if let Some(filter) = self.filter {
             let check = |term: &Term| check_filter(&plan, term);
-            plan.filter = Some(filter.into_node().condition(&check)?);
+            plan.filter = Some(filter.node.condition(&check)?);
         }
         Ok((self.source, plan))
     }

@@ -89,11 +89,8 @@ impl Description {
 
     fn with<K: Into<String>>(mut self, keywords: impl IntoIterator<Item = (K, Json)>) -> Self {
         if let Json::Object(schema) = &mut self.0 {
-            schema.extend(
-                keywords
-                    .into_iter()
-                    .map(|(keyword, value)| (keyword.into(), value)),
-            );
+            let keywords = keywords.into_iter();
+            schema.extend(keywords.map(|(keyword, value)| (keyword.into(), value)));
         }
         self
     }

@@ -15,11 +15,9 @@ const NEEDS_KEY_SCHEMA: &str = "\
 
 /// A resource for each table.
 pub(super) fn resources(tables: Vec<TableDef>) -> Result<String> {
-    let has_indexes = tables
-        .iter()
-        .any(|table| table.global_indexes().next().is_some());
     let mut text = String::new();
-    if has_indexes {
+    let has_indexes = |table: &TableDef| table.global_indexes().next().is_some();
+    if tables.iter().any(has_indexes) {
         text.push_str(NEEDS_KEY_SCHEMA);
     }
     for (at, (name, table)) in named(tables, identifier)?.into_iter().enumerate() {

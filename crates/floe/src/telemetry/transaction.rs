@@ -17,7 +17,8 @@ macro_rules! tell {
 /// A transaction that is being watched.
 #[derive(Debug)]
 pub(crate) struct Transaction<'a> {
-    span: Span,
+    /// The span around all runs.
+    pub(crate) span: Span,
     started: Option<Stopwatch>,
     label: Option<&'a str>,
     /// How often the body has run.
@@ -50,11 +51,6 @@ impl<'a> Transaction<'a> {
             items: None,
             failure: None,
         }
-    }
-
-    /// The span around all runs.
-    pub(crate) fn span(&self) -> Span {
-        self.span.clone()
     }
 
     /// The span around the next run.

@@ -160,7 +160,7 @@ impl<'db> TxOptions<'db> {
             return Err(nested().into());
         }
         let mut watch = Transaction::begin(self.label.as_deref(), self.read_only);
-        let span = watch.span();
+        let span = watch.span.clone();
         let returned = self.attempts(&body, &mut watch).instrument(span).await;
         watch.end();
         returned
@@ -252,8 +252,11 @@ impl<'db> TxOptions<'db> {
     }
 
     fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: Error) -> Error {
-        let label = self.label.as_deref().map(|label| format!(" label={label}"));
-        cause.after_attempts(kind, what, runs, &label.unwrap_or_default())
+        let mut message = format!("{what}: {cause} attempts={runs}");
+        if let Some(label) = &self.label {
+            message += &format!(" label={label}");
+        }
+        cause.after_attempts(kind, message, runs)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// What must hold of an item, made from the [columns](super::Column) of its model.
 #[must_use]
 pub struct Predicate<M> {
-    node: Node,
+    pub(super) node: Node,
     model: PhantomData<fn() -> M>,
 }
 
@@ -70,10 +70,6 @@ impl<M> Predicate<M> {
             Ok(term) => Node::Term(Box::new(term)),
             Err(error) => Node::Invalid(error),
         })
-    }
-
-    pub(super) fn into_node(self) -> Node {
-        self.node
     }
 
     /// Both hold.
