@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 
 use floe_store::table::KeyKind;
-use floe_store::{Item, Number, NumberError, Set, Text, Timestamp, Value};
+use floe_store::{Item, Name, Number, NumberError, Set, Text, Timestamp, Value};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
@@ -90,10 +90,10 @@ impl FieldKind {
 
 /// Refuses a name in a map that the store would refuse.
 pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
-    match name {
-        "" => Err(Invalid::new("a name in a map cannot be empty")),
-        _ => Ok(()),
+    if name.is_empty() {
+        return Err(Invalid::new("a name in a map cannot be empty"));
     }
+    Ok(())
 }
 
 pub(crate) fn missing() -> Invalid {
@@ -139,6 +139,7 @@ macro_rules! scalar {
         }
     };
 }
+use scalar;
 
 scalar!(String, Text, "S", json!({"type": "string"}), |own| Ok(Value::from(own.as_str())),
     Value::S(text) => Ok(text.as_str().to_owned()));
@@ -165,27 +166,27 @@ macro_rules! integers {
         scalar!($integer, Number, "N",
             json!({"type": "integer", "minimum": <$integer>::MIN, "maximum": <$integer>::MAX}),
             |own| Ok(Value::N(Number::from(*own))),
-            Value::N(number) => number.to_i128().and_then(|wide| <$integer>::try_from(wide).ok())
-                .ok_or_else(|| out_of_range(stringify!($integer), number)));
+            Value::N(number) => integer(stringify!($integer), number));
     )*};
 }
 
 integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 scalar!(usize, Number, "N", json!({"type": "integer", "minimum": 0}),
-    |own| stored(Number::try_from(*own as u128)),
-    Value::N(number) => number.to_i128().and_then(|wide| Self::try_from(wide).ok())
-        .ok_or_else(|| out_of_range("usize", number)));
+    |own| stored(Number::try_from(*own as u128)), Value::N(number) => integer("usize", number));
 scalar!(isize, Number, "N", json!({"type": "integer"}),
-    |own| stored(Number::try_from(*own as i128)),
-    Value::N(number) => number.to_i128().and_then(|wide| Self::try_from(wide).ok())
-        .ok_or_else(|| out_of_range("isize", number)));
+    |own| stored(Number::try_from(*own as i128)), Value::N(number) => integer("isize", number));
 
 // Their bounds are beyond JSON's numbers, and their last digits beyond the store's.
 scalar!(i128, Number, "N", json!({"type": "integer"}), |own| stored(Number::try_from(*own)),
-    Value::N(number) => number.to_i128().ok_or_else(|| out_of_range("i128", number)));
+    Value::N(number) => integer("i128", number));
 scalar!(u128, Number, "N", json!({"type": "integer", "minimum": 0}), |own| stored(Number::try_from(*own)),
     Value::N(number) => number.to_string().parse().map_err(|_| out_of_range("u128", number)));
+
+fn integer<T: TryFrom<i128>>(name: &str, number: &Number) -> Result<T, Invalid> {
+    let integer = number.to_i128().and_then(|wide| T::try_from(wide).ok());
+    integer.ok_or_else(|| out_of_range(name, number))
+}
 
 fn out_of_range(integer: &str, number: &Number) -> Invalid {
     Invalid::new(format!("the number is no {integer}: value={number}"))
@@ -273,14 +274,12 @@ macro_rules! maps {
                 Ok(Some(Value::M(map)))
             }
             fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
+                let entry = |(name, value): (&Name, &Value)| {
+                    let value = read_element(value).map_err(in_map(name))?;
+                    Ok((name.as_str().to_owned(), value))
+                };
                 match value.ok_or_else(missing)? {
-                    Value::M(map) => map
-                        .iter()
-                        .map(|(name, value)| {
-                            let value = read_element(value).map_err(in_map(name))?;
-                            Ok((name.as_str().to_owned(), value))
-                        })
-                        .collect(),
+                    Value::M(map) => map.iter().map(entry).collect(),
                     other => Err(mismatch("M", other)),
                 }
             }

@@ -42,15 +42,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use floe_store::op::{
-    BatchGetItem, BatchGetItemOutput, BatchWriteItem, BatchWriteItemOutput, CreateTable, GetItem,
-    GetItemOutput, TransactWriteItems, TransactWriteItemsOutput, UpdateTable, UpdateTimeToLive,
-    WriteItem, WriteItemOutput,
-};
+use floe_store::op::{CreateTable, UpdateTable, UpdateTimeToLive};
 use floe_store::table::TableDescription;
-use floe_store::{BoxFuture, Engine, Result, forward_to};
+use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
+use read::{batch_get_item, get_item};
 use shelf::Shelf;
+use write::{batch_write_item, transact_write_items, write_item};
 
 /// How much a read cache holds, and for how long.
 ///
@@ -208,35 +206,21 @@ impl Drop for Forgets<'_> {
     }
 }
 
+/// Methods that the functions of the same names do.
+macro_rules! cached {
+    ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
+        fn $operation(&self, input: $input) -> BoxFuture<'_, Result<$output>> {
+            Box::pin($operation(self, input))
+        }
+    )*};
+}
+
 impl Engine for CacheEngine {
     forward_to!(self.inner; basics, streams);
     forward_to!(self.inner; transact_get_items, query, scan, list_tables, update_tags);
 
-    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
-        Box::pin(self.get(input))
-    }
-
-    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
-        Box::pin(self.batch_get(input))
-    }
-
-    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        Box::pin(self.write(input))
-    }
-
-    fn batch_write_item(
-        &self,
-        input: BatchWriteItem,
-    ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
-        Box::pin(self.batch_write(input))
-    }
-
-    fn transact_write_items(
-        &self,
-        input: TransactWriteItems,
-    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
-        Box::pin(self.transact_write(input))
-    }
+    each_operation!(cached; get_item, batch_get_item);
+    each_operation!(cached; write_item, batch_write_item, transact_write_items);
 
     fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
         Box::pin(async move {

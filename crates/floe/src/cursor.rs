@@ -82,12 +82,11 @@ impl CursorKey {
     /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
     pub(crate) fn open(&self, asked: &Item, cursor: &str) -> Result<Item> {
         let bytes = hex::decode(cursor).ok_or_else(foreign)?;
-        let split = bytes.len().checked_sub(SIGNATURE_BYTES);
-        let (key, signature) = split
-            .and_then(|at| bytes.split_at_checked(at))
+        let (key, signature) = bytes
+            .split_last_chunk::<SIGNATURE_BYTES>()
             .ok_or_else(foreign)?;
-        self.signature(asked, key)?
-            .verify_truncated_left(signature)
+        let own = self.signature(asked, key)?;
+        own.verify_truncated_left(signature)
             .map_err(|_| foreign())?;
         Item::from_packed(key).ok_or_else(foreign)
     }

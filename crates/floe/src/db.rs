@@ -189,16 +189,14 @@ impl Db {
     }
 
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let mut inner = Arc::unwrap_or_clone(self.inner);
-        change(&mut inner);
-        let inner = Arc::new(inner);
+        let mut inner = self.inner;
+        change(Arc::make_mut(&mut inner));
         Self { inner }
     }
 
     /// What the read cache has done and what it holds, if there is one.
     pub fn read_cache(&self) -> Option<CacheStats> {
-        let cache = self.inner.cache.as_ref()?;
-        Some(cache.stats())
+        self.inner.cache.as_ref().map(|cache| cache.stats())
     }
 
     /// The engine.

@@ -43,7 +43,7 @@ mod alarms;
 mod function;
 mod resources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::TableDef;
 
@@ -58,6 +58,7 @@ type Tables<'a> = BTreeMap<&'a str, &'a TableDef>;
 
 /// What is deployed together.
 #[derive(Clone, Debug)]
+#[must_use = "a deployment is a template once it is written"]
 pub struct Deployment {
     description: String,
     tables: Vec<TableDef>,
@@ -79,14 +80,12 @@ impl Deployment {
     /// [`registry_tables`](crate::registry::tables::registry_tables),
     /// [`GraphSchema::tables`](crate::graph::GraphSchema::tables) and
     /// [`EventStore::table`](crate::events::EventStore::table).
-    #[must_use]
     pub fn tables(mut self, tables: impl IntoIterator<Item = TableDef>) -> Self {
         self.tables.extend(tables);
         self
     }
 
     /// Adds a function.
-    #[must_use]
     pub fn function(mut self, function: Function) -> Self {
         self.functions.push(function);
         self
@@ -98,8 +97,8 @@ impl Deployment {
     ///
     /// As for [`template`](Self::template).
     pub fn infrastructure(&self, format: InfrastructureFormat) -> Result<String> {
-        self.known_tables()?;
-        infrastructure_of(self.sorted_tables(), format)
+        let tables = self.known_tables()?;
+        infrastructure_of(tables.into_values().cloned().collect(), format)
     }
 
     /// The template of CloudFormation, as JSON.
@@ -113,7 +112,8 @@ impl Deployment {
     /// or when it is granted what is no operation on items.
     pub fn template(&self) -> Result<String> {
         let tables = self.known_tables()?;
-        let mut resources = cloudformation::resources(self.sorted_tables())?;
+        let definitions = tables.values().copied().cloned();
+        let mut resources = cloudformation::resources(definitions.collect())?;
         for function in &self.functions {
             function.check(&tables)?;
             resources.extend(resources::of(function, &tables));
@@ -122,12 +122,10 @@ impl Deployment {
         if !self.functions.is_empty() {
             resources.push(alarms::topic());
         }
-        let mut taken = BTreeMap::new();
-        for (id, _) in &resources {
-            if taken.insert(id, ()).is_some() {
-                let message = format!("two resources come to the same name: resource={id}");
-                return Err(Error::new(ErrorKind::InvalidUse, message));
-            }
+        let mut taken = BTreeSet::new();
+        if let Some((id, _)) = resources.iter().find(|(id, _)| !taken.insert(id)) {
+            let message = format!("two resources come to the same name: resource={id}");
+            return Err(Error::invalid_use(message));
         }
         let mut template = vec![
             ("AWSTemplateFormatVersion", Node::text("2010-09-09")),
@@ -150,12 +148,6 @@ impl Deployment {
             }
         }
         Ok(known)
-    }
-
-    fn sorted_tables(&self) -> Vec<TableDef> {
-        let mut tables = self.tables.clone();
-        tables.sort_by(|one, other| one.name.cmp(&other.name));
-        tables
     }
 }
 

@@ -108,6 +108,11 @@ impl Error {
         }))
     }
 
+    /// The call itself is wrong.
+    pub(crate) fn invalid_use(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidUse, message)
+    }
+
     pub(crate) fn with_source(mut self, source: floe_store::Error) -> Self {
         self.0.source = Some(source);
         self
@@ -130,15 +135,8 @@ impl Error {
         Some(joined)
     }
 
-    /// The last cause of a transaction that was tried so often.
-    pub(crate) fn after_attempts(
-        self,
-        kind: ErrorKind,
-        what: &str,
-        attempts: u32,
-        label: &str,
-    ) -> Self {
-        let message = format!("{what}: {} attempts={attempts}{label}", self.0.message);
+    /// The last cause of a transaction that was tried so often, as another kind.
+    pub(crate) fn after_attempts(self, kind: ErrorKind, message: String, attempts: u32) -> Self {
         Self(Box::new(Inner {
             kind,
             message,
@@ -154,10 +152,8 @@ impl Error {
         let (path, reason) = (invalid.path(), invalid.reason());
         // Facts stand behind one colon, however many there are.
         let joint = if reason.contains(": ") { " " } else { ": " };
-        let mut error = Self::new(
-            ErrorKind::InvalidField,
-            format!("{reason}{joint}model={model} field={field}{path}"),
-        );
+        let message = format!("{reason}{joint}model={model} field={field}{path}");
+        let mut error = Self::new(ErrorKind::InvalidField, message);
         error.0.field = Some(format!("{field}{path}"));
         error
     }
@@ -242,8 +238,8 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (reason, path) = (&self.reason, &self.path);
-        match path.as_str() {
+        let reason = &self.reason;
+        match self.path() {
             "" => f.write_str(reason),
             path => write!(f, "{reason}: at={path}"),
         }

@@ -41,10 +41,10 @@ impl EncodedKey {
 
 impl fmt::Display for EncodedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.id)?;
+        let id = &self.id;
         match &self.sort {
-            Some(sort) => write!(f, "/{sort:?}"),
-            None => Ok(()),
+            Some(sort) => write!(f, "{id:?}/{sort:?}"),
+            None => write!(f, "{id:?}"),
         }
     }
 }

@@ -27,5 +27,5 @@ mod write;
 pub(crate) use backoff::Backoff;
 pub(crate) use budget::{Attempts, Budget};
 pub(crate) use get::{ItemRequest, batch_get, get};
-pub(crate) use repeat::repeat;
+pub(crate) use repeat::{Retryable, repeat};
 pub(crate) use write::{Outcome, Reconciled, Sending, Write, with_token, write};

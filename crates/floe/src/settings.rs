@@ -3,53 +3,55 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-/// Values of different types, found by their type. There are few, so looking through them is fast.
+/// Values of different types, found by their type: a list, whose end the next value is put to. There are few, so
+/// looking through them is fast.
 #[derive(Clone, Default)]
-pub(crate) struct Settings {
-    first: OnceLock<Box<Setting>>,
-}
+pub(crate) struct Settings(OnceLock<Box<Setting>>);
 
 #[derive(Clone)]
 struct Setting {
     value: Arc<dyn Any + Send + Sync>,
-    next: OnceLock<Box<Setting>>,
+    others: Settings,
 }
 
 impl Settings {
     /// The same with this value in place of another of its type.
     pub(crate) fn with<T: Any + Send + Sync>(&self, value: T) -> Self {
-        let others = std::iter::successors(self.first.get(), |setting| setting.next.get());
-        let others = others.filter(|setting| !setting.value.is::<T>());
-        let mut last = Setting {
-            value: Arc::new(value),
-            next: OnceLock::new(),
-        };
-        for other in others {
-            last = Setting {
-                value: other.value.clone(),
-                next: OnceLock::from(Box::new(last)),
-            };
+        let mut settings = Self::default().before(Arc::new(value));
+        let mut rest = self;
+        while let Some(setting) = rest.0.get() {
+            if !setting.value.is::<T>() {
+                settings = settings.before(setting.value.clone());
+            }
+            rest = &setting.others;
         }
-        Self {
-            first: OnceLock::from(Box::new(last)),
-        }
+        settings
     }
 
     /// The value of this type, which is the default if there was none.
     pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> &T {
-        let mut place = &self.first;
+        let mut rest = self;
         loop {
-            let setting = place.get_or_init(|| {
+            let setting = rest.0.get_or_init(|| {
                 Box::new(Setting {
                     value: Arc::new(T::default()),
-                    next: OnceLock::new(),
+                    others: Self::default(),
                 })
             });
             if let Some(value) = setting.value.downcast_ref() {
                 return value;
             }
-            place = &setting.next;
+            rest = &setting.others;
         }
+    }
+
+    /// These, with another one before them.
+    fn before(self, value: Arc<dyn Any + Send + Sync>) -> Self {
+        let first = Setting {
+            value,
+            others: self,
+        };
+        Self(OnceLock::from(Box::new(first)))
     }
 }
 

@@ -19,7 +19,7 @@ use floe_store::TableDef;
 
 pub use ensure::{ENSURE_DEADLINE, TableChange};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// The tools for which [`infrastructure_of`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +46,9 @@ impl FromStr for InfrastructureFormat {
             "cloudformation" => Ok(Self::CloudFormation),
             "terraform" => Ok(Self::Terraform),
             "json" => Ok(Self::Json),
-            _ => Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!("unknown format: expected=cloudformation|terraform|json actual={text}"),
-            )),
+            _ => Err(Error::invalid_use(format!(
+                "unknown format: expected=cloudformation|terraform|json actual={text}"
+            ))),
         }
     }
 }
@@ -61,7 +60,7 @@ impl FromStr for InfrastructureFormat {
 ///
 /// # Errors
 ///
-/// [`Table`](ErrorKind::Table) when two tables come to the same name of a resource.
+/// [`Table`](crate::ErrorKind::Table) when two tables come to the same name of a resource.
 pub fn infrastructure_of(tables: Vec<TableDef>, format: InfrastructureFormat) -> Result<String> {
     match format {
         InfrastructureFormat::CloudFormation => cloudformation::template(tables),

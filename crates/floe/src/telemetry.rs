@@ -164,9 +164,10 @@
 /// feature `log` of `tracing`, which any crate of the program may ask for, that one makes all its fields for nobody.
 macro_rules! debug_span {
     ($($span:tt)*) => {
-        match tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG {
-            true => tracing::debug_span!($($span)*),
-            false => tracing::Span::none(),
+        if tracing::level_filters::LevelFilter::current() >= tracing::Level::DEBUG {
+            tracing::debug_span!($($span)*)
+        } else {
+            tracing::Span::none()
         }
     };
 }

@@ -22,11 +22,11 @@ mod turns;
 use std::fmt;
 use std::sync::Arc;
 
-use floe_store::Item;
+use floe_store::{BoxFuture, Item};
 
 use crate::db::Db;
-use crate::error::{Error, Result};
-use crate::request::ItemRequest;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{ItemRequest, Retryable};
 use gather::Gather;
 use hooks::{Hooks, Outcome};
 pub use options::TxOptions;
@@ -102,29 +102,21 @@ impl Tx {
         F: FnOnce(Outcome) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        self.inner.hooks.add(hook);
-    }
-
-    pub(crate) fn take_hooks(&self) -> Vec<hooks::Hook> {
-        self.inner.hooks.take()
+        let hook = move |outcome| -> BoxFuture<'static, ()> { Box::pin(hook(outcome)) };
+        self.inner.hooks.add(Box::new(hook));
     }
 
     /// Asks that the body runs again if it fails with what is returned next.
     pub fn retry<E>(&self, error: E) -> E {
-        let cause = Error::new(
-            crate::ErrorKind::TransactionFailed,
-            "the body asked to run again",
-        );
+        let what = "the body asked to run again";
+        let cause = Error::new(ErrorKind::TransactionFailed, what);
         self.session().ask_retry(cause);
         error
     }
 
     /// Takes note of an error that may pass.
     pub(crate) fn note(&self, error: Error) -> Error {
-        if error
-            .store_error()
-            .is_some_and(floe_store::Error::is_retryable)
-        {
+        if error.is_retryable() {
             self.session().ask_retry(error.clone());
         }
         error

@@ -54,7 +54,7 @@ pub type Json = serde_json::Value;
 /// When a part of the value has no form in the store: a number beyond 38 digits, a map whose keys are not
 /// text, more than 32 levels. The path tells which part.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Option<Value>, Invalid> {
-    value.serialize(write::Writer::top())
+    to_value_below(value, 0)
 }
 
 /// As [`to_value`], for a value that stands so many levels below the attribute.
@@ -62,7 +62,8 @@ pub(crate) fn to_value_below<T: Serialize + ?Sized>(
     value: &T,
     levels: usize,
 ) -> Result<Option<Value>, Invalid> {
-    value.serialize(write::Writer::at(1 + levels))
+    let level = 1 + levels;
+    value.serialize(write::Writer { level })
 }
 
 /// The serde value of an attribute, or of its absence.
@@ -89,12 +90,11 @@ pub fn from_value<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Inval
 
 /// The level below, unless that is one too many.
 fn deeper(level: usize) -> Result<usize, Invalid> {
-    if level < NESTING_LEVELS_MAX {
-        Ok(level + 1)
-    } else {
+    if level >= NESTING_LEVELS_MAX {
         let reason = format!("the value nests too deep: levels_max={NESTING_LEVELS_MAX}");
-        Err(Invalid::new(reason))
+        return Err(Invalid::new(reason));
     }
+    Ok(level + 1)
 }
 
 impl Attribute for Json {
@@ -154,14 +154,14 @@ fn json_number(number: &Number) -> Result<serde_json::Number, Invalid> {
         return Ok(large.into());
     }
     let float = number.to_f64();
-    if Number::try_from(float) == Ok(*number) {
-        return serde_json::Number::from_f64(float).ok_or_else(|| too_many_digits(number));
-    }
-    // A program can have switched on more digits in serde_json.
-    let exact = number.to_string().parse::<serde_json::Number>().ok();
-    exact
-        .filter(|json| json.to_string().parse() == Ok(*number))
-        .ok_or_else(|| too_many_digits(number))
+    let json = if Number::try_from(float) == Ok(*number) {
+        serde_json::Number::from_f64(float)
+    } else {
+        // A program can have switched on more digits in serde_json.
+        let exact = number.to_string().parse::<serde_json::Number>().ok();
+        exact.filter(|json| json.to_string().parse() == Ok(*number))
+    };
+    json.ok_or_else(|| too_many_digits(number))
 }
 
 fn too_many_digits(number: &Number) -> Invalid {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use floe_store::{Timestamp, Value};
 use serde_json::{Value as Json, json};
 
-use super::{Attribute, FieldKind, Invalid, mismatch, missing};
+use super::{Attribute, FieldKind, Invalid, mismatch, missing, scalar};
 
 /// The moment at which an item expires, in seconds since 1970.
 ///
@@ -58,28 +58,12 @@ impl From<Timestamp> for Expiry {
     }
 }
 
-impl Attribute for Expiry {
-    const KIND: FieldKind = FieldKind::Number;
-
-    fn to_value(&self) -> Result<Option<Value>, Invalid> {
-        Ok(Some(Value::from(self.0)))
-    }
-
-    fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
-        match value.ok_or_else(missing)? {
-            Value::N(number) => number.to_u64().map(Self).ok_or_else(|| {
-                Invalid::new(format!(
-                    "the number is no moment in seconds: value={number}"
-                ))
-            }),
-            other => Err(mismatch("N", other)),
-        }
-    }
-
-    fn json_schema() -> Json {
-        json!({"type": "integer", "minimum": 0, "description": "seconds since 1970"})
-    }
-}
+scalar!(Expiry, Number, "N",
+json!({"type": "integer", "minimum": 0, "description": "seconds since 1970"}),
+|own| Ok(Value::from(own.0)),
+Value::N(number) => number.to_u64().map(Self).ok_or_else(|| {
+    Invalid::new(format!("the number is no moment in seconds: value={number}"))
+}));
 
 #[cfg(test)]
 mod tests {

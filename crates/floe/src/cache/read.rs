@@ -10,24 +10,55 @@ use floe_store::{Item, Name, Result, Timestamp};
 use super::CacheEngine;
 use super::shelf::{Found, Look, Read, Shelf};
 
-impl CacheEngine {
-    pub(super) async fn get(&self, mut input: GetItem) -> Result<GetItemOutput> {
-        let read = match self.begin_get(&input) {
-            Begun::Answered(item) => {
-                let consumed = None;
-                return Ok(GetItemOutput { item, consumed });
-            }
-            Begun::Passes => return self.inner.get_item(input).await,
-            Begun::Fills(read) => read,
-        };
-        input.consistent = read.consistent;
-        let (table, key) = (input.table_name.clone(), input.key.clone());
-        let output = self.inner.get_item(input).await?;
-        let found = self.found(output.item.as_ref());
-        self.lock().fill(read, &table, &key, found);
-        Ok(output)
-    }
+/// Answers from memory, or by the engine.
+pub(super) async fn get_item(cache: &CacheEngine, mut input: GetItem) -> Result<GetItemOutput> {
+    let read = match cache.begin_get(&input) {
+        Begun::Answered(item) => {
+            let consumed = None;
+            return Ok(GetItemOutput { item, consumed });
+        }
+        Begun::Passes => return cache.inner.get_item(input).await,
+        Begun::Fills(read) => read,
+    };
+    input.consistent = read.consistent;
+    let (table, key) = (input.table_name.clone(), input.key.clone());
+    let output = cache.inner.get_item(input).await?;
+    let found = cache.found(output.item.as_ref());
+    cache.lock().fill(read, &table, &key, found);
+    Ok(output)
+}
 
+/// As [`get_item`], for several.
+pub(super) async fn batch_get_item(
+    cache: &CacheEngine,
+    mut input: BatchGetItem,
+) -> Result<BatchGetItemOutput> {
+    // What is left of a wrong request might be right.
+    if input.validate().is_err() {
+        return cache.inner.batch_get_item(input).await;
+    }
+    let (answered, fills) = cache.begin_batch(&mut input);
+    let mut output = BatchGetItemOutput::default();
+    if !input.requests.is_empty() {
+        output = cache.inner.batch_get_item(input).await?;
+    }
+    for (table, fill) in &fills {
+        let found = cache.found_of_batch(table, fill, &output);
+        let mut shelf = cache.lock();
+        for (key, found) in found {
+            shelf.fill(fill.read, table, key, found);
+        }
+    }
+    for (table, unprocessed) in &mut output.unprocessed {
+        if let Some(fill) = fills.get(table) {
+            unprocessed.consistent = fill.asked_consistent;
+        }
+    }
+    join(&mut output, answered);
+    Ok(output)
+}
+
+impl CacheEngine {
     fn begin_get(&self, input: &GetItem) -> Begun {
         // Whether a projection is allowed is for the engine to say, and a part of an item is not kept.
         if input.projection.is_some() {
@@ -38,10 +69,10 @@ impl CacheEngine {
         let mut shelf = self.lock();
         if input.consistent {
             // Refreshes what is there; what is only ever read consistently is not worth the room.
-            return match shelf.knows(table, key) {
-                true => Begun::Fills(shelf.begin_read(now, true)),
-                false => Begun::Passes,
-            };
+            if !shelf.knows(table, key) {
+                return Begun::Passes;
+            }
+            return Begun::Fills(shelf.begin_read(now, true));
         }
         // What it cost can only be told of a read that was made, and made as it was asked for.
         if input.return_capacity.is_wanted() {
@@ -51,26 +82,6 @@ impl CacheEngine {
             Look::Hit(item) => Begun::Answered(item),
             Look::Miss { written_lately } => Begun::Fills(shelf.begin_read(now, written_lately)),
         }
-    }
-
-    pub(super) async fn batch_get(&self, mut input: BatchGetItem) -> Result<BatchGetItemOutput> {
-        // What is left of a wrong request might be right.
-        if input.validate().is_err() {
-            return self.inner.batch_get_item(input).await;
-        }
-        let (answered, fills) = self.begin_batch(&mut input);
-        let mut output = match input.requests.is_empty() {
-            true => BatchGetItemOutput::default(),
-            false => self.inner.batch_get_item(input).await?,
-        };
-        self.fill_batch(&fills, &output);
-        for (table, unprocessed) in &mut output.unprocessed {
-            if let Some(fill) = fills.get(table) {
-                unprocessed.consistent = fill.asked_consistent;
-            }
-        }
-        join(&mut output, answered);
-        Ok(output)
     }
 
     /// Takes out of a batch what can be answered, by table, and says what to keep of the rest.
@@ -101,16 +112,6 @@ impl CacheEngine {
         }
         input.requests.retain(|_, request| !request.keys.is_empty());
         (answered, fills)
-    }
-
-    fn fill_batch(&self, fills: &BTreeMap<String, Fill>, output: &BatchGetItemOutput) {
-        for (table, fill) in fills {
-            let found = self.found_of_batch(table, fill, output);
-            let mut shelf = self.lock();
-            for (key, found) in found {
-                shelf.fill(fill.read, table, key, found);
-            }
-        }
     }
 
     /// What a batch has found out about the keys of a table. Of those left unprocessed that is nothing.

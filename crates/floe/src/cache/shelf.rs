@@ -32,9 +32,7 @@ pub(super) struct Turn(u64);
 /// A read of the engine below.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    pub(super) turn: Turn,
-    /// When it began.
-    pub(super) at: Timestamp,
+    begun: Moment,
     pub(super) consistent: bool,
 }
 
@@ -76,6 +74,7 @@ impl Found {
 }
 
 /// All that the cache holds.
+#[derive(Default)]
 pub(super) struct Shelf {
     ttl: Duration,
     bytes_max: usize,
@@ -107,19 +106,14 @@ struct Slot {
     writes: usize,
     /// Whether those writes met each other, or a change of the table.
     overlapped: bool,
-    written: Option<Written>,
-    kept: Option<Kept>,
+    /// When it was written last.
+    written: Option<Moment>,
+    /// What is known, and as of when.
+    kept: Option<(Found, Moment)>,
 }
 
-#[derive(Clone, Copy)]
-struct Written {
-    turn: Turn,
-    at: Timestamp,
-}
-
-struct Kept {
-    found: Found,
-    /// The turn as of which it holds.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
     turn: Turn,
     at: Timestamp,
 }
@@ -131,10 +125,11 @@ impl Slot {
 
     /// Whether what a read found may be kept.
     fn takes(&self, read: Read, ttl: Duration) -> bool {
-        let is_newer = self.written.is_none_or(|w| w.turn <= read.turn)
-            && self.kept.as_ref().is_none_or(|kept| kept.turn <= read.turn);
+        let kept = self.kept.as_ref().map(|(_, as_of)| *as_of);
+        let mut known = self.written.into_iter().chain(kept);
+        let is_newer = known.all(|moment| moment.turn <= read.begun.turn);
         // A replica may still lack what was written before the read began.
-        let sees_writes = read.consistent || !self.written_lately(read.at, ttl);
+        let sees_writes = read.consistent || !self.written_lately(read.begun.at, ttl);
         self.writes == 0 && is_newer && sees_writes
     }
 
@@ -153,12 +148,7 @@ impl Shelf {
         Self {
             ttl: options.ttl,
             bytes_max: options.bytes_max,
-            turn: Turn::default(),
-            floor: Turn::default(),
-            tables: HashMap::new(),
-            order: BTreeMap::new(),
-            uses: 0,
-            stats: CacheStats::default(),
+            ..Self::default()
         }
     }
 
@@ -169,11 +159,8 @@ impl Shelf {
     /// A read begins.
     pub(super) fn begin_read(&mut self, at: Timestamp, consistent: bool) -> Read {
         let turn = self.next_turn();
-        Read {
-            turn,
-            at,
-            consistent,
-        }
+        let begun = Moment { turn, at };
+        Read { begun, consistent }
     }
 
     /// Answers an eventual read, if it can.
@@ -181,8 +168,8 @@ impl Shelf {
         let ttl = self.ttl;
         let slot = self.slot_mut(table, key);
         let kept = slot.as_deref().and_then(|slot| slot.kept.as_ref());
-        if let Some(kept) = kept.filter(|kept| is_young(kept.at, now, ttl)) {
-            let item = kept.found.item.clone();
+        if let Some((found, _)) = kept.filter(|(_, as_of)| is_young(as_of.at, now, ttl)) {
+            let item = found.item.clone();
             self.touch(table, key);
             self.stats.hits += 1;
             return Look::Hit(item);
@@ -203,15 +190,11 @@ impl Shelf {
         self.confirm_key(table, key, true);
         let slot = self.tables.get(table).and_then(|t| t.slots.get(key));
         let is_welcome = slot.is_none_or(|slot| slot.takes(read, self.ttl));
-        if read.turn < self.floor || !is_welcome {
+        if read.begun.turn < self.floor || !is_welcome {
             return;
         }
         let (key, mut slot) = self.take(table, key);
-        slot.kept = found.map(|found| Kept {
-            found,
-            turn: read.turn,
-            at: read.at,
-        });
+        slot.kept = found.map(|found| (found, read.begun));
         self.put_back(table, key, slot);
     }
 
@@ -233,15 +216,12 @@ impl Shelf {
         found: Option<Found>,
     ) {
         let turn = self.next_turn();
+        let written = Moment { turn, at: now };
         let (key, mut slot) = self.take(table, key);
         slot.writes = slot.writes.saturating_sub(1);
-        slot.written = Some(Written { turn, at: now });
+        slot.written = Some(written);
         let found = found.filter(|_| !slot.overlapped);
-        slot.kept = found.map(|found| Kept {
-            found,
-            turn,
-            at: now,
-        });
+        slot.kept = found.map(|found| (found, written));
         slot.overlapped &= slot.writes > 0;
         self.put_back(table, key, slot);
     }
@@ -380,9 +360,7 @@ impl Shelf {
         let bytes_max = self.bytes_max / SLOT_SHARE;
         slot.bytes = SLOT_BYTES + item_size(&key);
         match &slot.kept {
-            Some(kept) if slot.bytes + kept.found.bytes <= bytes_max => {
-                slot.bytes += kept.found.bytes;
-            }
+            Some((found, _)) if slot.bytes + found.bytes <= bytes_max => slot.bytes += found.bytes,
             _ => slot.kept = None,
         }
         if slot.is_empty() || slot.writes == 0 && slot.bytes > bytes_max {
@@ -394,8 +372,8 @@ impl Shelf {
         self.stats.items += usize::from(slot.kept.is_some());
         slot.used = (slot.writes == 0).then(|| self.next_use());
         if let Some(used) = slot.used {
-            self.order
-                .insert(used, (self.shared_name(table), key.clone()));
+            let place = (self.shared_name(table), key.clone());
+            self.order.insert(used, place);
         }
         self.table_mut(table).slots.insert(key, slot);
         self.shrink();

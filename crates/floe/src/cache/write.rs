@@ -11,88 +11,84 @@ use floe_store::{Error, Item, Result};
 use super::CacheEngine;
 use super::shelf::Found;
 
+pub(super) async fn write_item(
+    cache: &CacheEngine,
+    mut input: WriteItem,
+) -> Result<WriteItemOutput> {
+    if let WriteItem::Put(put) = &input {
+        cache.learn_keys([put.table_name.as_str()]).await;
+    }
+    let asked_for_image = ask_for_image(&mut input);
+    let shows_image = matches!(&input, WriteItem::Update(update)
+        if update.return_values == ReturnValues::AllNew && update.token.is_none());
+    let mut writing = Writing::begin(cache, vec![cache.plan(&input)]);
+    let mut result = cache.inner.write_item(input).await;
+    if let Ok(output) = &mut result {
+        if shows_image {
+            let image = output.attributes.as_ref();
+            writing.shown(image.and_then(|image| Found::item(image, cache.options)));
+        }
+        if asked_for_image {
+            output.attributes = None;
+        }
+    }
+    writing.ended(result)
+}
+
+pub(super) async fn batch_write_item(
+    cache: &CacheEngine,
+    input: BatchWriteItem,
+) -> Result<BatchWriteItemOutput> {
+    let with_puts = input.requests.iter().filter(|(_, writes)| {
+        let mut writes = writes.iter();
+        writes.any(|write| matches!(write, BatchWrite::Put(_)))
+    });
+    let tables = with_puts.map(|(table, _)| table.as_str());
+    cache.learn_keys(tables).await;
+    let plans = input.requests.iter().flat_map(|(table, writes)| {
+        writes.iter().map(|write| match write {
+            BatchWrite::Put(item) => cache.plan_put(table, item, true),
+            BatchWrite::Delete(key) => Plan::known(table, key, Some(Found::ABSENT)),
+        })
+    });
+    let mut writing = Writing::begin(cache, plans.collect());
+    let result = cache.inner.batch_write_item(input).await;
+    for (table, writes) in result.iter().flat_map(|output| &output.unprocessed) {
+        writes.iter().for_each(|w| writing.left_out(table, w));
+    }
+    writing.ended(result)
+}
+
+pub(super) async fn transact_write_items(
+    cache: &CacheEngine,
+    input: TransactWriteItems,
+) -> Result<TransactWriteItemsOutput> {
+    let puts = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Put(put) => Some(put.table_name.as_str()),
+        _ => None,
+    });
+    cache.learn_keys(puts).await;
+    let is_once = input.token.is_some();
+    let plans = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Put(put) => Some(cache.plan_put(&put.table_name, &put.item, !is_once)),
+        TransactWrite::Update(update) => Some(plan_update(update)),
+        TransactWrite::Delete(delete) => Some(plan_delete(delete, is_once)),
+        TransactWrite::Check(_) => None,
+    });
+    let writing = Writing::begin(cache, plans.collect());
+    let checks = input.actions.iter().filter_map(|action| match action {
+        TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
+        _ => None,
+    });
+    let checks: Vec<(String, Item)> = checks.collect();
+    let result = writing.ended(cache.inner.transact_write_items(input).await);
+    if result.is_err() {
+        cache.doubt(&checks);
+    }
+    result
+}
+
 impl CacheEngine {
-    pub(super) async fn write(&self, mut input: WriteItem) -> Result<WriteItemOutput> {
-        if let WriteItem::Put(put) = &input {
-            self.learn_keys([put.table_name.as_str()]).await;
-        }
-        let asked_for_image = ask_for_image(&mut input);
-        let shows_image = matches!(&input, WriteItem::Update(update)
-            if update.return_values == ReturnValues::AllNew && update.token.is_none());
-        let mut writing = Writing::begin(self, vec![self.plan(&input)]);
-        match self.inner.write_item(input).await {
-            Ok(mut output) => {
-                if shows_image {
-                    let image = output.attributes.as_ref();
-                    writing.shown(image.and_then(|image| Found::item(image, self.options)));
-                }
-                if asked_for_image {
-                    output.attributes = None;
-                }
-                writing.applied();
-                Ok(output)
-            }
-            Err(error) => Err(writing.failed(error)),
-        }
-    }
-
-    pub(super) async fn batch_write(&self, input: BatchWriteItem) -> Result<BatchWriteItemOutput> {
-        let with_puts = input.requests.iter().filter(|(_, writes)| {
-            let mut writes = writes.iter();
-            writes.any(|write| matches!(write, BatchWrite::Put(_)))
-        });
-        self.learn_keys(with_puts.map(|(table, _)| table.as_str()))
-            .await;
-        let plans = input.requests.iter().flat_map(|(table, writes)| {
-            writes.iter().map(|write| match write {
-                BatchWrite::Put(item) => self.plan_put(table, item, true),
-                BatchWrite::Delete(key) => Plan::known(table, key, Some(Found::ABSENT)),
-            })
-        });
-        let mut writing = Writing::begin(self, plans.collect());
-        match self.inner.batch_write_item(input).await {
-            Ok(output) => {
-                for (table, writes) in &output.unprocessed {
-                    writes.iter().for_each(|w| writing.left_out(table, w));
-                }
-                writing.applied();
-                Ok(output)
-            }
-            Err(error) => Err(writing.failed(error)),
-        }
-    }
-
-    pub(super) async fn transact_write(
-        &self,
-        input: TransactWriteItems,
-    ) -> Result<TransactWriteItemsOutput> {
-        let puts = input.actions.iter().filter_map(|action| match action {
-            TransactWrite::Put(put) => Some(put.table_name.as_str()),
-            _ => None,
-        });
-        self.learn_keys(puts).await;
-        let is_once = input.token.is_some();
-        let plans = input.actions.iter().filter_map(|action| match action {
-            TransactWrite::Put(put) => Some(self.plan_put(&put.table_name, &put.item, !is_once)),
-            TransactWrite::Update(update) => Some(plan_update(update)),
-            TransactWrite::Delete(delete) => Some(plan_delete(delete, is_once)),
-            TransactWrite::Check(_) => None,
-        });
-        let writing = Writing::begin(self, plans.collect());
-        let checks: Vec<(String, Item)> = input.actions.iter().filter_map(checked).collect();
-        match self.inner.transact_write_items(input).await {
-            Ok(output) => {
-                writing.applied();
-                Ok(output)
-            }
-            Err(error) => {
-                let error = writing.failed(error);
-                self.doubt(&checks);
-                Err(error)
-            }
-        }
-    }
-
     /// What a transaction was refused for may be what the cache has not seen.
     fn doubt(&self, checks: &[(String, Item)]) {
         let now = self.inner.now();
@@ -166,13 +162,6 @@ fn plan_delete(delete: &DeleteItem, is_once: bool) -> Plan {
     Plan::known(&delete.table_name, &delete.key, leaves)
 }
 
-fn checked(action: &TransactWrite) -> Option<(String, Item)> {
-    match action {
-        TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
-        _ => None,
-    }
-}
-
 /// A write to come.
 struct Plan {
     table: String,
@@ -233,47 +222,45 @@ impl<'c> Writing<'c> {
         }
     }
 
-    /// The writes were applied.
-    fn applied(mut self) {
-        let plans = std::mem::take(&mut self.plans);
-        let now = self.cache.inner.now();
-        let mut shelf = self.cache.lock();
-        for plan in plans {
-            match plan.key {
-                Some(key) => {
-                    shelf.confirm_key(&plan.table, &key, plan.is_exact);
-                    shelf.end_write(&plan.table, &key, now, plan.leaves);
-                }
-                None => shelf.drop_table(&plan.table),
-            }
-        }
+    /// Takes note of what the engine has answered.
+    fn ended<T>(mut self, result: Result<T>) -> Result<T> {
+        self.end(match &result {
+            Ok(_) => End::Applied,
+            Err(error) if error.may_have_applied() => End::Unknown,
+            Err(_) => End::NotApplied,
+        });
+        result
     }
 
-    /// The writes failed.
-    fn failed(mut self, error: Error) -> Error {
-        if !error.may_have_applied() {
-            // Of an unknown key nothing was forgotten yet, and nothing needs to be.
-            self.end(false);
-        }
-        error
-    }
-
-    /// Nobody knows what the writes have left. An unknown key may be any of its table, if it was written.
-    fn end(&mut self, may_have_written: bool) {
+    fn end(&mut self, end: End) {
         let now = self.cache.inner.now();
         let mut shelf = self.cache.lock();
         for plan in self.plans.drain(..) {
             match plan.key {
+                Some(key) if end == End::Applied => {
+                    shelf.confirm_key(&plan.table, &key, plan.is_exact);
+                    shelf.end_write(&plan.table, &key, now, plan.leaves);
+                }
                 Some(key) => shelf.end_write(&plan.table, &key, now, None),
-                None if may_have_written => shelf.drop_table(&plan.table),
-                None => {}
+                // Of an unknown key nothing was forgotten yet, and nothing needs to be.
+                None if end == End::NotApplied => {}
+                // It may be any key of its table.
+                None => shelf.drop_table(&plan.table),
             }
         }
     }
 }
 
+/// What became of writes.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Applied,
+    NotApplied,
+    Unknown,
+}
+
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.end(true);
+        self.end(End::Unknown);
     }
 }

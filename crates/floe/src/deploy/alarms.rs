@@ -1,7 +1,7 @@
 //! The alarms of a function: it fails, it falls behind, something was given up.
 
 use super::function::Function;
-use super::resources::{attribute, failures_of, reference, resource};
+use super::resources::{FAILURES, attribute, reference, resource};
 use crate::tables::node::Node;
 
 /// Changes are kept for a day: who is an hour behind has time to be helped.
@@ -58,27 +58,20 @@ const ALARMS: [Alarm; 3] = [
 
 /// The topic that all alarms are told to, for those who subscribe to it.
 pub(super) fn topic() -> (String, Node) {
-    (
-        TOPIC.to_owned(),
-        Node::map([("Type", Node::text("AWS::SNS::Topic"))]),
-    )
+    let topic = Node::map([("Type", Node::text("AWS::SNS::Topic"))]);
+    (TOPIC.to_owned(), topic)
 }
 
 /// The alarms of a function.
 pub(super) fn of(function: &Function) -> Vec<(String, Node)> {
-    ALARMS
-        .iter()
-        .map(|alarm| {
-            let id = format!("{}{}", function.name, alarm.suffix);
-            (id, alarm.resource(function))
-        })
-        .collect()
+    let resource = |alarm: &Alarm| (function.id(alarm.suffix), alarm.resource(function));
+    ALARMS.iter().map(resource).collect()
 }
 
 impl Alarm {
     fn resource(&self, function: &Function) -> Node {
         let (name, value) = match self.namespace {
-            "AWS/SQS" => ("QueueName", attribute(&failures_of(function), "QueueName")),
+            "AWS/SQS" => ("QueueName", attribute(&function.id(FAILURES), "QueueName")),
             _ => ("FunctionName", reference(&function.name)),
         };
         let dimension = Node::map([("Name", Node::text(name)), ("Value", value)]);

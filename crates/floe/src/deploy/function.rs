@@ -38,6 +38,7 @@ const ROUTER_RETRIES: i64 = 10;
 ///
 /// It runs on `provided.al2023` with 64-bit Arm processors: a zip with a program called `bootstrap`.
 #[derive(Clone, Debug)]
+#[must_use = "a function does nothing until a deployment has it"]
 pub struct Function {
     pub(super) name: String,
     pub(super) follows: BTreeSet<String>,
@@ -90,17 +91,14 @@ impl Function {
         let tables = router.tables();
         let outbox = OutboxRecord::SCHEMA.table;
         let mut function = Self::new(name);
-        for table in &tables {
-            function = function.follow(*table);
+        function.follows = tables.iter().map(ToString::to_string).collect();
+        if tables.contains(outbox) && router.removes_outbox() {
+            function = function.grant(outbox, ["DeleteItem"]);
         }
-        match tables.contains(outbox) && router.removes_outbox() {
-            true => function.grant(outbox, ["DeleteItem"]),
-            false => function,
-        }
+        function
     }
 
     /// Gives it the changes of this table.
-    #[must_use]
     pub fn follow(mut self, table: impl Into<String>) -> Self {
         self.follows.insert(table.into());
         self
@@ -108,7 +106,6 @@ impl Function {
 
     /// Lets it do these operations on this table and its indexes: `GetItem`, `Query` and so on. Transactions have no name
     /// of their own: what is in them is `GetItem`, `PutItem`, `UpdateItem`, `DeleteItem` and `ConditionCheckItem`.
-    #[must_use]
     pub fn grant<'a>(
         mut self,
         table: impl Into<String>,
@@ -120,28 +117,24 @@ impl Function {
     }
 
     /// Sets a variable of its environment.
-    #[must_use]
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.insert(name.into(), value.into());
         self
     }
 
     /// How much memory it has, and with it how much of a processor: 256 MB unless something else is said.
-    #[must_use]
     pub const fn memory_mb(mut self, megabytes: u16) -> Self {
         self.memory_mb = megabytes as i64;
         self
     }
 
     /// How long it may take over an event: a minute unless something else is said.
-    #[must_use]
     pub const fn timeout_seconds(mut self, seconds: u16) -> Self {
         self.timeout_seconds = seconds as i64;
         self
     }
 
     /// How many changes an event has at most: 100 unless something else is said.
-    #[must_use]
     pub const fn batch_max(mut self, changes: u16) -> Self {
         self.batch_max = changes as i64;
         self
@@ -149,7 +142,6 @@ impl Function {
 
     /// How often a change that fails is tried again before it is given up: at most 10,000 times. `-1` is for as long as the
     /// stream has it, which is a day; those behind it wait.
-    #[must_use]
     pub const fn retries(mut self, retries: i16) -> Self {
         self.retries = retries as i64;
         self
@@ -158,44 +150,43 @@ impl Function {
     /// Refuses what cannot be deployed beside these tables.
     pub(super) fn check(&self, tables: &Tables<'_>) -> Result<()> {
         let name = &self.name;
-        let refused = |kind, what: &str, facts: String| {
-            let message = format!("{what}: function={name}{facts}");
-            Err(Error::new(kind, message))
-        };
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
-        if !is_name {
+        let has_stream = |table: &&String| {
+            let table = tables.get(table.as_str());
+            table.is_some_and(|table| table.stream.is_some())
+        };
+        let mut needed = self.follows.iter().chain(self.granted.keys());
+        let missing = needed.find(|table| !tables.contains_key(table.as_str()));
+        let silent = self.follows.iter().find(|table| !has_stream(table));
+        let mut granted = self.granted.values().flatten();
+        let unknown = granted.find(|operation| !OPERATIONS.contains(&operation.as_str()));
+        let (kind, what, facts) = if !is_name {
             let what = "a function is called with letters and digits";
-            return refused(ErrorKind::InvalidUse, what, String::new());
-        }
-        if self.follows.is_empty() {
+            (ErrorKind::InvalidUse, what, String::new())
+        } else if self.follows.is_empty() {
             let what = "a function follows no table";
-            return refused(ErrorKind::InvalidUse, what, String::new());
-        }
-        for table in self.follows.iter().chain(self.granted.keys()) {
-            if !tables.contains_key(table.as_str()) {
-                let what = "a function needs a table that is not deployed";
-                return refused(ErrorKind::Table, what, format!(" table={table}"));
-            }
-        }
-        for table in &self.follows {
-            if tables
-                .get(table.as_str())
-                .is_some_and(|t| t.stream.is_none())
-            {
-                let what = "a function follows a table that has no stream";
-                return refused(ErrorKind::Table, what, format!(" table={table}"));
-            }
-        }
-        let granted = self.granted.values().flatten();
-        match granted
-            .into_iter()
-            .find(|o| !OPERATIONS.contains(&o.as_str()))
-        {
-            None => Ok(()),
-            Some(other) => {
-                let what = "no operation on items that can be granted";
-                refused(ErrorKind::InvalidUse, what, format!(" operation={other}"))
-            }
-        }
+            (ErrorKind::InvalidUse, what, String::new())
+        } else if let Some(table) = missing {
+            let what = "a function needs a table that is not deployed";
+            (ErrorKind::Table, what, format!(" table={table}"))
+        } else if let Some(table) = silent {
+            let what = "a function follows a table that has no stream";
+            (ErrorKind::Table, what, format!(" table={table}"))
+        } else if let Some(operation) = unknown {
+            let what = "no operation on items that can be granted";
+            (
+                ErrorKind::InvalidUse,
+                what,
+                format!(" operation={operation}"),
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(kind, format!("{what}: function={name}{facts}")))
+    }
+
+    /// The name of a resource that belongs to it.
+    pub(super) fn id(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.name)
     }
 }

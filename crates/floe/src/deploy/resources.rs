@@ -19,6 +19,12 @@ const STREAM_ACTIONS: [&str; 3] = [
 
 const LOG_ACTIONS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
+/// The suffix of the queue of what is given up.
+pub(super) const FAILURES: &str = "Failures";
+
+/// What becomes of a resource that goes with the stack.
+const PASSING: Option<&str> = Some("Delete");
+
 /// How long logs are kept.
 const LOG_DAYS: i64 = 30;
 
@@ -42,7 +48,7 @@ pub(super) fn parameters(functions: &[Function]) -> Node {
     for function in functions {
         let default = format!("{}.zip", function.name.to_lowercase());
         let about = format!("The S3 key of the code of {}.", function.name);
-        parameters.push((code_of(function), text(&about, Some(default))));
+        parameters.push((function.id("Code"), text(&about, Some(default))));
     }
     Node::map(parameters)
 }
@@ -50,26 +56,17 @@ pub(super) fn parameters(functions: &[Function]) -> Node {
 /// The resources of a function but for its alarms.
 pub(super) fn of(function: &Function, tables: &Tables<'_>) -> Vec<(String, Node)> {
     let mut resources = vec![
-        (format!("{}Logs", function.name), log_group()),
-        (failures_of(function), queue()),
-        (format!("{}Role", function.name), role(function, tables)),
+        (function.id("Logs"), log_group()),
+        (function.id(FAILURES), queue()),
+        (function.id("Role"), role(function, tables)),
         (function.name.clone(), code(function)),
     ];
     for table in &function.follows {
         let table = logical_id(table);
-        let mapping = mapping(function, &table);
-        resources.push((format!("{}On{table}", function.name), mapping));
+        let id = function.id(&format!("On{table}"));
+        resources.push((id, mapping(function, &table)));
     }
     resources
-}
-
-/// The name of the queue of what is given up.
-pub(super) fn failures_of(function: &Function) -> String {
-    format!("{}Failures", function.name)
-}
-
-fn code_of(function: &Function) -> String {
-    format!("{}Code", function.name)
 }
 
 /// A resource of this type.
@@ -96,21 +93,15 @@ fn below_table(table: &str, rest: &str) -> Node {
     Node::map([("Fn::Sub", Node::text(format!("${{{table}.Arn}}{rest}")))])
 }
 
-/// A resource that goes with the stack.
-fn passing<'a>(kind: &str, properties: impl IntoIterator<Item = (&'a str, Node)>) -> Node {
-    of_type(kind, Some("Delete"), properties)
-}
-
 fn log_group() -> Node {
-    passing(
-        "AWS::Logs::LogGroup",
-        [("RetentionInDays", Node::Number(LOG_DAYS))],
-    )
+    let retention = ("RetentionInDays", Node::Number(LOG_DAYS));
+    of_type("AWS::Logs::LogGroup", PASSING, [retention])
 }
 
 fn queue() -> Node {
-    passing(
+    of_type(
         "AWS::SQS::Queue",
+        PASSING,
         [
             ("MessageRetentionPeriod", Node::Number(QUEUE_SECONDS)),
             ("SqsManagedSseEnabled", Node::Flag(true)),
@@ -119,12 +110,10 @@ fn queue() -> Node {
 }
 
 fn role(function: &Function, tables: &Tables<'_>) -> Node {
+    let lambda = Node::map([("Service", Node::text("lambda.amazonaws.com"))]);
     let assume = Node::map([
         ("Effect", Node::text("Allow")),
-        (
-            "Principal",
-            Node::map([("Service", Node::text("lambda.amazonaws.com"))]),
-        ),
+        ("Principal", lambda),
         ("Action", Node::text("sts:AssumeRole")),
     ]);
     let policy = Node::map([
@@ -149,13 +138,10 @@ fn document(statements: Vec<Node>) -> Node {
 
 /// All that a function may do.
 fn statements(function: &Function, tables: &Tables<'_>) -> Vec<Node> {
-    let logs = format!("{}Logs", function.name);
+    let arn = |suffix: &str| attribute(&function.id(suffix), "Arn");
     let mut statements = vec![
-        allow(LOG_ACTIONS, attribute(&logs, "Arn")),
-        allow(
-            ["sqs:SendMessage"],
-            attribute(&failures_of(function), "Arn"),
-        ),
+        allow(LOG_ACTIONS, arn("Logs")),
+        allow(["sqs:SendMessage"], arn(FAILURES)),
     ];
     for table in &function.follows {
         let stream = attribute(&logical_id(table), "StreamArn");
@@ -171,22 +157,21 @@ fn statements(function: &Function, tables: &Tables<'_>) -> Vec<Node> {
 }
 
 fn granted(table: &TableDef, operations: &BTreeSet<String>) -> Node {
-    let own = attribute(&logical_id(&table.name), "Arn");
+    let mut resource = attribute(&logical_id(&table.name), "Arn");
     let looks_in_indexes = operations.contains("Query") || operations.contains("Scan");
-    let resources = match looks_in_indexes && !table.indexes.is_empty() {
-        true => Node::List(vec![own, below_table(&table.name, "/index/*")]),
-        false => own,
-    };
+    if looks_in_indexes && !table.indexes.is_empty() {
+        resource = Node::List(vec![resource, below_table(&table.name, "/index/*")]);
+    }
     let actions = operations.iter().map(|name| format!("dynamodb:{name}"));
-    allow(actions, resources)
+    allow(actions, resource)
 }
 
 /// A statement that allows these actions. One action stands alone, as the tools of AWS write it.
 fn allow<T: Into<String>>(actions: impl IntoIterator<Item = T>, resource: Node) -> Node {
-    let mut actions: Vec<Node> = actions.into_iter().map(Node::text).collect();
-    let action = match (actions.len(), actions.pop()) {
-        (1, Some(alone)) => alone,
-        (_, last) => Node::List(actions.into_iter().chain(last).collect()),
+    let actions: Vec<Node> = actions.into_iter().map(Node::text).collect();
+    let action = match actions.as_slice() {
+        [alone] => alone.clone(),
+        _ => Node::List(actions),
     };
     Node::map([
         ("Effect", Node::text("Allow")),
@@ -198,10 +183,10 @@ fn allow<T: Into<String>>(actions: impl IntoIterator<Item = T>, resource: Node) 
 fn code(function: &Function) -> Node {
     let code = Node::map([
         ("S3Bucket", reference("CodeBucket")),
-        ("S3Key", reference(code_of(function))),
+        ("S3Key", reference(function.id("Code"))),
     ]);
-    let role = attribute(&format!("{}Role", function.name), "Arn");
-    let logs = reference(format!("{}Logs", function.name));
+    let role = attribute(&function.id("Role"), "Arn");
+    let logs = reference(function.id("Logs"));
     let mut properties = vec![
         ("Runtime", Node::text("provided.al2023")),
         ("Architectures", Node::texts(["arm64"])),
@@ -222,8 +207,9 @@ fn code(function: &Function) -> Node {
 
 /// What brings the changes of a table to a function.
 fn mapping(function: &Function, table: &str) -> Node {
-    let failures = attribute(&failures_of(function), "Arn");
+    let failures = attribute(&function.id(FAILURES), "Arn");
     let destination = Node::map([("OnFailure", Node::map([("Destination", failures)]))]);
+    let response = Node::texts(["ReportBatchItemFailures"]);
     resource(
         "AWS::Lambda::EventSourceMapping",
         [
@@ -236,10 +222,7 @@ fn mapping(function: &Function, table: &str) -> Node {
             ("BisectBatchOnFunctionError", Node::Flag(true)),
             ("MaximumRetryAttempts", Node::Number(function.retries)),
             ("MaximumRecordAgeInSeconds", Node::Number(-1)),
-            (
-                "FunctionResponseTypes",
-                Node::texts(["ReportBatchItemFailures"]),
-            ),
+            ("FunctionResponseTypes", response),
             ("DestinationConfig", destination),
         ],
     )

@@ -23,6 +23,7 @@ pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Runs each request in a transaction: see the [module](super).
 #[derive(Clone)]
+#[must_use = "a layer does nothing until a router has it"]
 pub struct TransactionLayer {
     db: Db,
     choose: Arc<Choose>,
@@ -57,7 +58,6 @@ impl TransactionLayer {
     /// })
     /// # }
     /// ```
-    #[must_use]
     pub fn options<F>(mut self, choose: F) -> Self
     where
         F: for<'db> Fn(TxOptions<'db>, &Parts) -> TxOptions<'db> + Send + Sync + 'static,
@@ -68,17 +68,16 @@ impl TransactionLayer {
 
     /// The most bytes that the body of a request can have; a larger one is answered with 413. By default
     /// [2 MB](BODY_BYTES_MAX).
-    #[must_use]
     pub const fn body_bytes_max(mut self, bytes: usize) -> Self {
         self.body_bytes_max = bytes;
         self
     }
 
     fn transaction(&self, request: &Parts) -> TxOptions<'_> {
-        let options = match request.method.is_safe() {
-            true => self.db.tx().read_only(),
-            false => self.db.tx(),
-        };
+        let mut options = self.db.tx();
+        if request.method.is_safe() {
+            options = options.read_only();
+        }
         (self.choose)(options, request)
     }
 
@@ -134,10 +133,10 @@ where
     let ready = poll_fn(|context| service.poll_ready(context)).await;
     ready.map_err(Stop::Broken)?;
     let response = service.call(request).await.map_err(Stop::Broken)?;
-    match response.status() < StatusCode::BAD_REQUEST {
-        true => Ok(response),
-        false => Err(Stop::Refused(Box::new(response))),
+    if response.status() >= StatusCode::BAD_REQUEST {
+        return Err(Stop::Refused(Box::new(response)));
     }
+    Ok(response)
 }
 
 impl<S> Layer<S> for TransactionLayer {

@@ -51,6 +51,12 @@ impl IntoResponse for Error {
 fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
     const FAILED: &str = "the server failed";
     const AGAIN: &str = "the server is busy; nothing was done, send the request again later";
+    const LATE: &str = "the server did not finish in time";
+    const UNKNOWN: &str =
+        "nobody knows whether the request was carried out; look before sending it again";
+    // Who has the key, and who refers to it, is not for every client to know.
+    const TAKEN: &str = "something else has this key";
+    const REFERRED: &str = "something else refers to it";
     let failed = |code| (StatusCode::INTERNAL_SERVER_ERROR, code, Some(FAILED));
     let busy = |code| (StatusCode::SERVICE_UNAVAILABLE, code, Some(AGAIN));
     match error.kind() {
@@ -60,28 +66,16 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
         ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
         ErrorKind::VersionConflict => (StatusCode::CONFLICT, "version_conflict", None),
         ErrorKind::NotFound => (StatusCode::NOT_FOUND, "not_found", None),
-        // Who has the key, and who refers to it, is not for every client to know.
-        ErrorKind::Conflict => {
-            let message = "something else has this key";
-            (StatusCode::CONFLICT, "conflict", Some(message))
-        }
-        ErrorKind::Restricted => {
-            let message = "something else refers to it";
-            (StatusCode::CONFLICT, "restricted", Some(message))
-        }
+        ErrorKind::Conflict => (StatusCode::CONFLICT, "conflict", Some(TAKEN)),
+        ErrorKind::Restricted => (StatusCode::CONFLICT, "restricted", Some(REFERRED)),
         ErrorKind::IndexNotReady => busy("index_not_ready"),
         ErrorKind::TransactionFailed => busy("transaction_failed"),
         ErrorKind::MaxResyncsExhausted => busy("max_resyncs_exhausted"),
         ErrorKind::Store if is_busy(error) => busy("store"),
-        ErrorKind::Deadline => {
-            let message = "the server did not finish in time";
-            (StatusCode::GATEWAY_TIMEOUT, "deadline", Some(message))
-        }
+        ErrorKind::Deadline => (StatusCode::GATEWAY_TIMEOUT, "deadline", Some(LATE)),
         ErrorKind::OutcomeUnknown => {
-            let message =
-                "nobody knows whether the request was carried out; look before sending it again";
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            (status, "outcome_unknown", Some(message))
+            (status, "outcome_unknown", Some(UNKNOWN))
         }
         ErrorKind::FetchedTwice => failed("fetched_twice"),
         ErrorKind::ReadOnly => failed("read_only"),
@@ -103,18 +97,12 @@ fn is_busy(error: &Error) -> bool {
 
 /// The answer to a request whose body was not read.
 pub(super) fn unread_body(status: StatusCode, bytes_max: usize) -> Response {
-    match status {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let message = format!("the body of the request is too large: bytes_max={bytes_max}");
-            json(status, "body_too_large", &message, None)
-        }
-        _ => json(
-            status,
-            "body_unread",
-            "the body of the request could not be read",
-            None,
-        ),
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        let message = format!("the body of the request is too large: bytes_max={bytes_max}");
+        return json(status, "body_too_large", &message, None);
     }
+    let message = "the body of the request could not be read";
+    json(status, "body_unread", message, None)
 }
 
 /// A response with a JSON document.

@@ -5,7 +5,7 @@ use super::patch::PatchField;
 use super::schema::Role;
 use super::{Key, Model, Patch, keys};
 use crate::attribute::Invalid;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// A change of an item that must be there. The old value of each field that it changes must be given:
 /// what a value is made of must not have changed.
@@ -17,15 +17,12 @@ pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blin
             return Err(Error::invalid(M::SCHEMA.model, field.field, &reason));
         }
         if !expected.iter().any(|known| known.field == field.field) {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!(
-                    "an update without a read needs the old value of each field that it changes: \
-                     model={} field={}",
-                    M::SCHEMA.model,
-                    field.field
-                ),
-            ));
+            return Err(Error::invalid_use(format!(
+                "an update without a read needs the old value of each field that it changes: \
+                 model={} field={}",
+                M::SCHEMA.model,
+                field.field
+            )));
         }
     }
     Ok(blind(expected, new))
@@ -35,21 +32,18 @@ pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blin
 /// the model requires may be left out; the components of the key that an index needs come from the key.
 pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
     let (expected, new) = (expected.into_fields()?, new.into_fields()?);
-    let mut required = M::SCHEMA
-        .fields
-        .iter()
-        .filter(|field| field.role == Role::Plain && !field.optional && !field.has_default);
-    let left_out = required.find(|field| !new.iter().any(|given| given.field == field.name));
+    let mut fields = M::SCHEMA.fields.iter();
+    let left_out = fields.find(|field| {
+        let is_given = new.iter().any(|given| given.field == field.name);
+        field.role == Role::Plain && field.is_required() && !is_given
+    });
     if let Some(field) = left_out {
-        return Err(Error::new(
-            ErrorKind::InvalidUse,
-            format!(
-                "a write that may create the item needs every field that the model requires: \
-                 model={} field={}",
-                M::SCHEMA.model,
-                field.name
-            ),
-        ));
+        return Err(Error::invalid_use(format!(
+            "a write that may create the item needs every field that the model requires: \
+             model={} field={}",
+            M::SCHEMA.model,
+            field.name
+        )));
     }
     let mut blind = blind(expected, new);
     let key = key.encoded().to_item();
@@ -62,13 +56,11 @@ pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> 
 }
 
 fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> Blind {
-    let mut blind = Blind {
-        expected: expected
-            .into_iter()
-            .map(|field| (field.attribute, field.value))
-            .collect(),
-        ..Blind::default()
-    };
+    let mut blind = Blind::default();
+    let expected = expected.into_iter();
+    blind.expected = expected
+        .map(|field| (field.attribute, field.value))
+        .collect();
     for field in new {
         match field.value {
             Some(value) => _ = blind.set.insert(field.attribute, value),

@@ -144,7 +144,7 @@ impl Drop for Reservation<'_> {
 pub(crate) struct Items<'s> {
     session: &'s Session,
     /// Whether an item can be got again.
-    caches_rows: bool,
+    pub(crate) caches_rows: bool,
 }
 
 impl<'s> Items<'s> {
@@ -153,10 +153,6 @@ impl<'s> Items<'s> {
             session: tx.session(),
             caches_rows: tx.caches_rows(),
         }
-    }
-
-    pub(crate) const fn caches_rows(&self) -> bool {
-        self.caches_rows
     }
 
     /// A place for an item that is to be read, or what is known of it.
@@ -179,10 +175,7 @@ impl<'s> Items<'s> {
     }
 
     fn place(&self, schema: &'static Schema, key: &EncodedKey) -> Result<Place<'s>> {
-        let Self {
-            session,
-            caches_rows,
-        } = *self;
+        let session = self.session;
         session.with(|changes: &mut ModelChanges| {
             let Some(slot) = changes.find(schema.table, key) else {
                 let slot = changes.push(schema, key, Origin::Pending);
@@ -192,7 +185,7 @@ impl<'s> Items<'s> {
                     settled: changes.settled.clone(),
                 }));
             };
-            let Some(entry) = changes.entries.get(slot).filter(|_| caches_rows) else {
+            let Some(entry) = changes.entries.get(slot).filter(|_| self.caches_rows) else {
                 return Err(touched_before(schema, key));
             };
             if matches!(entry.origin, Origin::Pending) {
@@ -295,13 +288,10 @@ impl ModelChanges {
             return Err(misuse);
         }
         if let Some(entry) = self.entries.iter().find(|entry| entry.rows > 0) {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!(
-                    "a row was still held when the body had ended: model={} key={}",
-                    entry.schema.model, entry.key
-                ),
-            ));
+            return Err(Error::invalid_use(format!(
+                "a row was still held when the body had ended: model={} key={}",
+                entry.schema.model, entry.key
+            )));
         }
         Ok(self.entries)
     }
@@ -336,20 +326,17 @@ impl ModelChanges {
         };
         if matches!(entry.origin, Origin::Pending) {
             entry.origin = Origin::Forgotten;
-            let place = (entry.schema.table, entry.key.clone());
-            self.places.remove(&place);
+            self.places.remove(&entry.place());
         }
     }
 
     fn find(&self, table: &'static str, key: &EncodedKey) -> Option<usize> {
-        if self.places.is_empty() {
-            return self.entries.iter().position(|entry| {
-                entry.key == *key
-                    && entry.schema.table == table
-                    && !matches!(entry.origin, Origin::Forgotten)
-            });
+        if !self.places.is_empty() {
+            return self.places.get(&(table, key.clone())).copied();
         }
-        self.places.get(&(table, key.clone())).copied()
+        let is_it = |entry: &Entry| entry.key == *key && entry.schema.table == table;
+        let mut entries = self.entries.iter();
+        entries.position(|entry| is_it(entry) && entry.is_known())
     }
 
     fn push(&mut self, schema: &'static Schema, key: &EncodedKey, origin: Origin) -> usize {
@@ -365,10 +352,8 @@ impl ModelChanges {
         });
         if self.places.is_empty() && slot >= LOOK_THROUGH_MAX {
             let entries = self.entries.iter().enumerate();
-            let alive = entries.filter(|(_, entry)| !matches!(entry.origin, Origin::Forgotten));
-            self.places = alive
-                .map(|(slot, entry)| ((entry.schema.table, entry.key.clone()), slot))
-                .collect();
+            let known = entries.filter(|(_, entry)| entry.is_known());
+            self.places = known.map(|(slot, entry)| (entry.place(), slot)).collect();
         } else if !self.places.is_empty() {
             self.places.insert((schema.table, key.clone()), slot);
         }
@@ -377,6 +362,20 @@ impl ModelChanges {
 }
 
 impl Entry {
+    fn place(&self) -> (&'static str, EncodedKey) {
+        (self.schema.table, self.key.clone())
+    }
+
+    const fn is_known(&self) -> bool {
+        !matches!(self.origin, Origin::Forgotten)
+    }
+
+    /// What was done to its fields.
+    pub(crate) fn changed_fields(&self) -> impl Iterator<Item = &FieldReport> {
+        let fields = self.fields.iter();
+        fields.filter(|field| field.change != Change::None)
+    }
+
     fn known(&self, slot: usize) -> Result<Known> {
         let (item, is_new) = match &self.origin {
             _ if self.is_deleted => (None, false),
@@ -395,11 +394,7 @@ impl Entry {
     /// [`InvalidField`](ErrorKind::InvalidField) when a field was left with a value that is not allowed.
     pub(crate) fn changed(&self, item: &Item) -> Result<Item> {
         let mut item = item.clone();
-        let changed = self
-            .fields
-            .iter()
-            .filter(|field| field.change != Change::None);
-        for field in changed {
+        for field in self.changed_fields() {
             match field.value.clone()? {
                 Some(value) => item.insert(field.attribute, value),
                 None => item.remove(field.attribute),
@@ -410,24 +405,17 @@ impl Entry {
 }
 
 fn touched_before(schema: &Schema, key: &EncodedKey) -> Error {
-    Error::new(
-        ErrorKind::FetchedTwice,
-        format!(
-            "the transaction has touched this item before: model={} key={key}",
-            schema.model
-        ),
-    )
+    let what = "the transaction has touched this item before";
+    let message = format!("{what}: model={} key={key}", schema.model);
+    Error::new(ErrorKind::FetchedTwice, message)
 }
 
 fn changed_by_two(entry: &Entry) -> Error {
-    Error::new(
-        ErrorKind::InvalidUse,
-        format!(
-            "two rows of one item were held at the same time and both changed it; drop the first \
-             before getting it again: model={} key={}",
-            entry.schema.model, entry.key
-        ),
-    )
+    Error::invalid_use(format!(
+        "two rows of one item were held at the same time and both changed it; drop the first \
+         before getting it again: model={} key={}",
+        entry.schema.model, entry.key
+    ))
 }
 
 #[cfg(test)]

@@ -90,14 +90,14 @@ impl Plan {
 
     /// The condition to send, if there is one.
     pub(crate) fn condition(&self, now: Timestamp) -> Option<Condition> {
-        let present = || Condition::attribute_exists(attribute(PARTITION_ATTRIBUTE));
-        let absent = || Condition::attribute_not_exists(attribute(PARTITION_ATTRIBUTE));
+        let present = || Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE));
+        let absent = || Condition::attribute_not_exists(Path::attribute(PARTITION_ATTRIBUTE));
         let expired = || {
-            let expires = self.schema.expires.map(attribute);
+            let expires = self.schema.expires.map(Path::attribute);
             expires.map(|path| Condition::le(path, Value::from(now.as_secs())))
         };
         let equal = self.expects.attributes.iter().map(|(name, value)| {
-            let path = attribute(name);
+            let path = Path::attribute(name.as_str());
             match value {
                 Some(value) => Condition::eq(path, value.clone()),
                 None => Condition::attribute_not_exists(path),
@@ -109,25 +109,18 @@ impl Plan {
                 let is_alive = self.expects.presence == Presence::Alive;
                 let alive = is_alive.then(expired).flatten().map(Condition::not);
                 // What is equal to something is there.
-                let has_value = self
-                    .expects
-                    .attributes
-                    .iter()
-                    .any(|(_, value)| value.is_some());
-                let present = (!has_value).then(present);
-                present
-                    .into_iter()
-                    .chain(equal)
-                    .chain(alive)
-                    .reduce(Condition::and)
+                let mut values = self.expects.attributes.iter().map(|(_, value)| value);
+                let present = (!values.any(Option::is_some)).then(present);
+                let all = present.into_iter().chain(equal).chain(alive);
+                all.reduce(Condition::and)
             }
             Presence::Absent | Presence::New => {
                 Some(expired().into_iter().fold(absent(), Condition::or))
             }
             Presence::AbsentOrEqual => {
                 let alive = equal.chain(expired().map(Condition::not));
-                let alive = alive.reduce(Condition::and);
-                alive.map(|alive| absent().or(alive))
+                let alive = alive.reduce(Condition::and)?;
+                Some(absent().or(alive))
             }
         }
     }
@@ -135,9 +128,7 @@ impl Plan {
     /// Puts the stamp of a commit on what is written.
     pub(crate) fn stamp(&mut self, stamp: &Value) {
         match &mut self.action {
-            Action::Put(item) => {
-                item.insert(STAMP, stamp.clone());
-            }
+            Action::Put(item) => _ = item.insert(STAMP, stamp.clone()),
             Action::Update(update) => {
                 let path = Path::attribute(STAMP);
                 *update = std::mem::take(update).set(path, stamp.clone());
@@ -170,22 +161,15 @@ impl Plan {
     /// now.
     pub(crate) fn error_item(&self, now: Option<&Item>) -> ErrorItem {
         let attributes = self.expects.attributes.iter();
-        let fields = now.map_or_else(Vec::new, |item| {
-            let differing = attributes.filter(|(name, value)| item.get(name) != value.as_ref());
-            differing
-                .map(|(name, _)| self.schema.field_of(name))
-                .collect()
-        });
+        let differing = attributes
+            .filter(|(name, value)| now.is_some_and(|item| item.get(name) != value.as_ref()));
+        let fields = differing.map(|(name, _)| self.schema.field_of(name));
         ErrorItem {
             model: self.schema.model,
             key: self.key.clone(),
-            fields,
+            fields: fields.collect(),
         }
     }
-}
-
-fn attribute(name: &str) -> Path {
-    Path::attribute(name)
 }
 
 /// What is sent for an entry; `None` if nothing is known of it that could matter.
@@ -199,17 +183,14 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         let size = item_size(&item);
         Ok::<_, Error>((Action::Put(item), Expects::presence(presence), None, size))
     };
+    let check = |presence| (Action::Check, Expects::presence(presence), None, 0);
     let (action, expects, stamp, size) = match &entry.origin {
         // The read failed, and the body went on without it.
         Origin::Pending | Origin::Forgotten => return Ok(None),
-        Origin::Missing => (Action::Check, Expects::presence(Presence::Absent), None, 0),
+        Origin::Missing => check(Presence::Absent),
         // Created and removed again: it must not be there, and is not.
-        Origin::Created(_) if entry.is_deleted => {
-            (Action::Check, Expects::presence(Presence::New), None, 0)
-        }
-        Origin::Absent(_) if entry.is_deleted => {
-            (Action::Check, Expects::presence(Presence::Absent), None, 0)
-        }
+        Origin::Created(_) if entry.is_deleted => check(Presence::New),
+        Origin::Absent(_) if entry.is_deleted => check(Presence::Absent),
         Origin::Created(item) => created(item, Presence::New)?,
         Origin::Absent(item) => created(item, Presence::Absent)?,
         Origin::Found(item) => {
@@ -246,20 +227,18 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
 }
 
 impl Expects {
-    fn presence(presence: Presence) -> Self {
+    const fn presence(presence: Presence) -> Self {
+        let attributes = Vec::new();
         Self {
             presence,
-            attributes: Vec::new(),
+            attributes,
         }
     }
 }
 
 /// What an item weighs with all that was done to its fields.
 fn changed_size(entry: &Entry, item: &Item) -> usize {
-    let changed = entry
-        .fields
-        .iter()
-        .filter(|field| field.change != Change::None);
+    let changed = entry.changed_fields();
     changed.fold(item_size(item), |size, field| {
         let weight = |value: &Value| attribute_size(field.attribute, value);
         let new = field.value.as_ref().ok().and_then(Option::as_ref);
@@ -297,41 +276,35 @@ fn is_locked(field: &FieldReport) -> bool {
 }
 
 fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result<Update> {
-    if field.change == Change::None {
-        return Ok(update);
-    }
     let new = field.value.clone()?;
-    let path = Path::attribute(Name::new_static(field.attribute));
-    if let Change::Incremented(amount) = &field.change {
-        return increment(update, field, path, *amount, stored, new.as_ref());
-    }
-    if new.as_ref() == stored && field.change == Change::Written {
+    let changes = match &field.change {
+        Change::None => false,
+        Change::Written => new.as_ref() != stored,
+        Change::Overwritten => true,
+        Change::Incremented(amount) => !amount.is_zero(),
+    };
+    if !changes {
         return Ok(update);
     }
     if field.read_only {
         return Err(field.read_only_error());
     }
-    Ok(match new {
-        Some(value) => update.set(path, value),
-        None => update.remove(path),
+    let path = Path::attribute(Name::new_static(field.attribute));
+    Ok(match (&field.change, new) {
+        (Change::Incremented(amount), sum) => increment(update, path, *amount, stored, sum),
+        (_, Some(value)) => update.set(path, value),
+        (_, None) => update.remove(path),
     })
 }
 
 /// Adds to whatever is stored by then. Where nothing was stored, the default counts as stored.
 fn increment(
     update: Update,
-    field: &FieldReport,
     path: Path,
     amount: Number,
     stored: Option<&Value>,
-    sum: Option<&Value>,
-) -> Result<Update> {
-    if amount.is_zero() {
-        return Ok(update);
-    }
-    if field.read_only {
-        return Err(field.read_only_error());
-    }
+    sum: Option<Value>,
+) -> Update {
     let base = match (stored, sum) {
         (None, Some(Value::N(sum))) => sum.checked_sub(amount).ok().map(Value::N),
         _ => None,
@@ -340,7 +313,7 @@ fn increment(
         Some(base) => SetOperand::if_not_exists(path.clone(), base),
         None => SetOperand::from(path.clone()),
     };
-    Ok(update.set_sum(path, operand, Value::N(amount)))
+    update.set_sum(path, operand, Value::N(amount))
 }
 
 fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Value>, usize) {

@@ -12,6 +12,11 @@ use regex_lite::Regex;
 
 use crate::attribute::{Bytes, Invalid};
 
+/// Refuses what does not hold, for this reason.
+fn require(holds: bool, reason: impl FnOnce() -> String) -> Result<(), Invalid> {
+    holds.then_some(()).ok_or_else(|| Invalid::new(reason()))
+}
+
 /// Refuses a value below `min`, and one that cannot be compared with it.
 ///
 /// # Errors
@@ -19,12 +24,8 @@ use crate::attribute::{Bytes, Invalid};
 /// When it is refused.
 #[expect(clippy::needless_pass_by_value, reason = "a bound is a literal")]
 pub fn min<T: PartialOrd + Display>(value: &T, min: T) -> Result<(), Invalid> {
-    if *value >= min {
-        return Ok(());
-    }
-    Err(Invalid::new(format!(
-        "the value is below the minimum: value={value} min={min}"
-    )))
+    let reason = || format!("the value is below the minimum: value={value} min={min}");
+    require(*value >= min, reason)
 }
 
 /// Refuses a value above `max`, and one that cannot be compared with it.
@@ -34,12 +35,8 @@ pub fn min<T: PartialOrd + Display>(value: &T, min: T) -> Result<(), Invalid> {
 /// When it is refused.
 #[expect(clippy::needless_pass_by_value, reason = "a bound is a literal")]
 pub fn max<T: PartialOrd + Display>(value: &T, max: T) -> Result<(), Invalid> {
-    if *value <= max {
-        return Ok(());
-    }
-    Err(Invalid::new(format!(
-        "the value is above the maximum: value={value} max={max}"
-    )))
+    let reason = || format!("the value is above the maximum: value={value} max={max}");
+    require(*value <= max, reason)
 }
 
 /// Something that has a length.
@@ -54,41 +51,27 @@ impl Length for str {
     }
 }
 
-impl Length for String {
-    fn length(&self) -> usize {
-        self.as_str().length()
-    }
-}
-
-impl Length for Text {
-    fn length(&self) -> usize {
-        self.as_str().length()
-    }
-}
-
-impl Length for Bytes {
-    fn length(&self) -> usize {
-        self.0.len()
-    }
-}
-
-macro_rules! collections {
-    ($([$($parameter:ident)*] $collection:ty;)*) => {$(
-        impl<$($parameter),*> Length for $collection {
+macro_rules! lengths {
+    ($([$($parameter:ident)*] $type:ty => |$own:ident| $length:expr;)*) => {$(
+        impl<$($parameter),*> Length for $type {
             fn length(&self) -> usize {
-                self.len()
+                let $own = self;
+                $length
             }
         }
     )*};
 }
 
-collections! {
-    [T] [T];
-    [T] Vec<T>;
-    [K V] BTreeMap<K, V>;
-    [K V S] HashMap<K, V, S>;
-    [T] BTreeSet<T>;
-    [T S] HashSet<T, S>;
+lengths! {
+    [] String => |text| text.as_str().length();
+    [] Text => |text| text.as_str().length();
+    [] Bytes => |bytes| bytes.0.len();
+    [T] [T] => |list| list.len();
+    [T] Vec<T> => |list| list.len();
+    [K V] BTreeMap<K, V> => |map| map.len();
+    [K V S] HashMap<K, V, S> => |map| map.len();
+    [T] BTreeSet<T> => |set| set.len();
+    [T S] HashSet<T, S> => |set| set.len();
 }
 
 /// Refuses a value that is shorter or longer.
@@ -102,17 +85,12 @@ pub fn length<T: Length + ?Sized>(
     max: Option<usize>,
 ) -> Result<(), Invalid> {
     let length = value.length();
-    if let Some(min) = min.filter(|min| length < *min) {
-        return Err(Invalid::new(format!(
-            "the value is too short: length={length} min={min}"
-        )));
-    }
-    if let Some(max) = max.filter(|max| length > *max) {
-        return Err(Invalid::new(format!(
-            "the value is too long: length={length} max={max}"
-        )));
-    }
-    Ok(())
+    let min = min.unwrap_or(0);
+    let too_short = || format!("the value is too short: length={length} min={min}");
+    require(length >= min, too_short)?;
+    let max = max.unwrap_or(usize::MAX);
+    let too_long = || format!("the value is too long: length={length} max={max}");
+    require(length <= max, too_long)
 }
 
 /// What is compiled once and kept as long as the program runs, by its source.
@@ -153,12 +131,8 @@ pub fn pattern(value: &str, pattern: &'static str) -> Result<(), Invalid> {
             Invalid::new(format!("{reason}: pattern={pattern:?} error={error}"))
         })
     })?;
-    if regex.is_match(value) {
-        return Ok(());
-    }
-    Err(Invalid::new(format!(
-        "the text does not match the pattern: pattern={pattern:?}"
-    )))
+    let reason = || format!("the text does not match the pattern: pattern={pattern:?}");
+    require(regex.is_match(value), reason)
 }
 
 /// Refuses a value that is none of these.
@@ -167,12 +141,8 @@ pub fn pattern(value: &str, pattern: &'static str) -> Result<(), Invalid> {
 ///
 /// When it is refused.
 pub fn one_of<T: PartialEq<U>, U: Debug>(value: &T, allowed: &[U]) -> Result<(), Invalid> {
-    if allowed.iter().any(|allowed| value == allowed) {
-        return Ok(());
-    }
-    Err(Invalid::new(format!(
-        "the value is none of those allowed: allowed={allowed:?}"
-    )))
+    let reason = || format!("the value is none of those allowed: allowed={allowed:?}");
+    require(allowed.iter().any(|allowed| value == allowed), reason)
 }
 
 /// Checks a value that may be absent: what is absent is always allowed.
@@ -198,9 +168,8 @@ pub fn json_schema(value: &serde_json::Value, schema: &'static str) -> Result<()
     static SCHEMAS: Kept<jsonschema::Validator> = Kept::new();
     let validator = SCHEMAS.get(schema, || {
         let no_schema = |error: String| {
-            Invalid::new(format!(
-                "the schema of the field is no json schema: error={error}"
-            ))
+            let reason = "the schema of the field is no json schema";
+            Invalid::new(format!("{reason}: error={error}"))
         };
         let schema = serde_json::from_str(schema).map_err(|error| no_schema(error.to_string()))?;
         jsonschema::validator_for(&schema).map_err(|error| no_schema(error.to_string()))

@@ -58,12 +58,11 @@ impl<T> Rules<T> {
             Some(Value::B(bytes)) => bytes.len(),
             _ => return Ok(()),
         };
+        let what = "a field in the key of an index";
         match bytes {
-            0 => Err(Invalid::new(
-                "a field in the key of an index cannot be empty",
-            )),
+            0 => Err(Invalid::new(format!("{what} cannot be empty"))),
             bytes if bytes > bytes_max => Err(Invalid::new(format!(
-                "a field in the key of an index is too long: bytes={bytes} max={bytes_max}"
+                "{what} is too long: bytes={bytes} max={bytes_max}"
             ))),
             _ => Ok(()),
         }
@@ -135,9 +134,9 @@ pub(crate) enum Change {
 /// ```
 pub struct Field<T: 'static> {
     value: T,
-    rules: &'static Rules<T>,
+    pub(crate) rules: &'static Rules<T>,
     read: AtomicBool,
-    change: Change,
+    pub(crate) change: Change,
 }
 
 impl<T> Field<T> {
@@ -200,21 +199,8 @@ impl<T> Field<T> {
         self.read.store(true, Memory::Relaxed);
     }
 
-    fn write(&mut self) -> &mut T {
-        self.change = Change::Written;
-        &mut self.value
-    }
-
-    pub(crate) const fn rules(&self) -> &'static Rules<T> {
-        self.rules
-    }
-
     pub(crate) fn is_read(&self) -> bool {
         self.read.load(Memory::Relaxed)
-    }
-
-    pub(crate) const fn change(&self) -> &Change {
-        &self.change
     }
 }
 
@@ -260,23 +246,15 @@ impl<T: Increment> Field<T> {
     /// forbids it, by what was read.
     pub fn increment_by(&mut self, amount: T) -> Result<()> {
         let rules = self.rules;
-        let sum = self
-            .value
-            .plus(amount)
-            .ok_or_else(|| rules.invalid(&Invalid::new("the sum is out of range")))?;
-        let before = match &self.change {
-            Change::None => Some(Number::from(0)),
-            Change::Incremented(before) => Some(*before),
-            Change::Written | Change::Overwritten => None,
-        };
-        let change = match before {
-            Some(before) => {
-                let total = before
-                    .checked_add(amount.amount())
-                    .map_err(|_| rules.invalid(&Invalid::new("the sum is out of range")))?;
-                Change::Incremented(total)
+        let beyond = || rules.invalid(&Invalid::new("the sum is out of range"));
+        let sum = self.value.plus(amount).ok_or_else(beyond)?;
+        let change = match &self.change {
+            Change::None => Change::Incremented(amount.amount()),
+            Change::Incremented(before) => {
+                let total = before.checked_add(amount.amount());
+                Change::Incremented(total.map_err(|_| beyond())?)
             }
-            None => self.change.clone(),
+            written => written.clone(),
         };
         self.replace(sum, change)
     }
@@ -293,13 +271,8 @@ impl<T> Deref for Field<T> {
 impl<T> DerefMut for Field<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.mark_read();
-        self.write()
-    }
-}
-
-impl<T: PartialEq<U>, U> PartialEq<U> for Field<T> {
-    fn eq(&self, other: &U) -> bool {
-        **self == *other
+        self.change = Change::Written;
+        &mut self.value
     }
 }
 
@@ -309,11 +282,23 @@ impl<T: PartialOrd<U>, U> PartialOrd<U> for Field<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Field<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+macro_rules! as_the_value {
+    ($($field:ident)*) => {$(
+        impl<T: PartialEq<U>, U> PartialEq<U> for $field<T> {
+            fn eq(&self, other: &U) -> bool {
+                **self == *other
+            }
+        }
+
+        impl<T: fmt::Display> fmt::Display for $field<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    )*};
 }
+
+as_the_value!(Field KeyField);
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -322,7 +307,7 @@ impl<T: fmt::Debug> fmt::Debug for Field<T> {
 }
 
 macro_rules! arithmetic {
-    ($($operator:ident $method:ident, $assign:ident $assign_method:ident;)*) => {$(
+    ($($operator:ident $method:ident $(, $assign:ident $assign_method:ident)?;)*) => {$(
         impl<T: Copy + $operator<U>, U> $operator<U> for &Field<T> {
             type Output = T::Output;
             fn $method(self, other: U) -> T::Output {
@@ -330,11 +315,11 @@ macro_rules! arithmetic {
             }
         }
 
-        impl<T: $assign<U>, U> $assign<U> for Field<T> {
+        $(impl<T: $assign<U>, U> $assign<U> for Field<T> {
             fn $assign_method(&mut self, other: U) {
                 (**self).$assign_method(other);
             }
-        }
+        })?
     )*};
 }
 
@@ -343,13 +328,7 @@ arithmetic! {
     Sub sub, SubAssign sub_assign;
     Mul mul, MulAssign mul_assign;
     Div div, DivAssign div_assign;
-}
-
-impl<T: Copy + Rem<U>, U> Rem<U> for &Field<T> {
-    type Output = T::Output;
-    fn rem(self, other: U) -> T::Output {
-        (**self).rem(other)
-    }
+    Rem rem;
 }
 
 impl<T: Copy + Neg> Neg for &Field<T> {
@@ -396,18 +375,6 @@ impl<T> Deref for KeyField<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
-    }
-}
-
-impl<T: PartialEq<U>, U> PartialEq<U> for KeyField<T> {
-    fn eq(&self, other: &U) -> bool {
-        self.0 == *other
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for KeyField<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -9,7 +9,7 @@ use super::schema::{FieldSchema, Schema};
 /// Fields that may be absent and those with a default are not required.
 pub fn json_schema(schema: &Schema) -> Json {
     let properties: Map<String, Json> = schema.fields.iter().map(property).collect();
-    let required = schema.fields.iter().filter(|field| is_required(field));
+    let required = schema.fields.iter().filter(|field| field.is_required());
     let required: Vec<&str> = required.map(|field| field.attribute).collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -21,27 +21,16 @@ pub fn json_schema(schema: &Schema) -> Json {
     })
 }
 
-const fn is_required(field: &FieldSchema) -> bool {
-    !field.optional && !field.has_default
-}
-
 fn property(field: &FieldSchema) -> (String, Json) {
     let mut json = (field.json_schema)();
     if field.read_only {
-        json = with_keyword(json, "readOnly", true.into());
+        match &mut json {
+            Json::Object(keywords) => _ = keywords.insert("readOnly".to_owned(), true.into()),
+            // A schema can also be `true` or `false`, which take no keyword.
+            other => *other = json!({"allOf": [other], "readOnly": true}),
+        }
     }
     (field.attribute.to_owned(), json)
-}
-
-/// The schema with one keyword more. A schema can also be `true` or `false`, which take none.
-fn with_keyword(schema: Json, keyword: &str, value: Json) -> Json {
-    match schema {
-        Json::Object(mut keywords) => {
-            keywords.insert(keyword.to_owned(), value);
-            Json::Object(keywords)
-        }
-        other => json!({"allOf": [other], keyword: value}),
-    }
 }
 
 #[cfg(test)]

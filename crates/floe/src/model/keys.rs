@@ -83,11 +83,7 @@ impl<M: Model> Key<M> {
     /// The key of these components, which the derive hands over.
     #[doc(hidden)]
     pub fn of(components: Components<'_>) -> Result<Self> {
-        let encoded = encode(M::SCHEMA, components)?;
-        Ok(Self {
-            encoded,
-            model: PhantomData,
-        })
+        encode(M::SCHEMA, components).map(Self::new)
     }
 
     /// The key as it is stored.
@@ -96,12 +92,16 @@ impl<M: Model> Key<M> {
     }
 }
 
+impl<M> Key<M> {
+    const fn new(encoded: EncodedKey) -> Self {
+        let model = PhantomData;
+        Self { encoded, model }
+    }
+}
+
 impl<M> Clone for Key<M> {
     fn clone(&self) -> Self {
-        Self {
-            encoded: self.encoded.clone(),
-            model: PhantomData,
-        }
+        Self::new(self.encoded.clone())
     }
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn partition_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
 /// The fields of the sort key in the order in which they are stored, after the constant.
 pub(crate) fn sort_fields(schema: &Schema) -> Vec<&'static FieldSchema> {
     let mut fields: Vec<_> = schema.sort().collect();
-    if schema.sort_key_encoding == SortKeyEncoding::Json {
+    if !is_ordered(schema) {
         fields.sort_by_key(|field| field.attribute);
     }
     fields
@@ -156,9 +156,8 @@ fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
         let found = components.iter().find(|(name, _)| *name == field.name);
         let value = found.map_or(Ok(None), |(_, value)| value.clone())?;
         let value = value.ok_or_else(|| Invalid::new("a component of the key is missing"));
-        value
-            .and_then(|value| of_kind(field, value))
-            .map_err(|e| Error::invalid(schema.model, field.name, &e))
+        let value = value.and_then(|value| of_kind(field, value));
+        value.map_err(|e| Error::invalid(schema.model, field.name, &e))
     };
     Ok(EncodedKey {
         id: encode_id(schema, value)?,
@@ -169,12 +168,13 @@ fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
 /// Refuses a value that would be read back as another: the kind decides how.
 fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     let (expected, actual) = (field.kind, value.value_type());
-    match expected.key_kind() {
-        Some(kind) if !kind.matches(&value) => Err(Invalid::new(format!(
+    let kind = expected.key_kind();
+    if kind.is_some_and(|kind| !kind.matches(&value)) {
+        return Err(Invalid::new(format!(
             "a component of the key has another type: expected={expected:?} actual={actual}"
-        ))),
-        _ => Ok(value),
+        )));
     }
+    Ok(value)
 }
 
 /// `_id` of these components.
@@ -187,7 +187,8 @@ pub(crate) fn encode_id(
     value: impl Fn(&FieldSchema) -> Result<Value>,
 ) -> Result<Value> {
     if let Some(only) = single(schema.partition()) {
-        return encode_single(schema, only, value(only)?);
+        let encoded = encode_single(only, value(only)?);
+        return encoded.map_err(|e| Error::invalid(schema.model, only.name, &e));
     }
     let fields = partition_fields(schema);
     let text = join(schema, None, &fields, value, false)?;
@@ -203,19 +204,16 @@ fn single(mut fields: impl Iterator<Item = &'static FieldSchema>) -> Option<&'st
 }
 
 /// A key of one component is the component: text and numbers are stored as they are.
-fn encode_single(schema: &Schema, field: &FieldSchema, value: Value) -> Result<Value> {
-    let invalid = |invalid| Error::invalid(schema.model, field.name, &invalid);
+fn encode_single(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     let text = match (field.kind, value) {
         (FieldKind::Number, number) => return Ok(number),
         (FieldKind::Text, Value::S(text)) => {
-            check_text(&text).map_err(invalid)?;
+            check_text(&text)?;
             text
         }
-        (_, value) => component_text(field, &value, false)
-            .map_err(invalid)?
-            .into(),
+        (_, value) => component_text(field, &value, false)?.into(),
     };
-    check_length(&text, PARTITION_KEY_BYTES_MAX).map_err(invalid)?;
+    check_length(&text, PARTITION_KEY_BYTES_MAX)?;
     Ok(Value::S(text))
 }
 
@@ -227,19 +225,17 @@ fn encode_sort(
         return Ok(None);
     }
     let fields = sort_fields(schema);
-    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
+    let ordered = is_ordered(schema);
     let text = join(schema, schema.sort_constant, &fields, value, ordered)?;
-    check_length(&text, SORT_KEY_BYTES_MAX)
-        .map_err(|e| Error::invalid(schema.model, whole(&fields, SORT_ATTRIBUTE), &e))?;
+    // What to call the key as a whole: its only component, or the attribute.
+    let whole = single(schema.sort()).map_or(SORT_ATTRIBUTE, |only| only.name);
+    check_length(&text, SORT_KEY_BYTES_MAX).map_err(|e| Error::invalid(schema.model, whole, &e))?;
     Ok(Some(Value::from(text)))
 }
 
-/// What to call the key as a whole: its only component, or the attribute.
-fn whole(fields: &[&'static FieldSchema], attribute: &'static str) -> &'static str {
-    match fields {
-        [only] => only.name,
-        _ => attribute,
-    }
+/// Whether numbers in the sort key are written so that the order of the text is their order.
+pub(crate) fn is_ordered(schema: &Schema) -> bool {
+    schema.sort_key_encoding == SortKeyEncoding::Ordered
 }
 
 fn check_length(text: &str, bytes_max: usize) -> Result<(), Invalid> {
@@ -272,10 +268,10 @@ fn join(
 }
 
 fn check_text(text: &str) -> Result<(), Invalid> {
-    match text.contains(SEPARATOR) {
-        true => Err(Invalid::new("text in a key cannot contain NUL")),
-        false => Ok(()),
+    if text.contains(SEPARATOR) {
+        return Err(Invalid::new("text in a key cannot contain NUL"));
     }
+    Ok(())
 }
 
 /// The text of a component of a sort key.
@@ -288,11 +284,7 @@ pub(crate) fn sort_text(
     field: &FieldSchema,
     value: &Value,
 ) -> Result<String, Invalid> {
-    component_text(
-        field,
-        value,
-        schema.sort_key_encoding == SortKeyEncoding::Ordered,
-    )
+    component_text(field, value, is_ordered(schema))
 }
 
 /// The text of a component. Different values of a field have different texts.
@@ -301,10 +293,10 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
         Value::S(text) => {
             check_text(text)?;
             // Where a component can be text or something else, text that looks like the other is quoted.
-            match field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
-                true => to_json_text(value),
-                false => Ok(text.as_str().to_owned()),
+            if field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
+                return to_json_text(value);
             }
+            Ok(text.as_str().to_owned())
         }
         Value::N(number) if ordered => Ok(ordered_number(number)),
         other => to_json_text(other),
@@ -313,11 +305,8 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
 
 /// The value of a text that a component of no fixed kind has, unless that is the text itself.
 fn read_other(text: &str, ordered: bool) -> Option<Value> {
-    let number = || read_ordered_number(text).map(Value::N);
-    ordered
-        .then(number)
-        .flatten()
-        .or_else(|| from_json_text(text))
+    let number = ordered.then(|| read_ordered_number(text)).flatten();
+    number.map(Value::N).or_else(|| from_json_text(text))
 }
 
 fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
@@ -371,8 +360,7 @@ fn sort_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<V
         None => text,
     };
     let part = part_of(text, &sort_fields(schema), field)?;
-    let ordered = schema.sort_key_encoding == SortKeyEncoding::Ordered;
-    read_text(field, part, ordered)
+    read_text(field, part, is_ordered(schema))
 }
 
 /// The text of a field's component among all of them.
@@ -382,8 +370,8 @@ fn part_of<'t>(
     field: &FieldSchema,
 ) -> Option<&'t str> {
     let at = fields.iter().position(|other| other.name == field.name)?;
-    let parts = text.split(SEPARATOR);
-    (parts.clone().count() == fields.len()).then_some(parts.clone().nth(at)?)
+    let mut parts = text.split(SEPARATOR);
+    (parts.clone().count() == fields.len()).then(|| parts.nth(at))?
 }
 
 #[cfg(test)]

@@ -35,10 +35,9 @@ pub struct Found(std::vec::IntoIter<Known>);
 
 impl Found {
     fn next<'tx, M: Model>(&mut self, tx: &'tx Tx) -> Result<Option<M::Row<'tx>>> {
-        match self.0.next() {
-            Some(known) => tx.row_of::<M>(known),
-            None => Ok(None),
-        }
+        self.0
+            .next()
+            .map_or(Ok(None), |known| tx.row_of::<M>(known))
     }
 }
 
@@ -118,19 +117,13 @@ pub(super) async fn get_many<'tx, K: Keys>(
 
 fn check_snapshot(tx: &Tx, items: usize) -> Result<()> {
     if !tx.db().engine().capabilities().transactions {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "the engine has no transactions, which a snapshot of several items needs; read them eventually",
-        ));
+        let what = "the engine has no transactions, which a snapshot of several items needs; read them eventually";
+        return Err(Error::new(ErrorKind::Unsupported, what));
     }
     if items > TRANSACT_ITEMS_MAX {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "too many items for one snapshot; read them eventually, or in parts: items={items} \
-                 max={TRANSACT_ITEMS_MAX}"
-            ),
-        ));
+        let what = "too many items for one snapshot; read them eventually, or in parts";
+        let message = format!("{what}: items={items} max={TRANSACT_ITEMS_MAX}");
+        return Err(Error::new(ErrorKind::TooLarge, message));
     }
     Ok(())
 }
@@ -156,7 +149,7 @@ async fn read_all(
     let mut seen = HashMap::new();
     for (at, (schema, key)) in items.iter().enumerate() {
         // Waiting for the end of a read that this call itself has not sent yet would take for ever.
-        if session.caches_rows() {
+        if session.caches_rows {
             let first = *seen.entry((schema.table, key)).or_insert(at);
             if first < at {
                 answers.push(Answer::Same(first));
@@ -175,10 +168,10 @@ async fn read_all(
             Err(known) => Answer::Known(known),
         });
     }
-    let found = match (requests.is_empty(), consistent) {
-        (true, _) => Ok(Vec::new()),
-        (false, true) => snapshot(tx, requests).await,
-        (false, false) => batches(tx, &requests).await,
+    let found = if consistent && !requests.is_empty() {
+        snapshot(tx, requests).await
+    } else {
+        batches(tx, &requests).await
     };
     let mut found = found.map_err(|error| tx.note(error))?.into_iter();
     let mut known: Vec<Known> = Vec::with_capacity(items.len());
@@ -197,9 +190,8 @@ async fn read_all(
 }
 
 async fn snapshot(tx: &Tx, requests: Vec<ItemRequest<'static>>) -> Result<Vec<Option<Item>>> {
-    let gets = requests
-        .into_iter()
-        .map(|request| TransactGet::new(request.table, request.key));
+    let requests = requests.into_iter();
+    let gets = requests.map(|request| TransactGet::new(request.table, request.key));
     let request = TransactGetItems::new(gets);
     Ok(tx.db().engine().transact_get_items(request).await?.items)
 }

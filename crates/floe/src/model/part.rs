@@ -7,13 +7,13 @@ use floe_store::expr::{Condition, Path};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::TransactWrite;
 use floe_store::op::{ConditionCheck, DeleteItem, GetItem, PutItem, UpdateItem, WriteItem};
-use floe_store::{Error as StoreError, Item};
+use floe_store::{Error as StoreError, Item, Value};
 
 use super::changes::ModelChanges;
 use super::compile::{self, Action, Plan, Presence};
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::request::{self, Budget, Outcome, Reconciled, Sending, Write, repeat};
+use crate::request::{self, Outcome, Reconciled, Sending, Write, repeat, with_token};
 use crate::telemetry::transaction as telemetry;
 use crate::tx::commit::{store_failure, unknown};
 use crate::tx::part::{
@@ -30,10 +30,8 @@ pub(crate) struct ModelPart {
 
 impl ModelPart {
     pub(crate) const fn new(plans: Vec<Plan>) -> Self {
-        Self {
-            plans,
-            commit: None,
-        }
+        let commit = None;
+        Self { plans, commit }
     }
 }
 
@@ -44,11 +42,10 @@ impl Changes for ModelChanges {
         for entry in entries {
             plans.extend(compile::plan(entry)?);
         }
-        Ok(if plans.is_empty() {
-            Vec::new()
-        } else {
-            vec![Box::new(ModelPart::new(plans))]
-        })
+        if plans.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Box::new(ModelPart::new(plans))])
     }
 }
 
@@ -58,14 +55,11 @@ impl Part for ModelPart {
     }
 
     fn read_only_error(&self) -> Error {
-        let plan = self.plans.iter().find(|plan| plan.is_write());
-        let item = plan.map_or_else(String::new, |plan| {
-            format!(": model={} key={}", plan.schema.model, plan.key)
-        });
-        Error::new(
-            ErrorKind::ReadOnly,
-            format!("a read-only transaction cannot write{item}"),
-        )
+        let mut message = "a read-only transaction cannot write".to_owned();
+        if let Some(plan) = self.plans.iter().find(|plan| plan.is_write()) {
+            message += &format!(": model={} key={}", plan.schema.model, plan.key);
+        }
+        Error::new(ErrorKind::ReadOnly, message)
     }
 
     fn tables(&self) -> Vec<(String, &'static str)> {
@@ -185,7 +179,14 @@ impl Write for PlainWrite<'_> {
         // Found not to be applied, an earlier sending may still come late: then this one must not be applied too.
         let only_as_read = sending.in_doubt && !self.has_token;
         let commit = self.alone.commit;
-        let write = write_item(self.plan, action, commit, self.has_token, only_as_read);
+        let stamp = self.plan.stamp.as_ref().filter(|_| only_as_read);
+        let is_as_read =
+            |stamp: &Value| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone());
+        let condition = self.plan.condition(commit.now).into_iter();
+        let condition = condition.chain(stamp.map(is_as_read));
+        let write = write_item(self.plan, action, condition.reduce(Condition::and));
+        let token = self.has_token.then(|| commit.token.as_str().to_owned());
+        let write = with_token(write, token);
         self.alone.db.engine().write_item(write).await.map(drop)
     }
 
@@ -197,21 +198,17 @@ impl Write for PlainWrite<'_> {
         let StoreError::ConditionalCheckFailed { item } = &error else {
             return Err(error);
         };
-        let (item, plan) = (item.as_deref(), self.plan);
-        Ok(match judge(plan, self.alone.commit, item) {
-            Settled::Applied => {
+        let (item, plan, commit) = (item.as_deref(), self.plan, self.alone.commit);
+        Ok(match judge(plan, commit, item) {
+            Reconciled::Applied => {
                 telemetry::settled("stamp", true, sending.number);
                 Ok(())
             }
             // An earlier sending may have come late, and another writer has changed the item since.
-            Settled::Unknown if sending.in_doubt && !self.has_token => {
+            Reconciled::Unknown if sending.in_doubt && !self.has_token => {
                 Err(unknown_outcome(plan, error.clone()).into())
             }
-            _ => Err(AloneFailure::Refused(refused(
-                plan,
-                self.alone.commit,
-                item,
-            ))),
+            _ => Err(AloneFailure::Refused(refused(plan, commit, item))),
         })
     }
 
@@ -219,43 +216,30 @@ impl Write for PlainWrite<'_> {
         if self.has_token {
             return Reconciled::Resend;
         }
+
         let settled = settle(self.plan, &self.alone).await;
-        match settled {
-            Settled::Applied => {
-                telemetry::settled("stamp", true, self.sent);
-                Reconciled::Applied
-            }
-            Settled::NotApplied => {
-                telemetry::settled("stamp", false, self.sent);
-                Reconciled::Resend
-            }
-            Settled::Unknown => Reconciled::Unknown,
+        if settled != Reconciled::Unknown {
+            let is_applied = settled == Reconciled::Applied;
+            telemetry::settled("stamp", is_applied, self.sent);
         }
+        settled
     }
 }
 
-/// What the item shows of a write.
-enum Settled {
-    Applied,
-    NotApplied,
-    Unknown,
-}
-
 /// Looks at the item whether a write whose response was lost has been applied.
-async fn settle(plan: &Plan, alone: &Alone<'_>) -> Settled {
+async fn settle(plan: &Plan, alone: &Alone<'_>) -> Reconciled {
     let get = || {
         let get = GetItem::new(plan.schema.table, plan.key.to_item());
         alone.db.engine().get_item(get)
     };
-    let budget = Budget::for_write().deadline(alone.options.deadline);
-    match repeat(alone.db, budget, get).await {
+    match repeat(alone.db, alone.budget, get).await {
         Ok(output) => judge(plan, alone.commit, output.item.as_ref()),
-        Err(_) => Settled::Unknown,
+        Err(_) => Reconciled::Unknown,
     }
 }
 
 /// Whether the commit has been applied to the item as it is now.
-fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Settled {
+fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Reconciled {
     let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
     let is_as_read = match plan.expects.presence {
         Presence::Absent | Presence::New => {
@@ -267,56 +251,46 @@ fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Settled {
         Presence::Any | Presence::AbsentOrEqual => false,
     };
     if stamp == Some(&commit.stamp) {
-        Settled::Applied
+        Reconciled::Applied
     } else if is_as_read {
-        Settled::NotApplied
+        Reconciled::Resend
     } else {
-        Settled::Unknown
+        Reconciled::Unknown
     }
 }
 
-/// The request of a plan; if asked, only for an item whose stamp is the one that was read.
-fn write_item(
-    plan: &Plan,
-    action: Action,
-    commit: &CommitId,
-    has_token: bool,
-    only_as_read: bool,
-) -> WriteItem {
-    let stamp = plan.stamp.as_ref().filter(|_| only_as_read);
-    let as_read = stamp.map(|stamp| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone()));
-    let condition = plan.condition(commit.now).into_iter().chain(as_read);
-    let condition = condition.reduce(Condition::and);
-    let token = has_token.then(|| commit.token.as_str().to_owned());
+/// The request of a plan, under this condition.
+fn write_item(plan: &Plan, action: Action, condition: Option<Condition>) -> WriteItem {
     let table = plan.schema.table;
     match action {
         Action::Put(item) => {
             let mut put = PutItem::new(table, item).return_old_on_failure();
-            (put.condition, put.token) = (condition, token);
+            put.condition = condition;
             put.into()
         }
         Action::Update(update) => {
             let key = plan.key.to_item();
             let mut write = UpdateItem::new(table, key, update).return_old_on_failure();
-            (write.condition, write.token) = (condition, token);
+            write.condition = condition;
             write.into()
         }
         Action::Delete | Action::Check => {
             let key = plan.key.to_item();
             let mut delete = DeleteItem::new(table, key).return_old_on_failure();
-            (delete.condition, delete.token) = (condition, token);
+            delete.condition = condition;
             delete.into()
         }
     }
 }
 
 fn transact_write(plan: &Plan, commit: &CommitId) -> TransactWrite {
+    let condition = plan.condition(commit.now);
     if plan.is_write() {
-        return write_item(plan, plan.action.clone(), commit, false, false).into();
+        return write_item(plan, plan.action.clone(), condition).into();
     }
     // Whatever was read was there or was not, so there is a condition.
     let always = || Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE));
-    let condition = plan.condition(commit.now).unwrap_or_else(always);
+    let condition = condition.unwrap_or_else(always);
     let mut check = ConditionCheck::new(plan.schema.table, plan.key.to_item(), condition);
     check.return_old_on_failure = true;
     check.into()
@@ -343,10 +317,10 @@ fn race_text(item: &ErrorItem) -> String {
     let (model, key) = (item.model, &item.key);
     match item.fields.as_slice() {
         [] => format!("somebody else created or removed the item: model={model} key={key}"),
-        fields => format!(
-            "somebody else changed the item: model={model} key={key} fields={}",
-            fields.join(",")
-        ),
+        fields => {
+            let fields = fields.join(",");
+            format!("somebody else changed the item: model={model} key={key} fields={fields}")
+        }
     }
 }
 

@@ -6,13 +6,12 @@ use std::marker::PhantomData;
 use floe_store::{Name, Value};
 
 use super::field::Rules;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Values for some of the fields of a model. Made by the generated `Order::patch()`.
 pub struct Patch<M> {
-    fields: Vec<PatchField>,
-    /// The first value that is not allowed.
-    invalid: Option<Error>,
+    /// The fields, or the first value that is not allowed.
+    fields: Result<Vec<PatchField>>,
     model: PhantomData<fn() -> M>,
 }
 
@@ -27,18 +26,16 @@ pub(crate) struct PatchField {
 
 impl<M> fmt::Debug for Patch<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fields = self.fields.iter();
-        f.debug_map()
-            .entries(fields.map(|field| (field.field, &field.value)))
-            .finish()
+        let fields = self.fields.iter().flatten();
+        let fields = fields.map(|field| (field.field, &field.value));
+        f.debug_map().entries(fields).finish()
     }
 }
 
 impl<M> Default for Patch<M> {
     fn default() -> Self {
         Self {
-            fields: Vec::new(),
-            invalid: None,
+            fields: Ok(Vec::new()),
             model: PhantomData,
         }
     }
@@ -48,19 +45,20 @@ impl<M> Patch<M> {
     /// Sets a field, in place of what it was set to before.
     #[doc(hidden)]
     pub fn set<T>(&mut self, rules: &'static Rules<T>, value: &T) {
+        let Ok(fields) = &mut self.fields else {
+            return;
+        };
         match rules.validate(value) {
             Ok(value) => {
-                self.fields.retain(|field| field.field != rules.field);
-                self.fields.push(PatchField {
+                fields.retain(|field| field.field != rules.field);
+                fields.push(PatchField {
                     field: rules.field,
                     attribute: Name::from(rules.attribute),
                     value,
                     read_only: rules.read_only,
                 });
             }
-            Err(error) => {
-                self.invalid.get_or_insert(error);
-            }
+            Err(error) => self.fields = Err(error),
         }
     }
 
@@ -70,9 +68,6 @@ impl<M> Patch<M> {
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when one was set to a value that is not allowed.
     pub(crate) fn into_fields(self) -> Result<Vec<PatchField>> {
-        match self.invalid {
-            Some(error) => Err(error),
-            None => Ok(self.fields),
-        }
+        self.fields
     }
 }

@@ -103,10 +103,8 @@ impl<M> Index<M> {
     /// The index at this place of a schema.
     #[doc(hidden)]
     pub const fn of(schema: &'static IndexSchema) -> Self {
-        Self {
-            schema,
-            model: PhantomData,
-        }
+        let model = PhantomData;
+        Self { schema, model }
     }
 }
 
@@ -145,10 +143,8 @@ impl<S, M, How> fmt::Debug for Select<S, M, How> {
         let mut select = f.debug_struct("Select");
         let index = self.index.map(|index| index.name);
         select.field("key", &self.key).field("index", &index);
-        select
-            .field("filter", &self.filter)
-            .field("limit", &self.limit);
-        select.finish_non_exhaustive()
+        select.field("filter", &self.filter);
+        select.field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 
@@ -162,7 +158,7 @@ impl Db {
     /// Reads all items of a model as plain values, alone or in [segments](Scan::segment) beside
     /// others.
     pub fn scan<M: Model>(&self) -> Scan<Self, M> {
-        Scan::whole(self.clone())
+        Scan::new(self.clone(), None)
     }
 }
 
@@ -177,13 +173,13 @@ impl Tx {
     /// Reads all items of a model, tracked as if they were got. For more than a few,
     /// [`Db::scan`] is the better choice: it tracks nothing.
     pub fn scan<M: Model>(&self) -> Scan<&Self, M> {
-        Scan::whole(self)
+        Scan::new(self, None)
     }
 }
 
 impl<S, M: Model> Query<S, M> {
     pub(crate) fn by_key(source: S, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Self {
-        let key = key(M::fields()).into_node();
+        let key = key(M::fields()).node;
         Self::new(source, Some(key))
     }
 
@@ -195,10 +191,6 @@ impl<S, M: Model> Query<S, M> {
 }
 
 impl<S, M: Model> Scan<S, M> {
-    pub(crate) fn whole(source: S) -> Self {
-        Self::new(source, None)
-    }
-
     /// Reads one of several parts, from 0. Every item is in exactly one of them, so that several tasks can
     /// read a table together.
     pub const fn segment(mut self, index: usize, total: usize) -> Self {
@@ -303,9 +295,8 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         let (limit, after) = (self.limit, self.after.clone());
         let (source, plan) = self.plan()?;
         let key = source.db().cursor_key();
-        let start = after
-            .map(|after| key.open(&plan.asked(), &after))
-            .transpose()?;
+        let start = after.map(|after| key.open(&plan.asked(), &after));
+        let start = start.transpose()?;
         Ok(Rows::new(source, plan, start, limit))
     }
 
@@ -324,7 +315,7 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         };
         if let Some(filter) = self.filter {
             let check = |term: &Term| check_filter(&plan, term);
-            plan.filter = Some(filter.into_node().condition(&check)?);
+            plan.filter = Some(filter.node.condition(&check)?);
         }
         Ok((self.source, plan))
     }
@@ -334,20 +325,11 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
             return Ok(());
         };
         let has_several = index.key.len() > 1 || index.sort.len() > 1;
-        let can_several = self
-            .source
-            .db()
-            .engine()
-            .capabilities()
-            .multi_attribute_keys;
-        if has_several && !can_several {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "the engine has no indexes with several fields in a key: model={} index={}",
-                    schema.model, index.name
-                ),
-            ));
+        let can = self.source.db().engine().capabilities();
+        if has_several && !can.multi_attribute_keys {
+            let what = "the engine has no indexes with several fields in a key";
+            let message = format!("{what}: model={} index={}", schema.model, index.name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
         }
         Ok(())
     }
@@ -363,8 +345,8 @@ fn check_filter(plan: &Plan, term: &Term) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::new(
-        ErrorKind::InvalidUse,
-        format!("{what}: model={} field={}", term.model, term.field),
-    ))
+    let (model, field) = (term.model, term.field);
+    Err(Error::invalid_use(format!(
+        "{what}: model={model} field={field}"
+    )))
 }

@@ -51,7 +51,7 @@ impl<'tx> RowCore<'tx> {
     /// Takes note of a field of a row that is dropped, if it was touched.
     #[doc(hidden)]
     pub fn report<T>(&mut self, field: &Field<T>) {
-        let (rules, change) = (field.rules(), field.change());
+        let (rules, change) = (field.rules, &field.change);
         let value = match change {
             Change::None if !field.is_read() => return,
             Change::None => Ok(None),

@@ -99,6 +99,13 @@ pub use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
 /// The attribute that tells which commit wrote the item last.
 pub const STAMP_ATTRIBUTE: &str = "_tx";
 
+impl FieldSchema {
+    /// Whether a value of the model must have it.
+    pub(crate) const fn is_required(&self) -> bool {
+        !self.optional && !self.has_default
+    }
+}
+
 impl Schema {
     /// The fields of the partition key, in the order of the struct.
     pub fn partition(&self) -> impl Iterator<Item = &'static FieldSchema> {
@@ -121,11 +128,18 @@ impl Schema {
 
     /// The name of the field that is stored in an attribute; of the attribute where there is none.
     pub(crate) fn field_of(&self, attribute: &str) -> String {
-        let field = self
-            .fields
-            .iter()
-            .find(|field| field.attribute == attribute);
+        let mut fields = self.fields.iter();
+        let field = fields.find(|field| field.attribute == attribute);
         field.map_or(attribute, |field| field.name).to_owned()
+    }
+
+    /// The attributes of the key of an index.
+    pub(crate) fn index_attributes(
+        &self,
+        index: &'static IndexSchema,
+    ) -> impl Iterator<Item = &'static str> {
+        let names = index.key.iter().chain(index.sort);
+        names.filter_map(|name| Some(self.field(name)?.attribute))
     }
 
     /// Whether an item has expired by now, by its own word. The store removes it some time later.

@@ -30,6 +30,7 @@ pub fn load_component<T>(rules: &Rules<T>, schema: &Schema, item: &Item) -> Resu
 
 /// The JSON Schema of a field while its constraints are added.
 #[derive(Debug)]
+#[must_use = "a description is a schema once it is finished"]
 pub struct Description(Json);
 
 impl Description {
@@ -44,17 +45,12 @@ impl Description {
     }
 
     /// A keyword with a value of the field's type. A value that is not stored is not told.
-    #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "called with literals")]
     pub fn keyword<T: Attribute>(self, keyword: &str, value: T) -> Self {
-        match to_json(&value) {
-            Some(value) => self.with(keyword, value),
-            None => self,
-        }
+        self.with(to_json(&value).map(|value| (keyword, value)))
     }
 
     /// The bounds of the length, by the keywords that the type has for it.
-    #[must_use]
     pub fn length(self, min: Option<usize>, max: Option<usize>) -> Self {
         let (at_least, at_most) = match self.0.get("type").and_then(Json::as_str) {
             // The text of bytes is longer than the bytes.
@@ -64,34 +60,24 @@ impl Description {
             _ => return self,
         };
         let bounds = [(at_least, min), (at_most, max)].into_iter();
-        bounds.fold(self, |description, (keyword, bound)| match bound {
-            Some(bound) => description.with(keyword, json!(bound)),
-            None => description,
-        })
+        self.with(bounds.filter_map(|(keyword, bound)| Some((keyword, json!(bound?)))))
     }
 
     /// The regular expression that text has to match.
-    #[must_use]
     pub fn pattern(self, pattern: &str) -> Self {
-        self.with("pattern", json!(pattern))
+        self.with([("pattern", json!(pattern))])
     }
 
     /// The values that are allowed.
-    #[must_use]
     pub fn one_of<T: Attribute>(self, allowed: &[T]) -> Self {
-        let allowed: Vec<Json> = allowed.iter().filter_map(to_json).collect();
-        self.with("enum", Json::Array(allowed))
+        let allowed = allowed.iter().filter_map(to_json).collect();
+        self.with([("enum", Json::Array(allowed))])
     }
 
     /// What a JSON Schema says. Text that is none adds nothing here: it refuses every value.
-    #[must_use]
     pub fn document(self, schema: &str) -> Self {
         match serde_json::from_str(schema) {
-            Ok(Json::Object(keywords)) => keywords
-                .into_iter()
-                .fold(self, |description, (keyword, value)| {
-                    description.with(&keyword, value)
-                }),
+            Ok(Json::Object(keywords)) => self.with(keywords),
             _ => self,
         }
     }
@@ -101,9 +87,10 @@ impl Description {
         self.0
     }
 
-    fn with(mut self, keyword: &str, value: Json) -> Self {
+    fn with<K: Into<String>>(mut self, keywords: impl IntoIterator<Item = (K, Json)>) -> Self {
         if let Json::Object(schema) = &mut self.0 {
-            schema.insert(keyword.to_owned(), value);
+            let keywords = keywords.into_iter();
+            schema.extend(keywords.map(|(keyword, value)| (keyword.into(), value)));
         }
         self
     }

@@ -17,40 +17,34 @@ pub(crate) struct Backoff {
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self {
-            retries: 3,
-            initial: Duration::from_millis(100),
-            max: Duration::from_millis(500),
-        }
+        Self::new(3, 100, 500)
     }
 }
 
 impl Backoff {
+    const fn new(retries: u32, initial_ms: u64, max_ms: u64) -> Self {
+        Self {
+            retries,
+            initial: Duration::from_millis(initial_ms),
+            max: Duration::from_millis(max_ms),
+        }
+    }
+
     /// The pauses before an append is tried again: somebody has just been faster, and is done.
     pub(crate) const fn resync() -> Self {
-        Self {
-            retries: 3,
-            initial: Duration::from_millis(5),
-            max: Duration::from_millis(200),
-        }
+        Self::new(3, 5, 200)
     }
 
     /// For calls of a pattern that are transactions of their own: many may change the same item at once, and each lost
     /// race means that another one is done.
     pub(crate) const fn contended(retries: u32) -> Self {
-        Self {
-            retries,
-            initial: Duration::from_millis(2),
-            max: Duration::from_millis(100),
-        }
+        Self::new(retries, 2, 100)
     }
 
     /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
     /// of that, by the seed.
     pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {
-        let doubled = 1_u32
-            .checked_shl(retry.saturating_sub(1))
-            .unwrap_or(u32::MAX);
+        let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
         let pause = self.initial.saturating_mul(doubled).min(self.max);
         let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         let tenth = micros / 10;

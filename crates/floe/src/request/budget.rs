@@ -15,13 +15,13 @@ const READ_SENDS_MAX: u32 = 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Maximum sendings, the first one included.
-    sends_max: u32,
+    pub(super) sends_max: u32,
     /// The pauses between them.
     backoff: Backoff,
     /// No sending is repeated after it.
     deadline: Option<Timestamp>,
     /// Whether a busy store is waited for.
-    waits_for_store: bool,
+    pub(super) waits_for_store: bool,
 }
 
 impl Budget {
@@ -50,8 +50,7 @@ impl Budget {
         Self {
             sends_max: READ_SENDS_MAX,
             backoff: Backoff::resync(),
-            deadline: None,
-            waits_for_store: true,
+            ..Self::for_write()
         }
     }
 
@@ -68,55 +67,32 @@ impl Budget {
         self.backoff = backoff;
         self
     }
-
-    /// With another maximum of sendings.
-    pub(crate) const fn sends_max(mut self, sends_max: u32) -> Self {
-        self.sends_max = sends_max;
-        self
-    }
-
-    /// With a deadline.
-    pub(crate) const fn deadline(mut self, deadline: Option<Timestamp>) -> Self {
-        self.deadline = deadline;
-        self
-    }
-
-    /// Whether a busy store is waited for.
-    pub(super) const fn waits_for_store(&self) -> bool {
-        self.waits_for_store
-    }
 }
 
 /// The sendings of one request.
 pub(crate) struct Attempts<'a> {
     db: &'a Db,
     budget: Budget,
+    /// How many sendings there were.
     sent: u32,
 }
 
 impl<'a> Attempts<'a> {
     /// Before the first sending.
     pub(crate) const fn new(db: &'a Db, budget: Budget) -> Self {
-        Self {
-            db,
-            budget,
-            sent: 0,
-        }
+        let sent = 0;
+        Self { db, budget, sent }
     }
 
-    /// Counts a sending.
-    pub(crate) const fn count(&mut self) {
+    /// Counts a sending, and returns its number.
+    pub(crate) const fn count(&mut self) -> u32 {
         self.sent += 1;
+        self.sent
     }
 
     /// Starts over: the last sending brought the request forward.
     pub(crate) const fn reset(&mut self) {
         self.sent = 0;
-    }
-
-    /// How many sendings there were.
-    pub(crate) const fn sent(&self) -> u32 {
-        self.sent
     }
 
     /// Whether the budget allows one more.

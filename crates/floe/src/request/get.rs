@@ -52,7 +52,9 @@ pub(crate) async fn batch_get(db: &Db, requests: &[ItemRequest<'_>]) -> Result<V
         of_table.consistent = request.consistent;
     }
     let mut left = requests.len();
-    let mut attempts = Attempts::new(db, Budget::for_write().sends_max(EMPTY_RESPONSES_MAX));
+    let mut budget = Budget::for_write();
+    budget.sends_max = EMPTY_RESPONSES_MAX;
+    let mut attempts = Attempts::new(db, budget);
     loop {
         attempts.count();
         let output = db.engine().batch_get_item(batch).await?;

@@ -72,14 +72,11 @@ pub(crate) async fn write<W: Write>(db: &Db, budget: Budget, write: &mut W) -> O
     let mut attempts = Attempts::new(db, budget);
     let mut in_doubt = false;
     loop {
-        attempts.count();
-        let sending = Sending {
-            number: attempts.sent(),
-            in_doubt,
-        };
+        let number = attempts.count();
+        let sending = Sending { number, in_doubt };
         let Err(error) = write.send(sending).await else {
             if in_doubt {
-                telemetry::settled("token", true, sending.number);
+                telemetry::settled("token", true, number);
             }
             return Outcome::Applied;
         };
@@ -94,7 +91,7 @@ pub(crate) async fn write<W: Write>(db: &Db, budget: Budget, write: &mut W) -> O
             // An engine that loses no responses has failed if it does not know, and accepts no further writes.
             loses_answers
         } else {
-            error.is_retryable() && (in_doubt || budget.waits_for_store())
+            error.is_retryable() && (in_doubt || budget.waits_for_store)
         };
         if !may_pass || !attempts.is_left() {
             return if in_doubt {

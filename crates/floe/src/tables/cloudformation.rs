@@ -19,11 +19,8 @@ pub(super) fn template(tables: Vec<TableDef>) -> Result<String> {
 
 /// A resource for each table, under its logical id.
 pub(crate) fn resources(tables: Vec<TableDef>) -> Result<Vec<(String, Node)>> {
-    let named = named(tables, logical_id)?;
-    Ok(named
-        .into_iter()
-        .map(|(id, table)| (id, resource(table)))
-        .collect())
+    let named = named(tables, logical_id)?.into_iter();
+    Ok(named.map(|(id, table)| (id, resource(table))).collect())
 }
 
 fn resource(table: TableDef) -> Node {

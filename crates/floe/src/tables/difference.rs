@@ -8,33 +8,28 @@ use floe_store::{Name, TableDef};
 
 /// A key as text: `_id:S, _sk:S`.
 pub(crate) fn key_text(key: &KeySchema) -> String {
-    let attributes: Vec<_> = key.attributes().map(attribute_text).collect();
-    attributes.join(", ")
+    attributes_text(key.attributes())
 }
 
 /// An index as text: `key(product:S) sort(placed:N) project(all)`.
 pub(crate) fn index_text(index: &IndexDef) -> String {
-    let part = |attributes: &[KeyAttribute]| {
-        let attributes: Vec<_> = attributes.iter().map(attribute_text).collect();
-        attributes.join(", ")
-    };
     let kind = match index.kind {
         IndexKind::Global => "",
         IndexKind::Local => "local ",
     };
     let sort = match index.key.sort.as_slice() {
         [] => String::new(),
-        sort => format!(" sort({})", part(sort)),
+        sort => format!(" sort({})", attributes_text(sort)),
     };
+    let key = attributes_text(&index.key.partition);
     let projection = projection_text(&index.projection);
-    format!(
-        "{kind}key({}){sort} project({projection})",
-        part(&index.key.partition)
-    )
+    format!("{kind}key({key}){sort} project({projection})")
 }
 
-fn attribute_text(attribute: &KeyAttribute) -> String {
-    format!("{}:{}", attribute.name, attribute.kind.as_str())
+fn attributes_text<'a>(attributes: impl IntoIterator<Item = &'a KeyAttribute>) -> String {
+    let attributes = attributes.into_iter();
+    let texts = attributes.map(|a| format!("{}:{}", a.name, a.kind.as_str()));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 fn projection_text(projection: &Projection) -> String {
@@ -54,35 +49,31 @@ fn projection_text(projection: &Projection) -> String {
 pub(crate) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec<String> {
     let table = &actual.definition;
     let mut found = Vec::new();
-    let mut compare = |what: &str, expected: String, actual: String| {
+    let mut compare = |what: &str, expected: &str, actual: &str| {
         if expected != actual {
             found.push(format!("{what} expected=({expected}) actual=({actual})"));
         }
     };
-    compare("key", key_text(&expected.key), key_text(&table.key));
+    compare("key", &key_text(&expected.key), &key_text(&table.key));
     for index in &expected.indexes {
         match standing_index(actual, &index.name) {
             Some(standing) => {
                 let what = format!("index {}", index.name);
-                compare(&what, index_text(index), index_text(standing));
+                compare(&what, &index_text(index), &index_text(standing));
             }
             None => {
                 for (attribute, kind) in known_kinds(table, &index.key) {
                     let what = format!("attribute {} of index {}", attribute.name, index.name);
-                    compare(&what, attribute.kind.as_str().to_owned(), kind);
+                    compare(&what, attribute.kind.as_str(), kind);
                 }
             }
         }
     }
     if let (Some(expected), Some(actual)) = (&expected.ttl_attribute, &table.ttl_attribute) {
-        compare("expiry", expected.to_string(), actual.to_string());
+        compare("expiry", expected, actual);
     }
     if let (Some(expected), Some(actual)) = (expected.stream, table.stream) {
-        compare(
-            "stream",
-            expected.as_str().to_owned(),
-            actual.as_str().to_owned(),
-        );
+        compare("stream", expected.as_str(), actual.as_str());
     }
     found
 }
@@ -91,11 +82,11 @@ pub(crate) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec
 fn known_kinds<'k>(
     table: &TableDef,
     key: &'k KeySchema,
-) -> impl Iterator<Item = (&'k KeyAttribute, String)> {
+) -> impl Iterator<Item = (&'k KeyAttribute, &'static str)> {
     let known = CreateTable::from(table.clone()).attribute_definitions;
     key.attributes().filter_map(move |attribute| {
         let (_, kind) = known.iter().find(|(name, _)| *name == attribute.name)?;
-        Some((attribute, kind.as_str().to_owned()))
+        Some((attribute, kind.as_str()))
     })
 }
 

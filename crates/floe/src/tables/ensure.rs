@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use floe_store::op::{CreateIndex, CreateTable, IndexUpdate, UpdateTable, UpdateTimeToLive};
 use floe_store::table::{Billing, IndexDef, StreamView, TableDescription, TableStatus};
-use floe_store::{Capabilities, Engine, Error as StoreError, Name, TableDef, Timestamp};
+use floe_store::{Capabilities, Engine, Error as StoreError, Name, TableDef};
 
 use super::difference::{differences, missing};
 use crate::db::Db;
@@ -88,7 +88,8 @@ impl Db {
         let engine = &**self.engine();
         check_capabilities(&engine.capabilities(), &definitions)?;
         let mut tables: Vec<_> = definitions.into_iter().map(Progress::new).collect();
-        let mut patience = Patience::new(self, deadline);
+        let begun = self.env().now();
+        let (mut slept, mut pause) = (Duration::ZERO, PAUSE_INITIAL);
         loop {
             for table in tables.iter_mut().filter(|table| table.next != Step::Done) {
                 table.look(engine).await?;
@@ -100,14 +101,17 @@ impl Db {
                 }
             }
             if tables.iter().all(|table| table.next == Step::Done) {
-                return Ok(tables
-                    .into_iter()
-                    .flat_map(Progress::into_changes)
-                    .collect());
+                let changes = tables.into_iter().flat_map(Progress::into_changes);
+                return Ok(changes.collect());
             }
-            if !patience.pause().await {
+            // What has been slept counts even if the clock stands still.
+            let left = deadline.saturating_sub(self.env().now().since(begun).max(slept));
+            if left.is_zero() {
                 return Err(not_ready(&tables, deadline));
             }
+            self.timer().sleep(pause.min(left)).await;
+            slept += pause.min(left);
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 }
@@ -118,11 +122,8 @@ fn check_capabilities(capabilities: &Capabilities, tables: &[TableDef]) -> Resul
             let message = format!("the engine cannot {what}: table={}{facts}", table.name);
             Err(Error::new(ErrorKind::Unsupported, message))
         };
-        if let Some(attribute) = table
-            .ttl_attribute
-            .as_ref()
-            .filter(|_| !capabilities.expiry)
-        {
+        let expiry = table.ttl_attribute.as_ref();
+        if let Some(attribute) = expiry.filter(|_| !capabilities.expiry) {
             return lacks("let items expire", &format!(" attribute={attribute}"));
         }
         if table.stream.is_some() && !capabilities.streams {
@@ -245,7 +246,9 @@ impl Progress {
         }
         match (self.refused.take(), &self.next) {
             (Some((refused, error)), Step::Take(next)) if refused == *next => {
-                Err(self.refusal(error))
+                let (table, missing) = (&self.expected.name, self.missing.join(", "));
+                let message = format!("{error}: table={table} missing=({missing})");
+                Err(Error::new(ErrorKind::Table, message).with_source(error))
             }
             _ => Ok(()),
         }
@@ -291,12 +294,6 @@ impl Progress {
         self.trouble = Some(error);
         Ok(())
     }
-
-    fn refusal(&self, error: StoreError) -> Error {
-        let (table, missing) = (&self.expected.name, self.missing.join(", "));
-        let message = format!("{error}: table={table} missing=({missing})");
-        Error::new(ErrorKind::Table, message).with_source(error)
-    }
 }
 
 /// What to do with a table that looks so.
@@ -314,12 +311,9 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         return Err(Error::new(ErrorKind::Table, message));
     }
     // The store makes one index at a time, and only of a table at rest.
-    let is_busy = actual.status != TableStatus::Active
-        || actual
-            .indexes
-            .iter()
-            .any(|index| index.status != TableStatus::Active);
-    if is_busy {
+    let indexes = actual.indexes.iter().map(|index| index.status);
+    let mut parts = indexes.chain([actual.status]);
+    if parts.any(|status| status != TableStatus::Active) {
         return Ok(Step::Wait);
     }
     // Before the indexes, which may take hours to fill: from here on no change is missed.
@@ -335,70 +329,24 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         };
         return Ok(Step::Take(Action::AddIndex(index)));
     }
-    Ok(
-        match (&expected.ttl_attribute, &actual.definition.ttl_attribute) {
-            (Some(attribute), None) => Step::Take(Action::SwitchExpiryOn(attribute.clone())),
-            _ => Step::Done,
-        },
-    )
+    if let (Some(expiry), None) = (&expected.ttl_attribute, &actual.definition.ttl_attribute) {
+        return Ok(Step::Take(Action::SwitchExpiryOn(expiry.clone())));
+    }
+    Ok(Step::Done)
 }
 
 fn not_ready(tables: &[Progress], deadline: Duration) -> Error {
-    let waiting = || tables.iter().filter(|table| table.next != Step::Done);
-    let missing: Vec<_> = waiting()
-        .map(|table| format!("{}=({})", table.expected.name, table.missing.join(", ")))
-        .collect();
-    let trouble = waiting().find_map(|table| table.trouble.clone());
-    let cause = trouble
-        .as_ref()
-        .map(|error| format!(" store_error=({error})"));
-    let error = Error::new(
-        ErrorKind::Deadline,
-        format!(
-            "tables are not ready in time: deadline_ms={} {}{}",
-            deadline.as_millis(),
-            missing.join(" "),
-            cause.unwrap_or_default()
-        ),
-    );
-    match trouble {
-        Some(trouble) => error.with_source(trouble),
-        None => error,
-    }
-}
-
-/// Waits between looks, until the deadline.
-struct Patience<'a> {
-    db: &'a Db,
-    begun: Timestamp,
-    deadline: Duration,
-    slept: Duration,
-    pause: Duration,
-}
-
-impl<'a> Patience<'a> {
-    fn new(db: &'a Db, deadline: Duration) -> Self {
-        Self {
-            db,
-            begun: db.env().now(),
-            deadline,
-            slept: Duration::ZERO,
-            pause: PAUSE_INITIAL,
+    let mut waiting = tables.iter().filter(|table| table.next != Step::Done);
+    let missing = waiting
+        .clone()
+        .map(|table| format!(" {}=({})", table.expected.name, table.missing.join(", ")));
+    let (deadline, missing) = (deadline.as_millis(), missing.collect::<String>());
+    let message = format!("tables are not ready in time: deadline_ms={deadline}{missing}");
+    match waiting.find_map(|table| table.trouble.clone()) {
+        Some(trouble) => {
+            let message = format!("{message} store_error=({trouble})");
+            Error::new(ErrorKind::Deadline, message).with_source(trouble)
         }
-    }
-
-    /// Lets some time pass, or says that none is left.
-    async fn pause(&mut self) -> bool {
-        // What has been slept counts even if the clock stands still.
-        let waited = self.db.env().now().since(self.begun).max(self.slept);
-        let left = self.deadline.saturating_sub(waited);
-        if left.is_zero() {
-            return false;
-        }
-        let pause = self.pause.min(left);
-        self.db.timer().sleep(pause).await;
-        self.slept += pause;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
-        true
+        None => Error::new(ErrorKind::Deadline, message),
     }
 }

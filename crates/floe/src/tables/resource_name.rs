@@ -12,14 +12,12 @@ const STEM_CHARS_MAX: usize = 200;
 
 /// A logical id of CloudFormation: letters and digits. `Orders` is `OrdersTable`.
 pub(crate) fn logical_id(table: &str) -> String {
-    let stem: String = table.chars().filter(char::is_ascii_alphanumeric).collect();
-    match stem == table && stem.len() <= STEM_CHARS_MAX {
-        true => format!("{stem}Table"),
-        false => {
-            let stem: String = stem.chars().take(STEM_CHARS_MAX).collect();
-            format!("{stem}Table{:08x}", fingerprint(table))
-        }
+    let stem = table.chars().filter(char::is_ascii_alphanumeric);
+    let stem: String = stem.take(STEM_CHARS_MAX).collect();
+    if stem == table {
+        return format!("{stem}Table");
     }
+    format!("{stem}Table{:08x}", fingerprint(table))
 }
 
 /// An identifier of Terraform: letters, digits, `_` and `-`, not beginning with a digit or `-`. `Orders`
@@ -46,16 +44,13 @@ pub(crate) fn named(
     tables: Vec<TableDef>,
     name: fn(&str) -> String,
 ) -> Result<Vec<(String, TableDef)>> {
-    let mut taken: BTreeMap<String, String> = BTreeMap::new();
+    let mut taken = BTreeMap::new();
     let mut named = Vec::with_capacity(tables.len());
     for table in tables {
         let resource = name(&table.name);
         if let Some(other) = taken.insert(resource.clone(), table.name.clone()) {
-            let message = format!(
-                "two tables come to the same name of a resource: resource={resource} \
-                 tables={other},{}",
-                table.name
-            );
+            let what = "two tables come to the same name of a resource";
+            let message = format!("{what}: resource={resource} tables={other},{}", table.name);
             return Err(Error::new(ErrorKind::Table, message));
         }
         named.push((resource, table));

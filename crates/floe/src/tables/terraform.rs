@@ -15,14 +15,11 @@ const NEEDS_KEY_SCHEMA: &str = "\
 
 /// A resource for each table.
 pub(super) fn resources(tables: Vec<TableDef>) -> Result<String> {
-    let has_indexes = tables
-        .iter()
-        .any(|table| table.global_indexes().next().is_some());
-    let mut text = if has_indexes {
-        NEEDS_KEY_SCHEMA.to_owned()
-    } else {
-        String::new()
-    };
+    let mut text = String::new();
+    let has_indexes = |table: &TableDef| table.global_indexes().next().is_some();
+    if tables.iter().any(has_indexes) {
+        text.push_str(NEEDS_KEY_SCHEMA);
+    }
     for (at, (name, table)) in named(tables, identifier)?.into_iter().enumerate() {
         if at > 0 {
             text.push('\n');
@@ -38,10 +35,8 @@ fn resource(name: &str, table: TableDef) -> Block {
     let mut block = Block::new(format!("resource \"aws_dynamodb_table\" {}", quoted(name)))
         .set("name", quoted(&request.table_name))
         .set("billing_mode", quoted("PAY_PER_REQUEST"));
-    for (key, element) in ["hash_key", "range_key"]
-        .into_iter()
-        .zip(&request.key_schema)
-    {
+    let names = ["hash_key", "range_key"].into_iter();
+    for (key, element) in names.zip(&request.key_schema) {
         block = block.set(key, quoted(&element.name));
     }
     if let Some(view) = request.stream {
@@ -49,14 +44,11 @@ fn resource(name: &str, table: TableDef) -> Block {
             .set("stream_enabled", "true")
             .set("stream_view_type", quoted(view.as_str()));
     }
-    block
-        .blocks
-        .extend(request.attribute_definitions.iter().map(attribute));
-    block.blocks.extend(request.indexes.iter().map(index));
-    block.blocks.extend(expiry.as_ref().map(ttl));
-    block
-        .blocks
-        .push(Block::new("lifecycle").set("prevent_destroy", "true"));
+    let blocks = &mut block.blocks;
+    blocks.extend(request.attribute_definitions.iter().map(attribute));
+    blocks.extend(request.indexes.iter().map(index));
+    blocks.extend(expiry.as_ref().map(ttl));
+    blocks.push(Block::new("lifecycle").set("prevent_destroy", "true"));
     block
 }
 
@@ -71,26 +63,22 @@ fn index(index: &CreateIndex) -> Block {
         IndexKind::Global => "global_secondary_index",
         IndexKind::Local => "local_secondary_index",
     };
-    let mut block = Block::new(kind).set("name", quoted(&index.name)).set(
-        "projection_type",
-        quoted(projection_type(&index.projection)),
-    );
+    let projection = quoted(projection_type(&index.projection));
+    let mut block = Block::new(kind)
+        .set("name", quoted(&index.name))
+        .set("projection_type", projection);
     if let Projection::Include(names) = &index.projection {
         let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
         block = block.set("non_key_attributes", format!("[{}]", names.join(", ")));
     }
     if index.kind == IndexKind::Local {
-        let sort = index
-            .key_schema
-            .iter()
-            .find(|element| element.role == KeyRole::Range);
-        return sort.into_iter().fold(block, |block, sort| {
-            block.set("range_key", quoted(&sort.name))
-        });
+        let mut key = index.key_schema.iter();
+        if let Some(sort) = key.find(|element| element.role == KeyRole::Range) {
+            block = block.set("range_key", quoted(&sort.name));
+        }
+        return block;
     }
-    block
-        .blocks
-        .extend(index.key_schema.iter().map(key_element));
+    block.blocks = index.key_schema.iter().map(key_element).collect();
     block
 }
 
@@ -130,12 +118,8 @@ impl Block {
     fn write(&self, text: &mut String, depth: usize) {
         let indent = "  ".repeat(depth);
         text.push_str(&format!("{indent}{} {{\n", self.head));
-        let width = self
-            .settings
-            .iter()
-            .map(|(key, _)| key.len())
-            .max()
-            .unwrap_or(0);
+        let widths = self.settings.iter().map(|(key, _)| key.len());
+        let width = widths.max().unwrap_or(0);
         for (key, value) in &self.settings {
             text.push_str(&format!("{indent}  {key:width$} = {value}\n"));
         }

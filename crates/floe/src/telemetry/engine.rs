@@ -36,7 +36,7 @@ impl TracedEngine {
 
     /// What is to be told of a request, if somebody listens.
     fn watch(&self, operation: &'static str, request: &impl Request) -> Option<Watch> {
-        let span = request_span(self.kind.as_str(), operation, request);
+        let span = request_span(self.kind, operation, request);
         if span.is_disabled() && !metrics::are_heard() {
             return None;
         }
@@ -57,12 +57,13 @@ impl fmt::Debug for TracedEngine {
 }
 
 /// The span of a request. Its fields are looked for only if somebody listens.
-fn request_span(kind: &str, operation: &str, request: &impl Request) -> Span {
+fn request_span(kind: Kind, operation: &str, request: &impl Request) -> Span {
+    let is_client = kind == Kind::Client;
     debug_span!(
         target: "floe::request",
         "request",
         otel.name = operation,
-        otel.kind = kind,
+        otel.kind = if is_client { "client" } else { "server" },
         otel.status_code = Empty,
         db.system.name = "aws.dynamodb",
         db.operation.name = operation,
@@ -80,10 +81,8 @@ fn request_span(kind: &str, operation: &str, request: &impl Request) -> Span {
 
 /// The only one of them.
 fn only<'n>(names: &[&'n str]) -> Option<&'n str> {
-    match names {
-        [only] => Some(only),
-        _ => None,
-    }
+    let (only, others) = names.split_first()?;
+    others.is_empty().then_some(*only)
 }
 
 /// A request that is being watched.
@@ -130,12 +129,8 @@ impl Watch {
             return;
         }
         let (count, scanned) = output.counts();
-        if let Some(count) = count {
-            self.span.record("aws.dynamodb.count", count);
-        }
-        if let Some(scanned) = scanned {
-            self.span.record("aws.dynamodb.scanned_count", scanned);
-        }
+        self.span.record("aws.dynamodb.count", count);
+        self.span.record("aws.dynamodb.scanned_count", scanned);
         if !consumed.is_empty() {
             let read: f64 = consumed.iter().map(|cost| cost.read.as_f64()).sum();
             let write: f64 = consumed.iter().map(|cost| cost.write.as_f64()).sum();

@@ -60,15 +60,6 @@ pub(super) enum Kind {
     Server,
 }
 
-impl Kind {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-}
-
 /// How long a request took, for who made it or for who answered it.
 pub(super) fn request(
     kind: Kind,

@@ -73,7 +73,7 @@ const OWN: [&str; 6] = [
 pub type Layers<S> = Box<dyn Layer<S> + Send + Sync>;
 
 /// How spans and measurements are exported.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 pub struct Otlp {
     endpoint: Option<String>,
@@ -82,21 +82,7 @@ pub struct Otlp {
     attributes: Vec<KeyValue>,
     interval: Option<Duration>,
     timeout: Option<Duration>,
-    others: LevelFilter,
-}
-
-impl Default for Otlp {
-    fn default() -> Self {
-        Self {
-            endpoint: None,
-            service_name: None,
-            headers: HashMap::new(),
-            attributes: Vec::new(),
-            interval: None,
-            timeout: None,
-            others: LevelFilter::INFO,
-        }
-    }
+    others: Option<LevelFilter>,
 }
 
 impl Otlp {
@@ -144,7 +130,7 @@ impl Otlp {
 
     /// Up to which level spans and events of others than Floe are exported; `INFO` if nothing is said.
     pub const fn others(mut self, level: LevelFilter) -> Self {
-        self.others = level;
+        self.others = Some(level);
         self
     }
 
@@ -176,7 +162,7 @@ impl Otlp {
             traces: self.traces()?,
             metrics: self.metrics()?,
         };
-        let others = self.others;
+        let others = self.others.unwrap_or(LevelFilter::INFO);
         let traces = OpenTelemetryLayer::new(exporting.traces.tracer("floe"))
             .with_location(false)
             .with_threads(false)
@@ -195,11 +181,10 @@ impl Otlp {
     fn metrics(&self) -> Result<SdkMeterProvider, ExportError> {
         let exporter = self.posting(MetricExporter::builder().with_http(), "v1/metrics")?;
         let exporter = exporter.build().map_err(ExportError::new)?;
-        let reader = PeriodicReader::builder(exporter);
-        let reader = match self.interval {
-            Some(interval) => reader.with_interval(interval),
-            None => reader,
-        };
+        let mut reader = PeriodicReader::builder(exporter);
+        if let Some(interval) = self.interval {
+            reader = reader.with_interval(interval);
+        }
         let provider = SdkMeterProvider::builder().with_resource(self.resource());
         let provider = provider.with_reader(reader.build()).with_view(shown);
         Ok(provider.build())
@@ -216,8 +201,8 @@ impl Otlp {
             .with_http_client(poster)
             .with_headers(self.headers.clone())
             .with_timeout(self.waits());
-        Ok(match self.path(path) {
-            Some(url) => exporter.with_endpoint(url),
+        Ok(match &self.endpoint {
+            Some(url) => exporter.with_endpoint(format!("{}/{path}", url.trim_end_matches('/'))),
             None => exporter,
         })
     }
@@ -231,18 +216,12 @@ impl Otlp {
         self.timeout.or_else(variable).unwrap_or(TIMEOUT)
     }
 
-    fn path(&self, path: &str) -> Option<String> {
-        let endpoint = self.endpoint.as_deref()?.trim_end_matches('/');
-        Some(format!("{endpoint}/{path}"))
-    }
-
     fn resource(&self) -> Resource {
-        let resource = Resource::builder().with_attributes(self.attributes.iter().cloned());
-        match &self.service_name {
-            Some(name) => resource.with_service_name(name.clone()),
-            None => resource,
+        let mut resource = Resource::builder().with_attributes(self.attributes.iter().cloned());
+        if let Some(name) = &self.service_name {
+            resource = resource.with_service_name(name.clone());
         }
-        .build()
+        resource.build()
     }
 }
 
@@ -256,10 +235,12 @@ fn is_wanted(metadata: &Metadata<'_>, others: LevelFilter) -> bool {
     if OWN.iter().any(|own| is_in(own)) {
         return false;
     }
-    match is_in("floe") {
-        true => *metadata.level() <= tracing::Level::DEBUG,
-        false => *metadata.level() <= others,
-    }
+    let level_max = if is_in("floe") {
+        LevelFilter::DEBUG
+    } else {
+        others
+    };
+    *metadata.level() <= level_max
 }
 
 /// How a measurement is shown: its unit, and the buckets of a histogram.
@@ -280,14 +261,13 @@ fn shown(instrument: &Instrument) -> Option<Stream> {
         "floe.indexer.records" => ("{record}", &[]),
         _ => return None,
     };
-    let stream = Stream::builder().with_unit(unit);
-    let stream = match buckets {
-        [] => stream,
-        ends => stream.with_aggregation(Aggregation::ExplicitBucketHistogram {
-            boundaries: ends.to_vec(),
+    let mut stream = Stream::builder().with_unit(unit);
+    if !buckets.is_empty() {
+        stream = stream.with_aggregation(Aggregation::ExplicitBucketHistogram {
+            boundaries: buckets.to_vec(),
             record_min_max: true,
-        }),
-    };
+        });
+    }
     stream.build().ok()
 }
 

@@ -17,19 +17,16 @@ macro_rules! tell {
 /// A transaction that is being watched.
 #[derive(Debug)]
 pub(crate) struct Transaction<'a> {
-    span: Span,
+    /// The span around all runs.
+    pub(crate) span: Span,
     started: Option<Stopwatch>,
     label: Option<&'a str>,
     /// How often the body has run.
     pub(crate) attempts: u32,
-    outcome: Outcome,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Outcome {
-    Committed(usize),
-    Aborted,
-    Failed(ErrorKind),
+    /// How many items it has written, once it is committed.
+    items: Option<usize>,
+    /// Why it was not committed, unless the body wanted that.
+    failure: Option<ErrorKind>,
 }
 
 impl<'a> Transaction<'a> {
@@ -51,13 +48,9 @@ impl<'a> Transaction<'a> {
             started: is_heard.then(Stopwatch::start),
             label,
             attempts: 0,
-            outcome: Outcome::Aborted,
+            items: None,
+            failure: None,
         }
-    }
-
-    /// The span around all runs.
-    pub(crate) fn span(&self) -> Span {
-        self.span.clone()
     }
 
     /// The span around the next run.
@@ -72,60 +65,43 @@ impl<'a> Transaction<'a> {
 
     /// It was committed, and has written so many items.
     pub(crate) fn committed(&mut self, items: usize) {
-        self.outcome = Outcome::Committed(items);
+        self.items = Some(items);
     }
 
     pub(crate) fn failed(&mut self, error: &Error) {
-        self.outcome = match error.kind() {
-            ErrorKind::Aborted => Outcome::Aborted,
-            kind => Outcome::Failed(kind),
-        };
+        self.failure = Some(error.kind()).filter(|kind| *kind != ErrorKind::Aborted);
     }
 
     /// Tells what has become of it. One that is dropped before has no outcome.
     pub(crate) fn end(&self) {
         let Some(started) = self.started else { return };
-        let error = match self.outcome {
-            Outcome::Failed(kind) => Some(format!("{kind:?}")),
-            Outcome::Committed(_) | Outcome::Aborted => None,
-        };
-        let outcome = match self.outcome {
-            Outcome::Committed(_) => "committed",
-            Outcome::Aborted => "aborted",
-            Outcome::Failed(_) => "failed",
-        };
-        self.span
-            .record("floe.transaction.attempts", self.attempts)
-            .record("floe.transaction.outcome", outcome);
-        if let Outcome::Committed(items) = self.outcome {
-            self.span.record("floe.transaction.items_written", items);
-        }
-        if let Some(error) = &error {
-            self.span
-                .record("error.type", error)
-                .record("otel.status_code", "ERROR");
-        }
         let seconds = started.elapsed().as_secs_f64();
-        metrics::transaction(
-            self.label,
-            outcome,
-            error.as_deref(),
-            self.attempts,
-            seconds,
-        );
+        let outcome = match (self.items, self.failure) {
+            (Some(_), _) => "committed",
+            (None, Some(_)) => "failed",
+            (None, None) => "aborted",
+        };
+        let error = self.failure.map(|kind| format!("{kind:?}"));
+        let error = error.as_deref();
+        let status = error.map(|_| "ERROR");
+        self.span.record("floe.transaction.attempts", self.attempts);
+        self.span.record("floe.transaction.outcome", outcome);
+        self.span
+            .record("floe.transaction.items_written", self.items);
+        self.span.record("error.type", error);
+        self.span.record("otel.status_code", status);
+        metrics::transaction(self.label, outcome, error, self.attempts, seconds);
     }
 }
 
 /// Why a run was not committed and may be tried again.
 pub(crate) fn retried(error: &Error, attempt: u32) {
     match error.store_error() {
-        Some(store) if super::is_throttled(store) => {
-            tell!(
-                "error.type" = store.code(),
-                floe.transaction.attempt = attempt,
-                "throttled"
-            );
-        }
+        Some(store) if super::is_throttled(store) => tell!(
+            "error.type" = store.code(),
+            floe.transaction.attempt = attempt,
+            "throttled"
+        ),
         Some(StoreError::TransactionCanceled { .. } | StoreError::TransactionConflict) => {
             tell!(
                 floe.transaction.attempt = attempt,
@@ -133,13 +109,11 @@ pub(crate) fn retried(error: &Error, attempt: u32) {
             );
             metrics::conflict(None, None, None);
         }
-        Some(store) => {
-            tell!(
-                "error.type" = store.code(),
-                floe.transaction.attempt = attempt,
-                "the store was not ready"
-            );
-        }
+        Some(store) => tell!(
+            "error.type" = store.code(),
+            floe.transaction.attempt = attempt,
+            "the store was not ready"
+        ),
         None => error.items().iter().for_each(|item| lost(item, attempt)),
     }
 }
@@ -152,20 +126,18 @@ fn lost(item: &ErrorItem, attempt: u32) {
         floe.transaction.attempt = attempt,
         "lost a race"
     );
-    match item.fields.is_empty() {
-        true => metrics::conflict(None, Some(item.model), None),
-        false => item
-            .fields
-            .iter()
-            .for_each(|field| metrics::conflict(None, Some(item.model), Some(field))),
+    if item.fields.is_empty() {
+        metrics::conflict(None, Some(item.model), None);
+    }
+    for field in &item.fields {
+        metrics::conflict(None, Some(item.model), Some(field));
     }
 }
 
 /// What another pattern than models has written was changed by somebody else.
 pub(crate) fn part_lost(tables: &[(String, &'static str)], attempt: u32) {
-    let first = tables.first();
-    let table = first.map(|(table, _)| table.as_str());
-    let what = first.map(|(_, what)| *what);
+    let first = tables.first().map(|(table, what)| (table.as_str(), *what));
+    let (table, what) = first.unzip();
     tell!(
         floe.model = what,
         db.collection.name = table,

@@ -58,15 +58,16 @@ impl From<Failure> for Refused {
 
 impl From<AloneFailure> for Refused {
     fn from(failure: AloneFailure) -> Self {
-        let refusal = match failure {
-            AloneFailure::Failed(failure) => return failure.into(),
-            AloneFailure::Refused(refusal) => refusal,
-        };
-        match refusal {
-            Refusal::Lost(error) => Failure::Retry(error).into(),
-            Refusal::Invalid(error) | Refusal::Final(error) => Failure::Final(error).into(),
-            Refusal::Rewrite => Self::Rewrite(vec![Place { part: 0, write: 0 }]),
-        }
+        Self::Failed(match failure {
+            AloneFailure::Failed(failure) => failure,
+            AloneFailure::Refused(Refusal::Lost(error)) => Failure::Retry(error),
+            AloneFailure::Refused(Refusal::Invalid(error) | Refusal::Final(error)) => {
+                Failure::Final(error)
+            }
+            AloneFailure::Refused(Refusal::Rewrite) => {
+                return Self::Rewrite(vec![Place { part: 0, write: 0 }]);
+            }
+        })
     }
 }
 
@@ -156,17 +157,13 @@ impl<'a> Commit<'a> {
         writes.filter(|(_, it)| is_write(&it.write)).count()
     }
 
-    /// How often the commit is sent.
-    fn budget(&self) -> Budget {
-        Budget::for_commit(self.options.deadline)
-    }
-
     async fn send(&mut self) -> Result<(), Refused> {
+        let budget = Budget::for_commit(self.options.deadline);
         let alone = Alone {
             db: self.db,
             commit: &self.id,
             options: self.options,
-            budget: self.budget(),
+            budget,
         };
         if let [part] = self.parts.as_mut_slice()
             && let Some(sent) = part.send_alone(alone)
@@ -176,7 +173,7 @@ impl<'a> Commit<'a> {
         if !self.db.engine().capabilities().transactions && self.plain_write().is_none() {
             return Err(Failure::Final(without_transactions(self.writes.len())).into());
         }
-        match request::write(self.db, self.budget(), &mut CommitWrite(self)).await {
+        match request::write(self.db, budget, &mut CommitWrite(self)).await {
             Outcome::Applied => Ok(()),
             Outcome::Refused(refused) => Err(refused),
             Outcome::Failed(error) => Err(store_failure(error).into()),
@@ -238,32 +235,31 @@ impl<'a> Commit<'a> {
 
     fn unknown(&self, error: StoreError) -> Failure {
         let items: Vec<_> = self.parts.iter().flat_map(|part| part.items()).collect();
-        let tables: BTreeSet<_> = self.parts.iter().flat_map(|part| part.tables()).collect();
-        let tables: Vec<_> = tables.into_iter().map(|(table, _)| table).collect();
+        let tables: Vec<_> = self.tables().into_iter().map(|(table, _)| table).collect();
         let tables = format!("tables={}", tables.join(","));
         unknown(error, items, &tables)
     }
 
+    /// The tables of all parts, and what is in them.
+    fn tables(&self) -> BTreeSet<(String, &'static str)> {
+        self.parts.iter().flat_map(|part| part.tables()).collect()
+    }
+
     /// Names the tables of the commit, of which one is missing: the store says at most that one is.
     fn with_missing_table(&self, failure: Failure) -> Failure {
-        let source = match &failure {
-            Failure::Final(error) => error.store_error().cloned(),
-            Failure::Retry(_) => None,
-        };
-        let Some(source @ StoreError::ResourceNotFound(_)) = source else {
+        let Failure::Final(error) = &failure else {
             return failure;
         };
-        let needed: BTreeSet<_> = self.parts.iter().flat_map(|part| part.tables()).collect();
-        let needed = needed.into_iter();
+        let Some(source @ StoreError::ResourceNotFound(_)) = error.store_error() else {
+            return failure;
+        };
+        let needed = self.tables().into_iter();
         let needed: Vec<_> = needed.map(|(table, of)| format!("{table}({of})")).collect();
         let remedies: BTreeSet<_> = self.parts.iter().map(|part| part.remedy()).collect();
         let remedies: Vec<_> = remedies.into_iter().collect();
-        let message = format!(
-            "a table is missing; {}: tables={}",
-            remedies.join(", and "),
-            needed.join(",")
-        );
-        Failure::Final(Error::new(ErrorKind::Table, message).with_source(source))
+        let (remedies, needed) = (remedies.join(", and "), needed.join(","));
+        let message = format!("a table is missing; {remedies}: tables={needed}");
+        Failure::Final(Error::new(ErrorKind::Table, message).with_source(source.clone()))
     }
 }
 
@@ -304,9 +300,8 @@ fn as_canceled(error: StoreError) -> StoreError {
             let code = CancellationCode::ConditionalCheckFailed;
             let mut reason = CancellationReason::new(code, "The conditional request failed");
             reason.item = item.map(|item| *item);
-            StoreError::TransactionCanceled {
-                reasons: vec![reason],
-            }
+            let reasons = vec![reason];
+            StoreError::TransactionCanceled { reasons }
         }
         error => error,
     }
@@ -325,21 +320,13 @@ pub(crate) fn unknown(error: StoreError, items: Vec<ErrorItem>, facts: &str) -> 
 
 /// The store's own failure.
 pub(crate) fn store_failure(error: StoreError) -> Failure {
-    let retry = error.is_retryable();
-    let error = Error::from(error);
-    if retry {
-        Failure::Retry(error)
-    } else {
-        Failure::Final(error)
-    }
+    Failure::of(error.into())
 }
 
 fn without_transactions(items: usize) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!(
-            "the engine has no transactions, which a commit of several items, a verified one and one \
-             that is made exactly once need: items={items}"
-        ),
-    )
+    let message = format!(
+        "the engine has no transactions, which a commit of several items, a verified one and one \
+         that is made exactly once need: items={items}"
+    );
+    Error::new(ErrorKind::Unsupported, message)
 }

@@ -87,16 +87,14 @@ impl Gather {
         if !queue.waiting.iter().any(|ticket| ticket.id == id) {
             return Sender::Another;
         }
-        match queue.waiting.len() {
-            1 => match queue.waiting.pop() {
-                Some(ticket) => Sender::Alone(ticket.request),
-                None => Sender::Another,
-            },
-            _ => Sender::ForAll(Batch {
-                gather: self,
-                tickets: std::mem::take(&mut queue.waiting),
-            }),
+        let is_alone = queue.waiting.len() == 1;
+        if let Some(ticket) = queue.waiting.pop_if(|_| is_alone) {
+            return Sender::Alone(ticket.request);
         }
+        Sender::ForAll(Batch {
+            gather: self,
+            tickets: std::mem::take(&mut queue.waiting),
+        })
     }
 
     async fn answer(&self, id: u64) -> Answer {
@@ -162,9 +160,8 @@ impl Batch<'_> {
             let consistent = first.request.consistent;
             let alike = |ticket: &&Ticket| ticket.request.consistent == consistent;
             let some = self.tickets.iter().filter(alike).take(BATCH_GET_ITEMS_MAX);
-            let (ids, requests): (Vec<u64>, Vec<ItemRequest<'static>>) = some
-                .map(|ticket| (ticket.id, ticket.request.clone()))
-                .unzip();
+            let some = some.map(|ticket| (ticket.id, ticket.request.clone()));
+            let (ids, requests): (Vec<_>, Vec<_>) = some.unzip();
             let found = batch_get(db, &requests).await;
             self.tickets.retain(|ticket| !ids.contains(&ticket.id));
             let mut queue = self.gather.lock();
@@ -173,9 +170,10 @@ impl Batch<'_> {
                     Ok(items) => Ok(items.get(at).cloned().flatten()),
                     Err(error) => Err(error.clone().into()),
                 };
-                match id == own {
-                    true => own_answer = Some(item),
-                    false => queue.answers.push((id, Answer::Read(item))),
+                if id == own {
+                    own_answer = Some(item);
+                } else {
+                    queue.answers.push((id, Answer::Read(item)));
                 }
             }
             drop(queue);
@@ -190,10 +188,8 @@ impl Drop for Batch<'_> {
         if self.tickets.is_empty() {
             return;
         }
-        let given_up = std::mem::take(&mut self.tickets);
-        let given_up = given_up
-            .into_iter()
-            .map(|ticket| (ticket.id, Answer::GivenUp(ticket.request)));
+        let tickets = self.tickets.drain(..);
+        let given_up = tickets.map(|ticket| (ticket.id, Answer::GivenUp(ticket.request)));
         self.gather.lock().answers.extend(given_up);
         self.gather.answered.notify_waiters();
     }

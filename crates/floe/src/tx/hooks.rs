@@ -1,7 +1,6 @@
 //! What a body wants to be done once the outcome of its transaction is known.
 
-use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::BoxFuture;
 
@@ -23,19 +22,17 @@ pub(crate) type Hook = Box<dyn FnOnce(Outcome) -> BoxFuture<'static, ()> + Send>
 pub(crate) struct Hooks(Mutex<Vec<Hook>>);
 
 impl Hooks {
-    pub(crate) fn add<F, Fut>(&self, hook: F)
-    where
-        F: FnOnce(Outcome) -> Fut + Send + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        let hook: Hook = Box::new(move |outcome| Box::pin(hook(outcome)));
-        let mut hooks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        hooks.push(hook);
+    pub(crate) fn add(&self, hook: Hook) {
+        self.lock().push(hook);
     }
 
     /// Takes all hooks out.
     pub(crate) fn take(&self) -> Vec<Hook> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Hook>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

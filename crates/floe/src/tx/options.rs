@@ -10,7 +10,7 @@ use super::commit;
 use super::hooks::{self, Outcome};
 use super::part::{CommitOptions, Failure};
 use super::session::PartContext;
-use super::{Tx, part, turns};
+use super::{Tx, turns};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
@@ -43,6 +43,7 @@ impl Db {
 
 /// A transaction that has not begun, with its options.
 #[derive(Clone, Debug)]
+#[must_use = "a transaction does nothing until it runs"]
 pub struct TxOptions<'db> {
     db: &'db Db,
     backoff: Backoff,
@@ -77,21 +78,18 @@ impl<'db> TxOptions<'db> {
     }
 
     /// How often the body may run again after its first run. By default 3 times.
-    #[must_use]
     pub const fn retries(mut self, retries: u32) -> Self {
         self.backoff.retries = retries;
         self
     }
 
     /// The pause before the first retry, which doubles from then on. By default 100.
-    #[must_use]
     pub const fn initial_backoff_ms(mut self, millis: u64) -> Self {
         self.backoff.initial = Duration::from_millis(millis);
         self
     }
 
     /// The longest pause before a retry. By default 500.
-    #[must_use]
     pub const fn max_backoff_ms(mut self, millis: u64) -> Self {
         self.backoff.max = Duration::from_millis(millis);
         self
@@ -99,21 +97,18 @@ impl<'db> TxOptions<'db> {
 
     /// Gives up when so much time has passed: no further run is begun that could not end before, and a
     /// request whose answer was lost is not sent again after it.
-    #[must_use]
     pub const fn deadline(mut self, after: Duration) -> Self {
         self.deadline = Some(after);
         self
     }
 
     /// Refuses to write.
-    #[must_use]
     pub const fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
     /// Checks at the end that everything read was true at one moment, even if nothing is written.
-    #[must_use]
     pub const fn verified(mut self) -> Self {
         self.commit.verified = true;
         self
@@ -121,7 +116,6 @@ impl<'db> TxOptions<'db> {
 
     /// Commits so that the outcome is always known, also when the answer is lost. On an engine whose plain
     /// writes take no token, a commit of one item then costs twice the capacity.
-    #[must_use]
     pub const fn exactly_once(mut self) -> Self {
         self.commit.exactly_once = true;
         self
@@ -129,7 +123,6 @@ impl<'db> TxOptions<'db> {
 
     /// Allows the transaction inside the body of another. It commits on its own, before the outer one, and
     /// runs again each time the outer one does.
-    #[must_use]
     pub const fn detached(mut self) -> Self {
         self.detached = true;
         self
@@ -138,14 +131,12 @@ impl<'db> TxOptions<'db> {
     /// Lets the body get an item again: it gets what the transaction knows of it, with all that rows dropped
     /// before have changed, and nothing is sent. Without it that is an error, because in most code it is
     /// a mistake. Of several rows of an item that are held at the same time, only one may change it.
-    #[must_use]
     pub const fn cache_rows(mut self) -> Self {
         self.cache_rows = true;
         self
     }
 
     /// A name for errors and traces.
-    #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
@@ -169,7 +160,7 @@ impl<'db> TxOptions<'db> {
             return Err(nested().into());
         }
         let mut watch = Transaction::begin(self.label.as_deref(), self.read_only);
-        let span = watch.span();
+        let span = watch.span.clone();
         let returned = self.attempts(&body, &mut watch).instrument(span).await;
         watch.end();
         returned
@@ -178,16 +169,12 @@ impl<'db> TxOptions<'db> {
     /// Runs the body again and again.
     async fn attempts<R, E, F>(&self, body: &F, watch: &mut Transaction<'_>) -> Result<R, E>
     where
-        F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
-            + for<'t> TxBody<&'t Tx, Result<R, E>>
-            + Send
-            + Sync,
+        F: for<'t> TxBody<&'t Tx, Result<R, E>> + Send + Sync,
         R: Send,
         E: From<Error> + Send,
     {
-        let end = self
-            .deadline
-            .map(|deadline| self.db.engine().now().plus(deadline));
+        let deadline = self.deadline;
+        let end = deadline.map(|after| self.db.engine().now().plus(after));
         loop {
             let attempt = watch.attempt();
             let runs = watch.attempts;
@@ -197,7 +184,7 @@ impl<'db> TxOptions<'db> {
                 let run = turns::run(TxBody::call(body, &tx));
                 run.instrument(attempt.clone()).await
             };
-            let hooks = tx.take_hooks();
+            let hooks = tx.inner.hooks.take();
             let (own, cause) = match returned {
                 Ok(value) => match self.commit(&tx, end, runs).instrument(attempt).await {
                     Ok(items) => {
@@ -235,8 +222,9 @@ impl<'db> TxOptions<'db> {
         let now = self.db.engine().now();
         let context = PartContext { db: self.db, now };
         let parts = tx.session().finish(context).map_err(Failure::Final)?;
-        if self.read_only {
-            part::refuse_writes(&parts).map_err(Failure::Final)?;
+        let mut writes = parts.iter().filter(|part| part.is_write());
+        if let (true, Some(part)) = (self.read_only, writes.next()) {
+            return Err(Failure::Final(part.read_only_error()));
         }
         let options = CommitOptions {
             deadline,
@@ -264,8 +252,11 @@ impl<'db> TxOptions<'db> {
     }
 
     fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: Error) -> Error {
-        let label = self.label.as_deref().map(|label| format!(" label={label}"));
-        cause.after_attempts(kind, what, runs, &label.unwrap_or_default())
+        let mut message = format!("{what}: {cause} attempts={runs}");
+        if let Some(label) = &self.label {
+            message += &format!(" label={label}");
+        }
+        cause.after_attempts(kind, message, runs)
     }
 }
 
@@ -290,8 +281,7 @@ fn aborted() -> Error {
 }
 
 fn nested() -> Error {
-    Error::new(
-        ErrorKind::InvalidUse,
+    Error::invalid_use(
         "a transaction inside the body of another commits on its own; pass the outer one on, or say \
          detached()",
     )

@@ -8,11 +8,11 @@ use std::fmt;
 use floe_store::expr::{Path, Update};
 use floe_store::op::TransactWrite;
 use floe_store::size::item_size;
-use floe_store::{BoxFuture, Error as StoreError, Item, Text, Timestamp, Value};
+use floe_store::{BoxFuture, Item, Text, Timestamp, Value};
 
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::request::Budget;
+use crate::request::{Budget, Retryable};
 use crate::telemetry::transaction as telemetry;
 
 /// One pattern's share of a commit.
@@ -34,8 +34,7 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// When it cannot be written.
-    fn prepare(&mut self, commit: &CommitId) -> Result<()> {
-        let _ = commit;
+    fn prepare(&mut self, _: &CommitId) -> Result<()> {
         Ok(())
     }
 
@@ -50,9 +49,7 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     fn refused(&self, at: usize, item: Option<&Item>) -> Refusal;
 
     /// Writes over what stood in the way at this place, after [`Refusal::Rewrite`].
-    fn rewrite(&mut self, at: usize) {
-        let _ = at;
-    }
+    fn rewrite(&mut self, _: usize) {}
 
     /// The items that it writes, for the error about a commit whose outcome is unknown.
     fn items(&self) -> Vec<ErrorItem> {
@@ -69,8 +66,7 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
 
     /// Sends the part as the only one of a commit, where there is a cheaper way than a transaction to learn the outcome,
     /// and records a lost race by itself. `None` if there is no such way.
-    fn send_alone<'a>(&'a mut self, commit: Alone<'a>) -> Option<SentAlone<'a>> {
-        let _ = commit;
+    fn send_alone<'a>(&'a mut self, _: Alone<'a>) -> Option<SentAlone<'a>> {
         None
     }
 }
@@ -87,9 +83,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// Whether the body may run again after an error.
     pub(crate) fn of(error: Error) -> Self {
-        let is_known = error.kind() != ErrorKind::OutcomeUnknown;
-        let is_busy = error.store_error().is_some_and(StoreError::is_retryable);
-        if is_known && is_busy {
+        if error.kind() != ErrorKind::OutcomeUnknown && error.is_retryable() {
             Self::Retry(error)
         } else {
             Self::Final(error)
@@ -190,22 +184,14 @@ pub(crate) struct Alone<'a> {
 
 /// The update that makes one item of another: sets what is new, and removes what is gone.
 pub(crate) fn difference(old: &Item, new: &Item) -> Update {
-    let changed = new
-        .iter()
-        .filter(|(name, value)| old.get(name) != Some(*value));
-    let update = changed.fold(Update::new(), |update, (name, value)| {
-        update.set(Path::attribute(name.clone()), value.clone())
-    });
-    let gone = old.iter().filter(|(name, _)| !new.contains(name));
-    gone.fold(update, |update, (name, _)| {
-        update.remove(Path::attribute(name.clone()))
-    })
-}
-
-/// Refuses parts that write in a read-only transaction.
-pub(crate) fn refuse_writes(parts: &[Box<dyn Part>]) -> Result<()> {
-    match parts.iter().find(|part| part.is_write()) {
-        Some(part) => Err(part.read_only_error()),
-        None => Ok(()),
+    let mut update = Update::new();
+    for (name, value) in new.iter() {
+        if old.get(name) != Some(value) {
+            update = update.set(Path::attribute(name.clone()), value.clone());
+        }
     }
+    for (name, _) in old.iter().filter(|(name, _)| !new.contains(name)) {
+        update = update.remove(Path::attribute(name.clone()));
+    }
+    update
 }

@@ -28,18 +28,13 @@ impl<'a> Reads<'a> {
         &self,
         request: impl Fn() -> BoxFuture<'f, floe_store::Result<T>>,
     ) -> Result<T> {
-        let budget = match self.tx {
-            Some(_) => Budget::once(),
-            None => Budget::for_read(),
+        let missing = self.missing;
+        let Some(tx) = self.tx else {
+            let sent = repeat(self.db, Budget::for_read(), request).await;
+            return sent.map_err(|error| failed(missing, error));
         };
-        let sent = repeat(self.db, budget, request).await;
-        sent.map_err(|error| {
-            let error = failed(self.missing, error);
-            match self.tx {
-                Some(tx) => tx.note(error),
-                None => error,
-            }
-        })
+        let sent = repeat(self.db, Budget::once(), request).await;
+        sent.map_err(|error| tx.note(failed(missing, error)))
     }
 
     /// One item, as it is.

@@ -10,7 +10,7 @@ use floe_store::Timestamp;
 
 use super::part::Part;
 use crate::db::Db;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// What a run of a body has read and changed of one pattern.
 pub(crate) trait Changes: Default + Send + 'static {
@@ -31,16 +31,11 @@ pub(crate) struct PartContext<'a> {
 }
 
 /// [`Changes`] of any type.
-trait AnyChanges: Send {
-    fn as_any(&mut self) -> &mut dyn Any;
+trait AnyChanges: Any + Send {
     fn into_parts(self: Box<Self>, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>>;
 }
 
 impl<C: Changes> AnyChanges for C {
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-
     fn into_parts(self: Box<Self>, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
         Changes::into_parts(*self, context)
     }
@@ -67,7 +62,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
     pub(crate) fn with<C: Changes, T>(&self, look: impl FnOnce(&mut C) -> T) -> Result<T> {
         let mut state = self.lock();
         state.check_open()?;
@@ -100,11 +95,8 @@ impl Session {
     ///
     /// When the changes of a pattern cannot be committed.
     pub(crate) fn finish(&self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        let changes = {
-            let mut state = self.lock();
-            state.is_closed = true;
-            std::mem::take(&mut state.changes)
-        };
+        self.close();
+        let changes = std::mem::take(&mut self.lock().changes);
         let mut parts = Vec::with_capacity(changes.len());
         for changes in changes {
             parts.extend(changes.into_parts(context)?);
@@ -123,7 +115,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the run has ended.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.lock().check_open()
     }
@@ -136,17 +128,16 @@ impl Session {
 impl State {
     fn check_open(&self) -> Result<()> {
         if self.is_closed {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                "the transaction has ended; nothing can be read or written in it any more",
-            ));
+            let what = "the transaction has ended; nothing can be read or written in it any more";
+            return Err(Error::invalid_use(what));
         }
         Ok(())
     }
 
     fn with<C: Changes, T>(&mut self, look: impl FnOnce(&mut C) -> T) -> T {
         for changes in &mut self.changes {
-            if let Some(found) = changes.as_mut().as_any().downcast_mut() {
+            let changes: &mut dyn Any = changes.as_mut();
+            if let Some(found) = changes.downcast_mut() {
                 return look(found);
             }
         }

@@ -1,15 +1,17 @@
 //! The deserializer whose input is a value of the store.
 
 use std::fmt;
+use std::iter::Enumerate;
 
 use floe_store::{Item, Name, Number, Set, Text, Value};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, VariantAccess, Visitor,
+    self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
-use super::super::{Invalid, in_list, in_map, missing};
+use super::super::{Invalid, in_list, in_map, missing, out_of_range};
 use super::map_key::KeyReader;
 use super::{deeper, too_many_digits};
 
@@ -120,37 +122,38 @@ impl<'de> Reader<'de> {
         let count = elements.len();
         let mut elements = Elements {
             reader: self,
-            elements,
-            at: 0,
+            elements: elements.enumerate(),
         };
         let value = visitor.visit_seq(&mut elements)?;
-        if elements.elements.len() > 0 {
-            let read = elements.at;
+        let left = elements.elements.len();
+        if left > 0 {
+            let read = count - left;
             let reason = format!("the stored list is too long: expected={read} actual={count}");
             return Err(Invalid::new(reason));
         }
         Ok(value)
     }
 
-    fn map<V: Visitor<'de>>(self, map: &'de Item, visitor: V) -> Result<V::Value, Invalid> {
-        visitor.visit_map(Entries {
+    fn entries(
+        self,
+        map: &'de Item,
+    ) -> Entries<'de, impl ExactSizeIterator<Item = (&'de Name, &'de Value)>> {
+        Entries {
             reader: self,
             entries: map.iter(),
             value: None,
-        })
+            is_variant: false,
+        }
     }
 }
 
 /// Hands a number to a visitor that has not asked for a type, by the narrowest that holds it exactly.
 fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
-    if let Some(small) = number.to_i64() {
-        return match u64::try_from(small) {
-            Ok(small) => visitor.visit_u64(small),
-            Err(_) => visitor.visit_i64(small),
-        };
+    if let Some(natural) = number.to_u64() {
+        return visitor.visit_u64(natural);
     }
-    if let Some(large) = number.to_u64() {
-        return visitor.visit_u64(large);
+    if let Some(integer) = number.to_i64() {
+        return visitor.visit_i64(integer);
     }
     let float = number.to_f64();
     if Number::try_from(float) == Ok(number) {
@@ -164,16 +167,16 @@ fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::V
 
 /// Hands a number to a visitor that expects an integer.
 fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
-    match number.to_i128() {
-        Some(wide) => match (u64::try_from(wide), i64::try_from(wide)) {
-            (Ok(narrow), _) => visitor.visit_u64(narrow),
-            (_, Ok(narrow)) => visitor.visit_i64(narrow),
-            _ => visitor.visit_i128(wide),
-        },
-        None => match number.to_string().parse::<u128>() {
+    let Some(wide) = number.to_i128() else {
+        return match number.to_string().parse::<u128>() {
             Ok(wide) => visitor.visit_u128(wide),
             Err(_) => visitor.visit_f64(number.to_f64()),
-        },
+        };
+    };
+    match (u64::try_from(wide), i64::try_from(wide)) {
+        (Ok(narrow), _) => visitor.visit_u64(narrow),
+        (_, Ok(narrow)) => visitor.visit_i64(narrow),
+        _ => visitor.visit_i128(wide),
     }
 }
 
@@ -181,21 +184,23 @@ fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::
 fn visit_f32<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
     match number.to_string().parse::<f32>() {
         Ok(float) if float.is_finite() => visitor.visit_f32(float),
-        _ => Err(Invalid::new(format!(
-            "the number is no f32: value={number}"
-        ))),
+        _ => Err(out_of_range("f32", &number)),
     }
 }
 
+fn visit_f64<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
+    visitor.visit_f64(number.to_f64())
+}
+
 macro_rules! numbers {
-    ($($method:ident => $visit:expr;)*) => {$(
+    ($($visit:ident: $($method:ident)*;)*) => {$($(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
             match self.seen()? {
                 Seen::Number(number) => $visit(number, visitor),
                 _ => self.deserialize_any(visitor),
             }
         }
-    )*};
+    )*)*};
 }
 
 impl<'de> Deserializer<'de> for Reader<'de> {
@@ -208,7 +213,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Seen::Bytes(bytes) => visitor.visit_borrowed_bytes(bytes),
             Seen::Bool(flag) => visitor.visit_bool(flag),
             Seen::Null => visitor.visit_unit(),
-            Seen::Map(map) => self.map(map, visitor),
+            Seen::Map(map) => visitor.visit_map(self.entries(map)),
             Seen::List(list) => self.list(list.iter(), visitor),
             Seen::Texts(set) => self.list(set.iter().map(|text| Seen::Text(text)), visitor),
             Seen::Numbers(set) => {
@@ -219,18 +224,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     numbers! {
-        deserialize_i8 => visit_integer;
-        deserialize_i16 => visit_integer;
-        deserialize_i32 => visit_integer;
-        deserialize_i64 => visit_integer;
-        deserialize_i128 => visit_integer;
-        deserialize_u8 => visit_integer;
-        deserialize_u16 => visit_integer;
-        deserialize_u32 => visit_integer;
-        deserialize_u64 => visit_integer;
-        deserialize_u128 => visit_integer;
-        deserialize_f32 => visit_f32;
-        deserialize_f64 => |number: Number, visitor: V| visitor.visit_f64(number.to_f64());
+        visit_integer: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128;
+        visit_integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128;
+        visit_f32: deserialize_f32;
+        visit_f64: deserialize_f64;
     }
 
     // Visitors of text take bytes that are UTF-8, and some of bytes take text.
@@ -279,14 +276,15 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     ) -> Result<V::Value, Invalid> {
         match self.seen()? {
             Seen::Text(text) => visitor.visit_enum(text.into_deserializer()),
+            Seen::Map(map) if map.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(Entries {
+                    is_variant: true,
+                    ..self.entries(map)
+                }))
+            }
             Seen::Map(map) => {
-                let mut entries = map.iter();
-                let (Some((name, value)), None) = (entries.next(), entries.next()) else {
-                    let reason = "the stored map is no variant: expected=1 entry";
-                    return Err(Invalid::new(format!("{reason} actual={}", map.len())));
-                };
-                let content = self.part(value).map_err(in_map(name))?;
-                visitor.visit_enum(Variant { name, content })
+                let reason = "the stored map is no variant: expected=1 entry";
+                Err(Invalid::new(format!("{reason} actual={}", map.len())))
             }
             _ => self.deserialize_any(visitor),
         }
@@ -304,8 +302,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 /// The elements of a list or a set.
 struct Elements<'de, I> {
     reader: Reader<'de>,
-    elements: I,
-    at: usize,
+    elements: Enumerate<I>,
 }
 
 impl<'de, I, S> SeqAccess<'de> for &mut Elements<'de, I>
@@ -319,11 +316,9 @@ where
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Invalid> {
-        let Some(element) = self.elements.next() else {
+        let Some((at, element)) = self.elements.next() else {
             return Ok(None);
         };
-        let at = self.at;
-        self.at += 1;
         let element = self.reader.part(element);
         let read = element.and_then(|element| seed.deserialize(element));
         read.map(Some).map_err(in_list(at))
@@ -340,6 +335,8 @@ struct Entries<'de, I> {
     entries: I,
     /// The entry of which only the name has been read.
     value: Option<(&'de Name, &'de Value)>,
+    /// The map is a variant: its only name is no place in it.
+    is_variant: bool,
 }
 
 impl<'de, I> MapAccess<'de> for Entries<'de, I>
@@ -356,9 +353,11 @@ where
         let Some((name, _)) = self.value else {
             return Ok(None);
         };
-        seed.deserialize(KeyReader(name))
-            .map(Some)
-            .map_err(in_map(name))
+        let key = seed.deserialize(KeyReader(name)).map(Some);
+        if self.is_variant {
+            return key;
+        }
+        key.map_err(in_map(name))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Invalid> {
@@ -372,47 +371,5 @@ where
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.entries.len())
-    }
-}
-
-/// A variant that holds something.
-struct Variant<'de> {
-    name: &'de str,
-    content: Reader<'de>,
-}
-
-impl<'de> EnumAccess<'de> for Variant<'de> {
-    type Error = Invalid;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Invalid> {
-        let variant = seed.deserialize(KeyReader(self.name))?;
-        Ok((variant, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Variant<'de> {
-    type Error = Invalid;
-
-    fn unit_variant(self) -> Result<(), Invalid> {
-        de::Deserialize::deserialize(self.content).map_err(in_map(self.name))
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Invalid> {
-        seed.deserialize(self.content).map_err(in_map(self.name))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Invalid> {
-        let read = self.content.deserialize_seq(visitor);
-        read.map_err(in_map(self.name))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Invalid> {
-        let read = self.content.deserialize_map(visitor);
-        read.map_err(in_map(self.name))
     }
 }

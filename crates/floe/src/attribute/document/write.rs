@@ -19,25 +19,16 @@ impl ser::Error for Invalid {
     }
 }
 
-/// Writes one value. It yields nothing for `None`: what that means depends on where the value stands.
+/// Writes one value, at this level of an attribute. It yields nothing for `None`: what that means depends on
+/// where the value stands.
 #[derive(Clone, Copy)]
 pub(super) struct Writer {
-    level: usize,
+    pub(super) level: usize,
 }
 
 type Written = Result<Option<Value>, Invalid>;
 
 impl Writer {
-    /// For the value of an attribute.
-    pub(super) const fn top() -> Self {
-        Self::at(1)
-    }
-
-    /// For a value at this level of an attribute.
-    pub(super) const fn at(level: usize) -> Self {
-        Self { level }
-    }
-
     fn below(self) -> Result<Self, Invalid> {
         let level = deeper(self.level)?;
         Ok(Self { level })
@@ -48,11 +39,14 @@ impl Writer {
         let written = value.serialize(self.below()?)?;
         Ok(written.unwrap_or(Value::Null))
     }
+}
 
-    /// A map of the variant's name to what it holds.
-    fn variant(name: &str, value: Value) -> Value {
-        Value::M(Item::with_capacity(1).with(name, value))
-    }
+/// What a variant holds, in a map under its name; what belongs to none stands alone.
+fn of_variant(variant: Option<&'static str>, value: Value) -> Written {
+    Ok(Some(match variant {
+        Some(name) => Value::M(Item::with_capacity(1).with(name, value)),
+        None => value,
+    }))
 }
 
 macro_rules! numbers {
@@ -144,7 +138,7 @@ impl Serializer for Writer {
         value: &T,
     ) -> Written {
         let value = self.part(value).map_err(in_map(variant))?;
-        Ok(Some(Self::variant(variant, value)))
+        of_variant(Some(variant), value)
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<ListWriter, Invalid> {
@@ -179,8 +173,9 @@ impl Serializer for Writer {
     }
 
     fn serialize_struct(self, name: &'static str, length: usize) -> Result<StructWriter, Invalid> {
-        let is_json_number = name == JSON_NUMBER;
-        Ok(StructWriter::new(self, None, length, is_json_number))
+        let mut writer = StructWriter::new(self, None, length);
+        writer.is_json_number = name == JSON_NUMBER;
+        Ok(writer)
     }
 
     fn serialize_struct_variant(
@@ -191,7 +186,7 @@ impl Serializer for Writer {
         length: usize,
     ) -> Result<StructWriter, Invalid> {
         let inner = self.below().map_err(in_map(variant))?;
-        Ok(StructWriter::new(inner, Some(variant), length, false))
+        Ok(StructWriter::new(inner, Some(variant), length))
     }
 }
 
@@ -222,11 +217,7 @@ impl ListWriter {
     }
 
     fn finish(self) -> Written {
-        let list = Value::L(self.list);
-        Ok(Some(match self.variant {
-            Some(variant) => Writer::variant(variant, list),
-            None => list,
-        }))
+        of_variant(self.variant, Value::L(self.list))
     }
 }
 
@@ -271,17 +262,12 @@ pub(super) struct StructWriter {
 }
 
 impl StructWriter {
-    fn new(
-        writer: Writer,
-        variant: Option<&'static str>,
-        length: usize,
-        is_json_number: bool,
-    ) -> Self {
+    fn new(writer: Writer, variant: Option<&'static str>, length: usize) -> Self {
         Self {
             writer,
             variant,
             map: Item::with_capacity(length.min(ELEMENTS_HINT_MAX)),
-            is_json_number,
+            is_json_number: false,
         }
     }
 
@@ -290,12 +276,15 @@ impl StructWriter {
         name: &'static str,
         value: &T,
     ) -> Result<(), Invalid> {
-        let inner = self.writer.below();
-        let written = inner.and_then(|inner| value.serialize(inner));
-        let written = written
-            .map_err(in_map(name))
-            .map_err(in_variant(self.variant))?;
-        match written {
+        let written = if self.is_json_number {
+            // The text of the number is no level of its own.
+            value.serialize(self.writer)
+        } else {
+            let inner = self.writer.below();
+            inner.and_then(|inner| value.serialize(inner))
+        };
+        let in_field = |invalid| in_variant(self.variant)(in_map(name)(invalid));
+        match written.map_err(in_field)? {
             Some(value) => insert(&mut self.map, name, value),
             None => Ok(()),
         }
@@ -306,65 +295,41 @@ impl StructWriter {
             let text = self.map.get(JSON_NUMBER).and_then(Value::as_s);
             return stored_number(text.unwrap_or_default()).map(|number| Some(Value::N(number)));
         }
-        let map = Value::M(self.map);
-        Ok(Some(match self.variant {
-            Some(variant) => Writer::variant(variant, map),
-            None => map,
-        }))
+        of_variant(self.variant, Value::M(self.map))
     }
 }
 
 /// Refuses a name that is there: one of the two values would be lost.
 fn insert(map: &mut Item, name: &str, value: Value) -> Result<(), Invalid> {
-    match map.insert(name, value) {
-        Some(_) => {
-            let twice = Invalid::new("two entries of the map have the same name");
-            Err(in_map(name)(twice))
+    if map.insert(name, value).is_some() {
+        let twice = Invalid::new("two entries of the map have the same name");
+        return Err(in_map(name)(twice));
+    }
+    Ok(())
+}
+
+macro_rules! struct_writer {
+    ($($of:ident)*) => {$(
+        impl ser::$of for StructWriter {
+            type Ok = Option<Value>;
+            type Error = Invalid;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                name: &'static str,
+                value: &T,
+            ) -> Result<(), Invalid> {
+                self.write(name, value)
+            }
+
+            fn end(self) -> Written {
+                self.finish()
+            }
         }
-        None => Ok(()),
-    }
+    )*};
 }
 
-impl ser::SerializeStruct for StructWriter {
-    type Ok = Option<Value>;
-    type Error = Invalid;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Invalid> {
-        // The text of the number is no level of its own.
-        match self.is_json_number {
-            true => match value.serialize(self.writer)? {
-                Some(text) => insert(&mut self.map, name, text),
-                None => Ok(()),
-            },
-            false => self.write(name, value),
-        }
-    }
-
-    fn end(self) -> Written {
-        self.finish()
-    }
-}
-
-impl ser::SerializeStructVariant for StructWriter {
-    type Ok = Option<Value>;
-    type Error = Invalid;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Invalid> {
-        self.write(name, value)
-    }
-
-    fn end(self) -> Written {
-        self.finish()
-    }
-}
+struct_writer!(SerializeStruct SerializeStructVariant);
 
 /// Writes the entries of a map.
 pub(super) struct MapWriter {

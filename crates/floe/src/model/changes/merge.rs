@@ -8,10 +8,8 @@ use crate::model::report::FieldReport;
 /// Adds what a row has done with a field to what rows before it have done. A row sees what the rows before
 /// it have changed, so its value is the last word; whether the field is locked depends on all of them.
 pub(super) fn merge(fields: &mut Vec<FieldReport>, later: FieldReport) {
-    let earlier = fields
-        .iter_mut()
-        .find(|field| field.attribute == later.attribute);
-    let Some(earlier) = earlier else {
+    let mut known = fields.iter_mut();
+    let Some(earlier) = known.find(|field| field.attribute == later.attribute) else {
         fields.push(later);
         return;
     };

@@ -6,10 +6,10 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use floe_store::Value;
+use floe_store::expr::KeyOp;
 
 use super::predicate::{Ask, Predicate, Term};
-use crate::attribute::FieldKind;
-use crate::attribute::{Attribute, Element, Invalid};
+use crate::attribute::{Attribute, Element, FieldKind, Invalid};
 use crate::error::{Error, Result};
 use crate::model::field::Rules;
 
@@ -87,21 +87,16 @@ impl<M, T> Column<M, T> {
     /// The column of a field.
     #[doc(hidden)]
     pub const fn new(rules: &'static Rules<T>) -> Self {
-        Self {
-            rules,
-            model: PhantomData,
-        }
+        let model = PhantomData;
+        Self { rules, model }
     }
 
     /// The field is equal to this; a field that may be absent and `None`: it is.
     pub fn eq(&self, value: impl Operand<T>) -> Predicate<M> {
         let value = value.into_operand();
         let allowed = self.rules.validate(&value).map(drop);
-        let encoded = self.encode(&value).map(Ask::Eq);
-        Predicate::term(encoded.map(|ask| Term {
-            allowed,
-            ..self.term(ask)
-        }))
+        let ask = self.encode(&value).map(Ask::Eq);
+        self.ask_allowed(ask, allowed)
     }
 
     /// The field is not equal to this, or is absent; for `None`: it is there.
@@ -112,11 +107,13 @@ impl<M, T> Column<M, T> {
     /// The field is equal to one of these.
     pub fn one_of<O: Operand<T>>(&self, values: impl IntoIterator<Item = O>) -> Predicate<M> {
         let values = values.into_iter().map(|value| self.present(value));
-        let values = values.collect::<Result<Vec<_>>>().and_then(|values| {
-            let none = || self.invalid(&Invalid::new("there is no value to compare with"));
-            (!values.is_empty()).then_some(values).ok_or_else(none)
-        });
-        self.ask(values.map(Ask::OneOf))
+        let ask = match values.collect::<Result<Vec<_>>>() {
+            Ok(values) if values.is_empty() => {
+                Err(self.invalid("there is no value to compare with"))
+            }
+            values => values.map(Ask::OneOf),
+        };
+        self.ask(ask)
     }
 
     /// The attribute is there.
@@ -130,53 +127,53 @@ impl<M, T> Column<M, T> {
     }
 
     fn ask(&self, ask: Result<Ask>) -> Predicate<M> {
-        Predicate::term(ask.map(|ask| self.term(ask)))
+        self.ask_allowed(ask, Ok(()))
     }
 
-    const fn term(&self, ask: Ask) -> Term {
-        Term {
+    fn ask_allowed(&self, ask: Result<Ask>, allowed: Result<()>) -> Predicate<M> {
+        Predicate::term(ask.map(|ask| Term {
             model: self.rules.model,
             field: self.rules.field,
             attribute: self.rules.attribute,
             ask,
-            allowed: Ok(()),
-        }
+            allowed,
+        }))
     }
 
     fn encode(&self, value: &T) -> Result<Option<Value>> {
-        (self.rules.encode)(value).map_err(|invalid| self.invalid(&invalid))
+        (self.rules.encode)(value).map_err(|invalid| self.rules.invalid(&invalid))
     }
 
-    fn invalid(&self, invalid: &Invalid) -> Error {
-        self.rules.invalid(invalid)
+    fn invalid(&self, reason: impl Into<String>) -> Error {
+        self.rules.invalid(&Invalid::new(reason))
     }
 
     /// A value to compare with, which cannot be absent.
     fn present(&self, value: impl Operand<T>) -> Result<Value> {
         let value = self.encode(&value.into_operand())?;
-        value.ok_or_else(|| self.invalid(&Invalid::new("the value to compare with is absent")))
+        value.ok_or_else(|| self.invalid("the value to compare with is absent"))
     }
 }
 
 impl<M, T: Attribute> Column<M, T> {
     /// The field is less than this.
     pub fn lt(&self, value: impl Operand<T>) -> Predicate<M> {
-        self.range(self.present(value).map(Ask::Lt))
+        self.range(self.present(value).map(KeyOp::Lt))
     }
 
     /// The field is at most this.
     pub fn le(&self, value: impl Operand<T>) -> Predicate<M> {
-        self.range(self.present(value).map(Ask::Le))
+        self.range(self.present(value).map(KeyOp::Le))
     }
 
     /// The field is greater than this.
     pub fn gt(&self, value: impl Operand<T>) -> Predicate<M> {
-        self.range(self.present(value).map(Ask::Gt))
+        self.range(self.present(value).map(KeyOp::Gt))
     }
 
     /// The field is at least this.
     pub fn ge(&self, value: impl Operand<T>) -> Predicate<M> {
-        self.range(self.present(value).map(Ask::Ge))
+        self.range(self.present(value).map(KeyOp::Ge))
     }
 
     /// The field is at least the first and at most the second.
@@ -185,23 +182,22 @@ impl<M, T: Attribute> Column<M, T> {
             let high = self.present(high)?;
             match low.compare(&high) {
                 Some(std::cmp::Ordering::Greater) | None => {
-                    let crossed = format!("the bounds are crossed: low={low:?} high={high:?}");
-                    Err(self.invalid(&Invalid::new(crossed)))
+                    Err(self.invalid(format!("the bounds are crossed: low={low:?} high={high:?}")))
                 }
-                Some(_) => Ok(Ask::Between(low, high)),
+                Some(_) => Ok(KeyOp::Between(low, high)),
             }
         });
         self.range(bounds)
     }
 
-    fn range(&self, ask: Result<Ask>) -> Predicate<M> {
+    fn range(&self, op: Result<KeyOp>) -> Predicate<M> {
         const {
             assert!(
                 !matches!(T::KIND, FieldKind::Other),
                 "only text, numbers and bytes have an order in the store"
             );
         }
-        self.ask(ask)
+        self.ask(op.map(Ask::Range))
     }
 }
 
@@ -210,7 +206,8 @@ macro_rules! text_columns {
         impl<M> Column<M, $type> {
             /// The text begins with this.
             pub fn starts_with(&self, prefix: &str) -> Predicate<M> {
-                self.ask(Ok(Ask::Prefix(Value::from(prefix))))
+                let op = KeyOp::BeginsWith(Value::from(prefix));
+                self.ask(Ok(Ask::Range(op)))
             }
 
             /// The text has this in it.
@@ -229,7 +226,7 @@ macro_rules! collection_columns {
             /// One of the elements is this.
             pub fn contains(&self, element: impl Operand<T>) -> Predicate<M> {
                 let value = element.into_operand().to_value();
-                let value = value.map_err(|invalid| self.invalid(&invalid));
+                let value = value.map_err(|invalid| self.rules.invalid(&invalid));
                 self.ask(value.map(|value| Ask::Contains(value.unwrap_or(Value::Null))))
             }
         }

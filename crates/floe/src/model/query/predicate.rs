@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use floe_store::expr::{Condition, Path};
+use floe_store::expr::{Condition, KeyOp, Path};
 use floe_store::{Name, Value};
 
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// What must hold of an item, made from the [columns](super::Column) of its model.
 #[must_use]
 pub struct Predicate<M> {
-    node: Node,
+    pub(super) node: Node,
     model: PhantomData<fn() -> M>,
 }
 
@@ -41,14 +41,10 @@ pub(super) enum Ask {
     /// Equal; absent where `None`.
     Eq(Option<Value>),
     Ne(Option<Value>),
-    Lt(Value),
-    Le(Value),
-    Gt(Value),
-    Ge(Value),
-    Between(Value, Value),
     OneOf(Vec<Value>),
-    Prefix(Value),
     Contains(Value),
+    /// By order or prefix, as a key can be asked too.
+    Range(KeyOp),
 }
 
 impl<M> fmt::Debug for Predicate<M> {
@@ -65,10 +61,8 @@ impl<M> Clone for Predicate<M> {
 
 impl<M> Predicate<M> {
     const fn of(node: Node) -> Self {
-        Self {
-            node,
-            model: PhantomData,
-        }
+        let model = PhantomData;
+        Self { node, model }
     }
 
     pub(super) fn term(term: Result<Term>) -> Self {
@@ -76,10 +70,6 @@ impl<M> Predicate<M> {
             Ok(term) => Node::Term(Box::new(term)),
             Err(error) => Node::Invalid(error),
         })
-    }
-
-    pub(super) fn into_node(self) -> Node {
-        self.node
     }
 
     /// Both hold.
@@ -126,14 +116,15 @@ impl Term {
             Ask::Eq(None) => Condition::attribute_not_exists(path),
             Ask::Ne(Some(value)) => Condition::ne(path, value),
             Ask::Ne(None) => Condition::attribute_exists(path),
-            Ask::Lt(value) => Condition::lt(path, value),
-            Ask::Le(value) => Condition::le(path, value),
-            Ask::Gt(value) => Condition::gt(path, value),
-            Ask::Ge(value) => Condition::ge(path, value),
-            Ask::Between(low, high) => Condition::between(path, low, high),
             Ask::OneOf(values) => Condition::is_in(path, values),
-            Ask::Prefix(value) => Condition::begins_with(path, value),
             Ask::Contains(value) => Condition::contains(path, value),
+            Ask::Range(KeyOp::Eq(value)) => Condition::eq(path, value),
+            Ask::Range(KeyOp::Lt(value)) => Condition::lt(path, value),
+            Ask::Range(KeyOp::Le(value)) => Condition::le(path, value),
+            Ask::Range(KeyOp::Gt(value)) => Condition::gt(path, value),
+            Ask::Range(KeyOp::Ge(value)) => Condition::ge(path, value),
+            Ask::Range(KeyOp::Between(low, high)) => Condition::between(path, low, high),
+            Ask::Range(KeyOp::BeginsWith(value)) => Condition::begins_with(path, value),
         }
     }
 }

@@ -11,17 +11,17 @@ use floe_store::limits::SORT_KEY_BYTES_MAX;
 use floe_store::{Item, Value};
 
 use super::predicate::{Ask, Node, Term};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::keys::{encode_id, sort_fields, sort_text};
+use crate::attribute::Invalid;
+use crate::error::{Error, Result};
+use crate::model::keys::{encode_id, is_ordered, sort_fields, sort_text};
 use crate::model::schema::{
     FieldKind, FieldSchema, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
-    SortKeyEncoding,
 };
 
 /// Ends every part of a sort key but the last. No part contains it.
 const SEPARATOR: char = '\0';
 /// The first text behind all that begin with a part and its separator.
-const BEHIND: char = '\u{1}';
+const BEHIND: &str = "\u{1}";
 
 /// The keys that a query reads.
 #[derive(Clone, Debug)]
@@ -36,18 +36,8 @@ pub(super) struct Range {
 pub(super) struct Bounds {
     /// What stands before the part.
     lead: String,
-    ask: TextAsk,
-}
-
-/// What is asked of a part, by its text.
-#[derive(Clone, Debug)]
-enum TextAsk {
-    Lt(String),
-    Le(String),
-    Gt(String),
-    Ge(String),
-    Between(String, String),
-    Prefix(String),
+    /// What is asked of the part, by its text.
+    ask: KeyOp,
 }
 
 impl Bounds {
@@ -59,12 +49,13 @@ impl Bounds {
             return false;
         };
         match &self.ask {
-            TextAsk::Lt(end) => part < end.as_str(),
-            TextAsk::Le(end) => part <= end.as_str(),
-            TextAsk::Gt(end) => part > end.as_str(),
-            TextAsk::Ge(end) => part >= end.as_str(),
-            TextAsk::Between(low, high) => low.as_str() <= part && part <= high.as_str(),
-            TextAsk::Prefix(prefix) => part.starts_with(prefix.as_str()),
+            KeyOp::Eq(value) => part == text_of(value),
+            KeyOp::Lt(end) => part < text_of(end),
+            KeyOp::Le(end) => part <= text_of(end),
+            KeyOp::Gt(end) => part > text_of(end),
+            KeyOp::Ge(end) => part >= text_of(end),
+            KeyOp::Between(low, high) => text_of(low) <= part && part <= text_of(high),
+            KeyOp::BeginsWith(prefix) => part.starts_with(text_of(prefix)),
         }
     }
 }
@@ -73,7 +64,7 @@ impl Bounds {
 ///
 /// # Errors
 ///
-/// [`InvalidUse`](ErrorKind::InvalidUse) when it asks what the key cannot answer, with what it can.
+/// [`InvalidUse`](crate::ErrorKind::InvalidUse) when it asks what the key cannot answer, with what it can.
 pub(super) fn range(
     schema: &'static Schema,
     index: Option<&'static IndexSchema>,
@@ -111,23 +102,18 @@ impl Terms {
                 self.add(*other)
             }
             Node::Term(term) if self.terms.iter().any(|other| other.field == term.field) => {
-                Err(self.misfit(
-                    &term,
-                    "a field of the key has two conditions; take `between`",
-                ))
+                let what = "a field of the key has two conditions; take `between`";
+                Err(self.misfit(&term, what))
             }
             Node::Term(term) => {
                 self.terms.push(*term);
                 Ok(())
             }
-            Node::Or(..) | Node::Not(_) => Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!(
-                    "a key is found by comparisons joined by `and`; put the rest into `filter`: \
-                     model={}",
-                    self.schema.model
-                ),
-            )),
+            Node::Or(..) | Node::Not(_) => Err(Error::invalid_use(format!(
+                "a key is found by comparisons joined by `and`; put the rest into `filter`: \
+                 model={}",
+                self.schema.model
+            ))),
         }
     }
 
@@ -139,12 +125,10 @@ impl Terms {
     /// The value that a field is asked to be equal to, if it is.
     fn take_equal(&mut self, field: &str) -> Result<Option<Value>> {
         let is_equal = |term: &Term| term.field == field && matches!(term.ask, Ask::Eq(Some(_)));
-        if !self.terms.iter().any(is_equal) {
-            return Ok(None);
-        }
-        let Some(term) = self.take(field) else {
+        let Some(at) = self.terms.iter().position(is_equal) else {
             return Ok(None);
         };
+        let term = self.terms.remove(at);
         term.allowed?;
         match term.ask {
             Ask::Eq(value) => Ok(value),
@@ -171,7 +155,7 @@ impl Terms {
                 continue;
             }
             if let Some(term) = self.take(name) {
-                let op = key_op(&term).ok_or_else(|| self.unfit(&term))?;
+                let op = self.key_op(&term)?.clone();
                 terms.push((attribute(name).into(), op));
             }
             break;
@@ -189,10 +173,9 @@ impl Terms {
             values.push((field.name, self.required(field.name)?));
         }
         let id = encode_id(schema, |field| {
-            let value = values.iter().find(|(name, _)| *name == field.name);
-            value
-                .map(|(_, value)| value.clone())
-                .ok_or_else(|| self.missing(field.name))
+            let found = values.iter().find(|(name, _)| *name == field.name);
+            let value = found.map(|(_, value)| value.clone());
+            value.ok_or_else(|| self.missing(field.name))
         })?;
         let condition = KeyCondition::partition(PARTITION_ATTRIBUTE, id);
         let (op, bounds) = self.sort_range()?;
@@ -210,17 +193,14 @@ impl Terms {
         let mut lead: String = schema.sort_constant.into_iter().collect();
         let mut has_parts = schema.sort_constant.is_some();
         for (at, field) in fields.iter().enumerate() {
-            let end = if has_parts {
-                SEPARATOR.to_string()
-            } else {
-                String::new()
-            };
+            if has_parts {
+                lead.push(SEPARATOR);
+            }
             if let Some(value) = self.take_equal(field.name)? {
-                lead = lead + &end + &self.text(field, &value)?;
+                lead += &self.text(field, &value)?;
                 has_parts = true;
                 continue;
             }
-            let lead = lead + &end;
             let Some(term) = self.take(field.name) else {
                 let all = (!lead.is_empty()).then(|| KeyOp::BeginsWith(Value::from(lead)));
                 return Ok((all, None));
@@ -243,162 +223,146 @@ impl Terms {
         text.map_err(|invalid| Error::invalid(self.schema.model, field.name, &invalid))
     }
 
-    fn text_ask(&self, field: &FieldSchema, term: &Term) -> Result<TextAsk> {
+    fn text_ask(&self, field: &FieldSchema, term: &Term) -> Result<KeyOp> {
         let is_ordered = match field.kind {
             FieldKind::Text => true,
-            FieldKind::Number => self.schema.sort_key_encoding == SortKeyEncoding::Ordered,
+            FieldKind::Number => is_ordered(self.schema),
             FieldKind::Bytes | FieldKind::Other => false,
         };
         if !is_ordered {
             let what = "the stored text of this field has another order than its values";
             return Err(self.misfit(term, what));
         }
-        let text = |value: &Value| self.text(field, value);
-        Ok(match &term.ask {
-            Ask::Lt(end) => TextAsk::Lt(text(end)?),
-            Ask::Le(end) => TextAsk::Le(text(end)?),
-            Ask::Gt(end) => TextAsk::Gt(text(end)?),
-            Ask::Ge(end) => TextAsk::Ge(text(end)?),
-            Ask::Between(low, high) => TextAsk::Between(text(low)?, text(high)?),
-            Ask::Prefix(prefix) => TextAsk::Prefix(text(prefix)?),
-            Ask::Eq(_) | Ask::Ne(_) | Ask::OneOf(_) | Ask::Contains(_) => {
-                return Err(self.unfit(term));
-            }
+        map_values(self.key_op(term)?, |value| {
+            Ok(Value::from(self.text(field, value)?))
         })
+    }
+
+    fn key_op<'t>(&self, term: &'t Term) -> Result<&'t KeyOp> {
+        match &term.ask {
+            Ask::Range(op) => Ok(op),
+            Ask::Eq(_) | Ask::Ne(_) | Ask::OneOf(_) | Ask::Contains(_) => {
+                let what = "a key is found by equality, order and prefix; put this into `filter`";
+                Err(self.misfit(term, what))
+            }
+        }
     }
 
     /// The ends of a range are keys themselves, with a character more at most.
     fn check_length(&self, term: &Term, op: &KeyOp) -> Result<()> {
-        let lengths = op.values().filter_map(Value::as_s).map(str::len);
-        match lengths.max() {
-            Some(bytes) if bytes > SORT_KEY_BYTES_MAX => {
-                let what = format!("the key is too long: bytes={bytes} max={SORT_KEY_BYTES_MAX}");
-                let invalid = crate::attribute::Invalid::new(what);
-                Err(Error::invalid(self.schema.model, term.field, &invalid))
-            }
-            _ => Ok(()),
+        let bytes = op.values().map(|end| text_of(end).len()).max().unwrap_or(0);
+        if bytes <= SORT_KEY_BYTES_MAX {
+            return Ok(());
         }
-    }
-
-    fn unfit(&self, term: &Term) -> Error {
-        self.misfit(
-            term,
-            "a key is found by equality, order and prefix; put this into `filter`",
-        )
+        let what = format!("the key is too long: bytes={bytes} max={SORT_KEY_BYTES_MAX}");
+        Err(Error::invalid(
+            self.schema.model,
+            term.field,
+            &Invalid::new(what),
+        ))
     }
 
     fn missing(&self, field: &str) -> Error {
-        let Keys { place, fields } = self.keys();
-        Error::new(
-            ErrorKind::InvalidUse,
-            format!(
-                "a query needs `eq` on every field of the partition key: model={} {place} \
-                 missing={field}{fields}",
-                self.schema.model
-            ),
-        )
+        let (place, fields) = self.keys();
+        Error::invalid_use(format!(
+            "a query needs `eq` on every field of the partition key: model={} {place} \
+             missing={field}{fields}",
+            self.schema.model
+        ))
     }
 
     fn misfit(&self, term: &Term, what: &str) -> Error {
-        let Keys { place, fields } = self.keys();
-        Error::new(
-            ErrorKind::InvalidUse,
-            format!(
-                "{what}: model={} {place} field={}{fields}",
-                term.model, term.field
-            ),
-        )
+        let (place, fields) = self.keys();
+        Error::invalid_use(format!(
+            "{what}: model={} {place} field={}{fields}",
+            term.model, term.field
+        ))
     }
 
-    /// The key that is asked, for errors; and the indexes that have others.
-    fn keys(&self) -> Keys {
-        let names = |fields: Vec<&str>| fields.join(",");
+    /// The key that is asked, for errors; and its fields with the indexes that have others.
+    fn keys(&self) -> (String, String) {
+        let schema = self.schema;
+
         let (place, key, sort) = match self.index {
             Some(index) => (
                 format!("index={}", index.name),
-                names(index.key.to_vec()),
-                names(index.sort.to_vec()),
+                index.key.to_vec(),
+                index.sort.to_vec(),
             ),
             None => (
-                format!("table={}", self.schema.table),
-                names(self.schema.partition().map(|field| field.name).collect()),
-                names(
-                    sort_fields(self.schema)
-                        .iter()
-                        .map(|field| field.name)
-                        .collect(),
-                ),
+                format!("table={}", schema.table),
+                names(schema.partition()),
+                names(sort_fields(schema)),
             ),
         };
-        let sort = if sort.is_empty() {
-            sort
-        } else {
-            format!(" sort_key={sort}")
-        };
-        let others: Vec<&str> = self.schema.indexes.iter().map(|index| index.name).collect();
-        let others = match others.is_empty() {
-            true => String::new(),
-            false => format!(" indexes={}", names(others)),
-        };
-        Keys {
-            place,
-            fields: format!(" key={key}{sort}{others}"),
+        let others: Vec<&str> = schema.indexes.iter().map(|index| index.name).collect();
+        let mut fields = format!(" key={}", key.join(","));
+        for (name, names) in [("sort_key", sort), ("indexes", others)] {
+            if !names.is_empty() {
+                fields += &format!(" {name}={}", names.join(","));
+            }
         }
+        (place, fields)
     }
-}
-
-struct Keys {
-    place: String,
-    fields: String,
 }
 
 impl Bounds {
     /// The one condition on `_sk` that has the range in it. A key goes on behind a part that is not the last
     /// one, so no key is equal to the end of such a range.
     fn key_op(&self, is_last: bool) -> KeyOp {
-        let at = |text: &str| format!("{}{text}", self.lead);
-        let behind = |text: &str| match is_last {
-            true => at(text),
-            false => format!("{}{BEHIND}", at(text)),
+        let at = |text: &Value| Value::from(format!("{}{}", self.lead, text_of(text)));
+        let behind = |text: &Value| {
+            let end = if is_last { "" } else { BEHIND };
+            Value::from(format!("{}{}{end}", self.lead, text_of(text)))
         };
-        let op = |op: fn(Value) -> KeyOp, text: String| op(Value::from(text));
-        let between = |low: String, high: String| KeyOp::Between(low.into(), high.into());
+        let op = match &self.ask {
+            KeyOp::Eq(value) => KeyOp::Eq(at(value)),
+            KeyOp::Lt(end) => KeyOp::Lt(at(end)),
+            KeyOp::Le(end) => KeyOp::Le(behind(end)),
+            KeyOp::Gt(end) => KeyOp::Gt(behind(end)),
+            KeyOp::Ge(end) => KeyOp::Ge(at(end)),
+            KeyOp::Between(low, high) => KeyOp::Between(at(low), behind(high)),
+            KeyOp::BeginsWith(prefix) => KeyOp::BeginsWith(at(prefix)),
+        };
         let Some(before) = self.lead.strip_suffix(SEPARATOR) else {
-            return match &self.ask {
-                TextAsk::Lt(end) => op(KeyOp::Lt, at(end)),
-                TextAsk::Le(end) => op(KeyOp::Le, behind(end)),
-                TextAsk::Gt(end) => op(KeyOp::Gt, behind(end)),
-                TextAsk::Ge(end) => op(KeyOp::Ge, at(end)),
-                TextAsk::Between(low, high) => between(at(low), behind(high)),
-                TextAsk::Prefix(prefix) => op(KeyOp::BeginsWith, at(prefix)),
-            };
+            return op;
         };
-        let (begin, end) = (self.lead.clone(), format!("{before}{BEHIND}"));
-        match &self.ask {
-            TextAsk::Lt(high) => between(begin, at(high)),
-            TextAsk::Le(high) => between(begin, behind(high)),
-            TextAsk::Gt(low) => between(behind(low), end),
-            TextAsk::Ge(low) => between(at(low), end),
-            TextAsk::Between(low, high) => between(at(low), behind(high)),
-            TextAsk::Prefix(prefix) => op(KeyOp::BeginsWith, at(prefix)),
+        match op {
+            KeyOp::Lt(high) | KeyOp::Le(high) => {
+                KeyOp::Between(Value::from(self.lead.as_str()), high)
+            }
+            KeyOp::Gt(low) | KeyOp::Ge(low) => {
+                KeyOp::Between(low, Value::from(format!("{before}{BEHIND}")))
+            }
+            op => op,
         }
     }
+}
+
+fn names(fields: impl IntoIterator<Item = &'static FieldSchema>) -> Vec<&'static str> {
+    fields.into_iter().map(|field| field.name).collect()
+}
+
+/// The text of a key attribute.
+fn text_of(value: &Value) -> &str {
+    value.as_s().unwrap_or_default()
+}
+
+/// The same condition on other values.
+fn map_values(op: &KeyOp, to: impl Fn(&Value) -> Result<Value>) -> Result<KeyOp> {
+    Ok(match op {
+        KeyOp::Eq(value) => KeyOp::Eq(to(value)?),
+        KeyOp::Lt(value) => KeyOp::Lt(to(value)?),
+        KeyOp::Le(value) => KeyOp::Le(to(value)?),
+        KeyOp::Gt(value) => KeyOp::Gt(to(value)?),
+        KeyOp::Ge(value) => KeyOp::Ge(to(value)?),
+        KeyOp::Between(low, high) => KeyOp::Between(to(low)?, to(high)?),
+        KeyOp::BeginsWith(prefix) => KeyOp::BeginsWith(to(prefix)?),
+    })
 }
 
 /// Whether the condition holds of every key. A store takes no empty text as a key, not even to compare with.
 fn is_everything(op: &KeyOp) -> bool {
     let is_from = matches!(op, KeyOp::Gt(_) | KeyOp::Ge(_) | KeyOp::BeginsWith(_));
     is_from && op.values().all(|value| value.as_s() == Some(""))
-}
-
-fn key_op(term: &Term) -> Option<KeyOp> {
-    Some(match term.ask.clone() {
-        Ask::Lt(value) => KeyOp::Lt(value),
-        Ask::Le(value) => KeyOp::Le(value),
-        Ask::Gt(value) => KeyOp::Gt(value),
-        Ask::Ge(value) => KeyOp::Ge(value),
-        Ask::Between(low, high) => KeyOp::Between(low, high),
-        Ask::Prefix(value) => KeyOp::BeginsWith(value),
-        Ask::Eq(_) | Ask::Ne(_) | Ask::OneOf(_) | Ask::Contains(_) => return None,
-    })
 }

@@ -56,23 +56,18 @@ impl Reader {
         let page = self.page(now, wanted).await?;
         self.is_done = page.last_key.is_none();
         self.start = page.last_key;
-        let plan = &self.plan;
-        let items = page
-            .items
-            .into_iter()
-            .filter(|item| plan.is_wanted(item, now));
-        let items: Vec<Item> = items.collect();
-        match plan.is_whole() {
-            true => self.found.extend(items),
-            false => self.found.extend(self.complete(items, now).await?),
+        let mut items = page.items;
+        items.retain(|item| self.plan.is_wanted(item, now));
+        if !self.plan.is_whole() {
+            items = self.complete(items, now).await?;
         }
+        self.found.extend(items);
         Ok(())
     }
 
     async fn page(&self, now: Timestamp, wanted: Option<usize>) -> Result<Page> {
         let (db, start) = (&self.db, &self.start);
-        let request =
-            || -> BoxFuture<'_, _> { Box::pin(self.plan.request(db, now, start, wanted)) };
+        let request = || self.plan.request(db, now, start, wanted);
         Ok(repeat(db, self.budget, request).await?)
     }
 
@@ -103,17 +98,15 @@ impl Reader {
 }
 
 impl Plan {
-    async fn request(
+    fn request<'d>(
         &self,
-        db: &Db,
+        db: &'d Db,
         now: Timestamp,
         start: &Option<Item>,
         wanted: Option<usize>,
-    ) -> floe_store::Result<Page> {
+    ) -> BoxFuture<'d, floe_store::Result<Page>> {
         let limit = wanted.map(|wanted| match self.filter {
-            Some(_) => wanted
-                .saturating_mul(FILTERED_FACTOR)
-                .max(FILTERED_ITEMS_MIN),
+            Some(_) => FILTERED_ITEMS_MIN.max(wanted.saturating_mul(FILTERED_FACTOR)),
             None => wanted.max(1),
         });
         let index_name = self.index.map(|index| index.name.to_owned());
@@ -125,13 +118,13 @@ impl Plan {
             (query.index_name, query.filter, query.limit) = (index_name, filter, limit);
             (query.forward, query.consistent) = (self.forward, consistent);
             query.start_key.clone_from(start);
-            return db.engine().query(query).await;
+            return db.engine().query(query);
         }
         let mut scan = Scan::new(self.schema.table);
         (scan.index_name, scan.filter, scan.limit) = (index_name, filter, limit);
         (scan.segment, scan.consistent) = (self.segment, consistent);
         scan.start_key.clone_from(start);
-        db.engine().scan(scan).await
+        db.engine().scan(scan)
     }
 
     /// Whether what is read has everything that the item has.
@@ -149,10 +142,8 @@ impl Plan {
             Condition::le(Path::attribute(expires), Value::from(now.as_secs())).not()
         });
         let filter = self.filter.clone().filter(|_| self.is_whole());
-        own.into_iter()
-            .chain(alive)
-            .chain(filter)
-            .reduce(Condition::and)
+        let all = own.into_iter().chain(alive).chain(filter);
+        all.reduce(Condition::and)
     }
 
     /// Where several models share a table, the constant in the sort key tells them apart. A query of the
@@ -176,11 +167,8 @@ impl Plan {
 
     fn index_attributes(&self) -> impl Iterator<Item = &'static str> {
         let schema = self.schema;
-        let names = self
-            .index
-            .into_iter()
-            .flat_map(|index| index.key.iter().chain(index.sort));
-        names.filter_map(|name| Some(schema.field(name)?.attribute))
+        let attributes = self.index.map(|index| schema.index_attributes(index));
+        attributes.into_iter().flatten()
     }
 
     /// Whether an item is in the range and has not expired.

@@ -137,9 +137,8 @@ impl<S: Source, M: Model> Rows<S, M> {
     ///
     /// As for [`Tx::get`].
     pub async fn next(&mut self) -> Result<Option<S::Found<M>>> {
-        poll_fn(|context| Pin::new(&mut *self).poll_next(context))
-            .await
-            .transpose()
+        let next = poll_fn(|context| Pin::new(&mut *self).poll_next(context));
+        next.await.transpose()
     }
 
     /// The next ones, up to the limit. Without a limit, what one request brings.
@@ -186,10 +185,10 @@ impl<S: Source, M: Model> Rows<S, M> {
                 return Poll::Ready(Some(found));
             }
         }
-        match reader.is_done {
-            true => Poll::Ready(None),
-            false => Poll::Pending,
+        if reader.is_done {
+            return Poll::Ready(None);
         }
+        Poll::Pending
     }
 }
 

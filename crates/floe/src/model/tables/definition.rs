@@ -44,22 +44,15 @@ impl Sharing<'_> {
     fn definition(&self) -> Result<TableDef> {
         self.check_keys()?;
         self.check_kinds()?;
-        let has_number_id = self.models.iter().any(|model| has_number_id(model));
+        let id = id_kind(self.models.iter().any(|model| has_number_id(model)));
         let expires = self.expires()?;
-        let mut builder =
-            TableDef::builder(self.table, PARTITION_ATTRIBUTE, id_kind(has_number_id));
+        let mut builder = TableDef::builder(self.table, PARTITION_ATTRIBUTE, id);
         if self.models.iter().any(|model| has_sort_key(model)) {
             builder = builder.sort_key(SORT_ATTRIBUTE, KeyKind::S);
         }
-        for IndexDef {
-            name,
-            key,
-            projection,
-            ..
-        } in self.indexes(expires)?
-        {
-            let KeySchema { partition, sort } = key;
-            builder = builder.global_index(name, pairs(partition), pairs(sort), projection);
+        for index in self.indexes(expires)? {
+            let (key, sort) = (pairs(index.key.partition), pairs(index.key.sort));
+            builder = builder.global_index(index.name, key, sort, index.projection);
         }
         if let Some(attribute) = expires {
             builder = builder.ttl(attribute);
@@ -76,22 +69,19 @@ impl Sharing<'_> {
     }
 
     fn check_keys(&self) -> Result<()> {
-        let keys = self
-            .models
-            .iter()
-            .map(|model| (model.model, key_text(&key_of(model))));
+        let models = self.models.iter();
+        let keys = models.map(|model| (model.model, key_text(&key_of(model))));
         self.agree("models of one table have different keys", "", keys)
     }
 
     /// An attribute in the key of an index has one type in the whole table: the store refuses items in
     /// which it has another, also those of models without the index.
     fn check_kinds(&self) -> Result<()> {
-        let indexed: BTreeSet<&str> = self
-            .models
-            .iter()
-            .flat_map(|model| indexed(model))
-            .collect();
-        for attribute in indexed {
+        let indexed = self.models.iter().flat_map(|model| {
+            let indexes = model.indexes.iter();
+            indexes.flat_map(|index| model.index_attributes(index))
+        });
+        for attribute in indexed.collect::<BTreeSet<_>>() {
             let kinds = self.models.iter().filter_map(|model| {
                 let field = stored_field(model, attribute)?;
                 Some((model.model, kind_text(field.kind).to_owned()))
@@ -108,35 +98,29 @@ impl Sharing<'_> {
         for model in &self.models {
             for schema in model.indexes {
                 let index = index(model, schema, expires)?;
-                match indexes.iter().find(|(_, known)| known.name == index.name) {
-                    None => indexes.push((model.model, index)),
-                    Some((owner, known)) => {
-                        let definitions = [
-                            (*owner, index_text(known)),
-                            (model.model, index_text(&index)),
-                        ];
-                        let what = "models of one table define an index differently";
-                        self.agree(what, &format!(" index={}", index.name), definitions)?;
-                    }
-                }
+                let known = indexes.iter().find(|(_, known)| known.name == index.name);
+                let Some((owner, known)) = known else {
+                    indexes.push((model.model, index));
+                    continue;
+                };
+                let (known, own) = (index_text(known), index_text(&index));
+                let what = "models of one table define an index differently";
+                let place = format!(" index={}", index.name);
+                self.agree(what, &place, [(*owner, known), (model.model, own)])?;
             }
         }
         Ok(indexes.into_iter().map(|(_, index)| index).collect())
     }
 
     fn expires(&self) -> Result<Option<&'static str>> {
-        let told = || {
-            self.models
-                .iter()
-                .filter_map(|model| Some((model.model, model.expires?)))
-        };
-        let attributes = told().map(|(model, attribute)| (model, attribute.to_owned()));
-        self.agree(
-            "models of one table expire by different attributes",
-            "",
-            attributes,
-        )?;
-        let Some((owner, attribute)) = told().next() else {
+        let models = self.models.iter();
+        let mut told = models.filter_map(|model| Some((model.model, model.expires?)));
+        let attributes = told
+            .clone()
+            .map(|(model, attribute)| (model, attribute.to_owned()));
+        let what = "models of one table expire by different attributes";
+        self.agree(what, "", attributes)?;
+        let Some((owner, attribute)) = told.next() else {
             return Ok(None);
         };
         // The store would remove items of a model that never said they expire.
@@ -144,17 +128,15 @@ impl Sharing<'_> {
             let field = stored_field(model, attribute);
             model.expires.is_none() && field.is_some_and(|field| field.kind == FieldKind::Number)
         });
-        match silent {
-            None => Ok(Some(attribute)),
-            Some(model) => Err(Error::new(
-                ErrorKind::Table,
-                format!(
-                    "items of a model would expire by a field that another model of the table \
-                     declares as expiry: table={} attribute={attribute} declared_by={owner} model={}",
-                    self.table, model.model
-                ),
-            )),
-        }
+        let Some(model) = silent else {
+            return Ok(Some(attribute));
+        };
+        let message = format!(
+            "items of a model would expire by a field that another model of the table \
+             declares as expiry: table={} attribute={attribute} declared_by={owner} model={}",
+            self.table, model.model
+        );
+        Err(Error::new(ErrorKind::Table, message))
     }
 
     /// Refuses what models do not agree on, with the word of each.
@@ -169,11 +151,10 @@ impl Sharing<'_> {
         if pairs.all(|pair| matches!(pair, [(_, one), (_, other)] if one == other)) {
             return Ok(());
         }
-        let words: Vec<_> = words
+        let words = words
             .iter()
-            .map(|(model, word)| format!("{model}=({word})"))
-            .collect();
-        let (table, words) = (self.table, words.join(" "));
+            .map(|(model, word)| format!("{model}=({word})"));
+        let (table, words) = (self.table, words.collect::<Vec<_>>().join(" "));
         let message = format!("{what}: table={table}{place} {words}");
         Err(Error::new(ErrorKind::Table, message))
     }
@@ -192,15 +173,6 @@ fn key_of(model: &Schema) -> KeySchema {
     }
 }
 
-/// The attributes of the keys of a model's indexes.
-fn indexed(model: &Schema) -> impl Iterator<Item = &'static str> {
-    let names = model
-        .indexes
-        .iter()
-        .flat_map(|index| index.key.iter().chain(index.sort));
-    names.filter_map(|name| Some(model.field(name)?.attribute))
-}
-
 /// The field that is stored in that attribute.
 fn stored_field(model: &Schema, attribute: &str) -> Option<&'static FieldSchema> {
     let mut fields = model.fields.iter();
@@ -215,19 +187,14 @@ const fn kind_text(kind: FieldKind) -> &'static str {
 }
 
 fn pairs(attributes: Vec<KeyAttribute>) -> impl Iterator<Item = (Name, KeyKind)> {
-    attributes
-        .into_iter()
-        .map(|attribute| (attribute.name, attribute.kind))
+    let attributes = attributes.into_iter();
+    attributes.map(|attribute| (attribute.name, attribute.kind))
 }
 
 fn index(model: &Schema, index: &IndexSchema, expires: Option<&str>) -> Result<IndexDef> {
     if index.key.is_empty() {
-        return Err(index_fault(
-            model,
-            index,
-            "an index has no field in its key",
-            "",
-        ));
+        let what = "an index has no field in its key";
+        return Err(index_fault(model, index, what, ""));
     }
     let key = KeySchema {
         partition: index_key(model, index, index.key, INDEX_PARTITION_ATTRIBUTES_MAX)?,
@@ -251,12 +218,8 @@ fn index_key(
 ) -> Result<Vec<KeyAttribute>> {
     if names.len() > len_max {
         let facts = format!(" fields={} fields_max={len_max}", names.join(","));
-        return Err(index_fault(
-            model,
-            index,
-            "an index has too many fields in its key",
-            &facts,
-        ));
+        let what = "an index has too many fields in its key";
+        return Err(index_fault(model, index, what, &facts));
     }
     let attribute = |name: &&str| {
         let field = index_field(model, index, name)?;
@@ -291,10 +254,11 @@ fn projection(
             included.insert(field.attribute);
         }
     }
-    Ok(match included.is_empty() {
-        true => Projection::KeysOnly,
-        false => Projection::Include(included.into_iter().map(Name::from).collect()),
-    })
+    if included.is_empty() {
+        return Ok(Projection::KeysOnly);
+    }
+    let included = included.into_iter().map(Name::from);
+    Ok(Projection::Include(included.collect()))
 }
 
 fn index_field(model: &Schema, index: &IndexSchema, name: &str) -> Result<&'static FieldSchema> {
@@ -306,8 +270,6 @@ fn index_field(model: &Schema, index: &IndexSchema, name: &str) -> Result<&'stat
 
 fn index_fault(model: &Schema, index: &IndexSchema, what: &str, facts: &str) -> Error {
     let (model, index) = (model.model, index.name);
-    Error::new(
-        ErrorKind::Table,
-        format!("{what}: model={model} index={index}{facts}"),
-    )
+    let message = format!("{what}: model={model} index={index}{facts}");
+    Error::new(ErrorKind::Table, message)
 }

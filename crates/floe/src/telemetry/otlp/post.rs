@@ -48,21 +48,15 @@ impl Poster {
     }
 
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let runtime = self
-            .runtime
-            .as_ref()
-            .filter(|_| Handle::try_current().is_err());
+        let runtime = self.runtime.as_ref();
+        let runtime = runtime.filter(|_| Handle::try_current().is_err());
         let runtime = runtime.ok_or("exports are made by threads without a runtime")?;
-        runtime.block_on(async {
-            let exchange = tokio::time::timeout(self.timeout, self.exchange(request));
-            exchange.await?
-        })
-    }
-
-    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let answer = self.client.request(request.map(|body| Whole(Some(body))));
-        let (head, body) = answer.await?.into_parts();
-        Ok(Response::from_parts(head, read(body).await?))
+        let exchange = async {
+            let answer = self.client.request(request.map(|body| Whole(Some(body))));
+            let (head, body) = answer.await?.into_parts();
+            Ok(Response::from_parts(head, read(body).await?))
+        };
+        runtime.block_on(async { tokio::time::timeout(self.timeout, exchange).await? })
     }
 }
 
