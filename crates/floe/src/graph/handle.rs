@@ -57,13 +57,11 @@ impl Graph<'_> {
     }
 
     pub(super) fn check_outside(&self) -> Result<()> {
-        match self.tx {
-            None => Ok(()),
-            Some(_) => Err(Error::new(
-                ErrorKind::InvalidUse,
-                "this is done in many steps, which no transaction can hold",
-            )),
+        if self.tx.is_none() {
+            return Ok(());
         }
+        let message = "this is done in many steps, which no transaction can hold";
+        Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
     /// How a call is made that is a transaction of its own.
@@ -73,6 +71,10 @@ impl Graph<'_> {
 
     pub(super) fn reads(&self) -> Reads<'_> {
         Reads::of_graph(&self.db, self.tx)
+    }
+
+    pub(super) fn items_max(&self) -> usize {
+        self.reads().items_max()
     }
 
     pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {

@@ -38,6 +38,11 @@ impl<'a> Reads<'a> {
     }
 
     /// An error that passes: the transaction runs again, if there is one.
+    /// How many items a transaction of the store takes.
+    pub(super) fn items_max(&self) -> usize {
+        self.db.engine().capabilities().transact_items_max
+    }
+
     pub(super) fn retry(&self, error: Error) -> Error {
         match self.tx {
             Some(tx) => tx.retry(error),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Value};
 
 use super::changes::EdgeChangeKind;
 use super::entries::Indexed;
@@ -63,14 +63,16 @@ pub(super) fn edge_write(
     let table = schema.relationships();
     let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
     let is_new = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-    let put = || Ok::<_, Error>(PutItem::new(table.as_str(), edge.to_item(scope)?));
-    Ok(match kind {
-        EdgeChangeKind::Add => put()?.condition(is_new).into(),
-        EdgeChangeKind::Rewrite => put()?.condition(is_there).into(),
-        EdgeChangeKind::Remove => DeleteItem::new(table.as_str(), edge.key_item(scope)?)
-            .condition(is_there)
-            .into(),
-    })
+    if kind == EdgeChangeKind::Remove {
+        let delete = DeleteItem::new(table, edge.key_item(scope)?);
+        return Ok(delete.condition(is_there).into());
+    }
+    let is_right = match kind {
+        EdgeChangeKind::Add => is_new,
+        _ => is_there,
+    };
+    let put = PutItem::new(table, edge.to_item(scope)?);
+    Ok(put.condition(is_right).into())
 }
 
 /// The writes that make the entries of an entity what they should be.
@@ -121,11 +123,7 @@ pub(super) fn counts<'e>(
 ) -> BTreeMap<&'e EntityKey, (i64, i64)> {
     let mut counts: BTreeMap<&EntityKey, (i64, i64)> = BTreeMap::new();
     for (edge, kind) in changes {
-        let by = match kind {
-            EdgeChangeKind::Add => 1,
-            EdgeChangeKind::Rewrite => 0,
-            EdgeChangeKind::Remove => -1,
-        };
+        let by = kind as i64;
         let count = counts.entry(&edge.object).or_default();
         count.0 += by;
         count.1 += by * i64::from(edge.is_holding);
@@ -149,7 +147,7 @@ pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
 
 /// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.
 pub(super) fn is_number(name: &Name, number: u64) -> Condition {
-    let is = Condition::eq(meta(name), Value::N(Number::from(number)));
+    let is = Condition::eq(meta(name), Value::from(number));
     match number {
         0 => is.or(Condition::attribute_not_exists(meta(name))),
         _ => is,
@@ -185,25 +183,19 @@ pub(super) fn is_leaving() -> Condition {
 }
 
 pub(super) fn missing(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("the entity is not there: entity={place}"),
-    )
+    let message = format!("the entity is not there: entity={place}");
+    Error::new(ErrorKind::NotFound, message)
 }
 
 pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {
     let holder = item.and_then(|item| stored::entry_owner(item).ok());
     let holder = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.to_string());
-    Error::new(
-        ErrorKind::Conflict,
-        format!("another entity has this key: index={index} key={key} holder={holder}"),
-    )
+    let message = format!("another entity has this key: index={index} key={key} holder={holder}");
+    Error::new(ErrorKind::Conflict, message)
 }
 
 /// The error of a step that was refused too often.
 pub(super) fn contended(place: &Place, attempts: u32) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("gave up after too many conflicts: entity={place} attempts={attempts}"),
-    )
+    let message = format!("gave up after too many conflicts: entity={place} attempts={attempts}");
+    Error::new(ErrorKind::TransactionFailed, message)
 }

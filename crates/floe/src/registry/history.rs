@@ -3,12 +3,10 @@
 //! Where versions sort by their numbers under the group, they are queried. Otherwise they are got by their numbers, in
 //! batches: the pointer tells how many there are.
 
-use std::marker::PhantomData;
-
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::Query;
-use floe_store::{Item, Number, Timestamp, Value};
+use floe_store::{Item, Timestamp, Value};
 
 use super::content::Content;
 use super::group::Group;
@@ -30,7 +28,6 @@ pub struct History<'a, R> {
     is_newest_first: bool,
     limit: Option<usize>,
     after: Option<String>,
-    registry: PhantomData<fn() -> R>,
 }
 
 impl<'a, R: Content> History<'a, R> {
@@ -41,7 +38,6 @@ impl<'a, R: Content> History<'a, R> {
             is_newest_first: false,
             limit: None,
             after: None,
-            registry: PhantomData,
         }
     }
 
@@ -91,7 +87,7 @@ impl<'a, R: Content> History<'a, R> {
             rows.push(Version::of_item(group.schema, &item, now)?);
         }
         let next = walk.after.filter(|_| !walk.is_done).map(|number| {
-            let key = Item::new().with(NUMBER, Value::N(Number::from(number)));
+            let key = Item::new().with(NUMBER, number);
             cursors.seal(&asked, &key)
         });
         Ok(Page {

@@ -107,7 +107,7 @@ impl Graph<'_> {
                 vec![intent_delete(schema, LEAVING_ID, &self.place(entity)?)]
             }
             Difference::MissingMeta(entity) => {
-                let meta = stored::new_meta(stored::first_version(&self.db), 0, 0);
+                let meta = stored::new_meta(stored::first_version(&self.db), (0, 0));
                 let update = Update::new().set(Path::attribute(META), Value::M(meta));
                 let has_none = exists().and(Condition::attribute_not_exists(Path::attribute(META)));
                 vec![entity_update(schema, &self.place(entity)?, update, has_none)]

@@ -38,10 +38,7 @@ impl Meaning {
             Self::Exists(place) | Self::Changed(place) if is_leaving => {
                 Failure::Retry(leaving(place))
             }
-            Self::Changed(place) => Failure::Retry(Error::new(
-                ErrorKind::TransactionFailed,
-                format!("somebody else changed the entity or its edges: entity={place}"),
-            )),
+            Self::Changed(place) => Failure::Retry(changed(place)),
             Self::Exists(place) => Failure::Final(exists(place)),
             Self::Missing(place) => Failure::Final(missing(place)),
             Self::Dangling(place) => Failure::Final(dangling(place)),
@@ -50,16 +47,17 @@ impl Meaning {
     }
 }
 
+fn changed(place: &Place) -> Error {
+    let message = format!("somebody else changed the entity or its edges: entity={place}");
+    Error::new(ErrorKind::TransactionFailed, message)
+}
+
 fn dangling(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("an edge leads to nothing, which Graph::repair mends: entity={place}"),
-    )
+    let message = format!("an edge leads to nothing, which Graph::repair mends: entity={place}");
+    Error::new(ErrorKind::NotFound, message)
 }
 
 fn leaving(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("the entity is being deleted; Graph::resume ends it: entity={place}"),
-    )
+    let message = format!("the entity is being deleted; Graph::resume ends it: entity={place}");
+    Error::new(ErrorKind::TransactionFailed, message)
 }
