@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::keys::{EntityKey, Place};
+use super::keys::{self, EntityKey, Place};
 use super::reads::Reads;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -79,5 +79,12 @@ impl Graph<'_> {
 
     pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {
         Place::new(&self.scope, key.clone())
+    }
+
+    pub(super) fn places<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k EntityKey>,
+    ) -> Result<Vec<Place>> {
+        keys::places(&self.scope, keys)
     }
 }

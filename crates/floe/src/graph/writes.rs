@@ -75,25 +75,36 @@ pub(super) fn edge_write(
     Ok(put.condition(is_right).into())
 }
 
+/// The writes of several edges.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+pub(super) fn edge_writes<'e>(
+    schema: &GraphSchema,
+    scope: &str,
+    edges: impl Iterator<Item = (&'e Edge, EdgeChangeKind)>,
+) -> Result<Vec<TransactWrite>> {
+    let writes = edges.map(|(edge, kind)| edge_write(schema, scope, edge, kind));
+    writes.collect()
+}
+
 /// The writes that make the entries of an entity what they should be.
 pub(super) fn entry_writes(
     schema: &GraphSchema,
     place: &Place,
     indexed: &Indexed,
-) -> impl Iterator<Item = TransactWrite> {
+) -> Vec<TransactWrite> {
     let table = schema.entries();
-    let puts = indexed.puts.iter().map({
-        let table = table.clone();
-        move |(name, key, attributes)| {
-            let entry = stored::entry(place, name, key, attributes);
-            PutItem::new(table.as_str(), entry).into()
-        }
+    let puts = indexed.puts.iter().map(|(name, key, attributes)| {
+        let entry = stored::entry(place, name, key, attributes);
+        PutItem::new(table.as_str(), entry).into()
     });
-    let deletes = indexed.deletes.iter().map(move |(name, key)| {
+    let deletes = indexed.deletes.iter().map(|(name, key)| {
         let entry = stored::entry_key(place, name, key);
         DeleteItem::new(table.as_str(), entry).into()
     });
-    puts.chain(deletes)
+    puts.chain(deletes).collect()
 }
 
 /// The write that lets go of a unique key.
@@ -134,15 +145,17 @@ pub(super) fn counts<'e>(
 
 /// Adds to the numbers of incoming edges.
 pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
-    let add = |update: Update, name: &Name, by: i64| match by {
-        0 => update,
-        by => {
-            // Entities that others have written need not have the numbers.
-            let had = SetOperand::if_not_exists(meta(name), Value::from(0));
-            update.set_sum(meta(name), had, Value::from(by))
-        }
-    };
     add(add(update, &INCOMING, incoming), &HELD_BY, held)
+}
+
+/// Adds to a number in `_meta`.
+pub(super) fn add(update: Update, name: &Name, by: i64) -> Update {
+    if by == 0 {
+        return update;
+    }
+    // Entities that others have written need not have the numbers.
+    let had = SetOperand::if_not_exists(meta(name), Value::from(0));
+    update.set_sum(meta(name), had, Value::from(by))
 }
 
 /// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.

@@ -85,11 +85,9 @@ pub(super) async fn deployed<R: Content>(
     let query = Query::new(schema.table, condition).index(index.name);
     let (items, now) = (reads.query(query, None).await?, reads.db.engine().now());
     let versions = items.iter().map(|item| Version::of_item(schema, item, now));
-    let is_there = |version: &Result<Version<R>>| match version {
-        Ok(version) => version.is_deployed(),
-        Err(_) => true,
-    };
-    versions.filter(is_there).collect()
+    let mut versions: Vec<Version<R>> = versions.collect::<Result<_>>()?;
+    versions.retain(Version::is_deployed);
+    Ok(versions)
 }
 
 /// The latest version of every group.

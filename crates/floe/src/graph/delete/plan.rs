@@ -135,16 +135,10 @@ pub(super) fn follower<'e>(
     edge: &'e Edge,
     end: &EntityKey,
 ) -> Option<&'e EntityKey> {
-    let Edge {
-        subject,
-        predicate,
-        object,
-        ..
-    } = edge;
-    let (from, to) = (subject.type_name(), object.type_name());
-    if subject == end && schema.owns(from, predicate, to) {
-        return Some(object);
+    let relation = schema.relation_of(edge)?;
+    if relation.owns && edge.subject == *end {
+        return Some(&edge.object);
     }
-    let cascades = schema.on_delete(from, predicate, to) == OnDelete::Cascade;
-    (object == end && cascades).then_some(subject)
+    let cascades = relation.on_delete == OnDelete::Cascade;
+    (cascades && edge.object == *end).then_some(&edge.subject)
 }

@@ -112,7 +112,7 @@ async fn prepared(work: Work<'_>, node: &Node) -> Result<Place> {
     check_names(&node.attributes)?;
     check_nesting(&node.attributes)?;
     let place = work.place(&node.key)?;
-    index::begin(&work.reads(), work.scope, node.key.type_name()).await?;
+    index::begin(work.reads(), work.scope, node.key.type_name()).await?;
     Ok(place)
 }
 

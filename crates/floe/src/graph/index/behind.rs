@@ -36,7 +36,7 @@ pub(crate) async fn resume_entries(reads: &Reads<'_>, scope: &str) -> Result<()>
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
 pub(crate) async fn write_behind(reads: &Reads<'_>, place: &Place) -> Result<()> {
-    let max = reads.db.engine().capabilities().transact_items_max;
+    let max = reads.items_max();
     loop {
         let stored = reads.entity(place).await?;
         let Some(stored) = stored.filter(|stored| stored.is_behind && !stored.is_leaving) else {

@@ -4,14 +4,14 @@ use super::template::{self, Part};
 use super::words::{FieldWords, Words, fault};
 use crate::attribute::FieldKind;
 use crate::error::Result;
-use crate::registry::schema::{CONTENT_HASH, PARTITION_KEY, SORT_KEY};
+use crate::registry::schema::{CONTENT_HASH, Layout, PARTITION_KEY, SORT_KEY};
 
 /// The keys, told apart.
 pub(super) struct Keys {
     pub(super) group: Vec<Part>,
     pub(super) version_prefix: String,
     /// Whether the partition key is the version.
-    pub(super) is_versioned: bool,
+    pub(super) layout: Layout,
 }
 
 /// Tells the keys apart, and refuses what does not go together.
@@ -32,9 +32,9 @@ fn keys(words: &Words) -> Result<Keys> {
     );
     let wrong = |what| Err(fault(what, &[("pk", &words.pk), ("sk", &words.sk)]));
     let is_version = |parts: &[Part]| template::names(parts).any(|name| name == "version");
-    let (group, version, is_versioned) = match (is_version(&pk), is_version(&sk)) {
-        (false, true) => (pk, sk, false),
-        (true, false) => (sk, pk, true),
+    let (group, version, layout) = match (is_version(&pk), is_version(&sk)) {
+        (false, true) => (pk, sk, Layout::Grouped),
+        (true, false) => (sk, pk, Layout::Versioned),
         _ => return wrong("one key has {version} and the other the fields of the group"),
     };
     let [Part::Text(version_prefix), Part::Name(_)] = version.as_slice() else {
@@ -51,7 +51,7 @@ fn keys(words: &Words) -> Result<Keys> {
     Ok(Keys {
         group,
         version_prefix,
-        is_versioned,
+        layout,
     })
 }
 
