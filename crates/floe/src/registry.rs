@@ -407,7 +407,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
         name: &K,
         status: Option<Status>,
     ) -> Result<Vec<Version<R>>> {
-        let (schema, index) = (self.schema, index.schema());
+        let (schema, index) = (self.schema, index.index);
         let key = deployed::index_key(schema, index, name)?;
         deployed::deployed(self.reads(), (schema, index), key, status).await
     }
@@ -542,8 +542,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
             return self.work(tx, group).apply(op).await;
         }
         let options = TxOptions::of_pattern(&self.db, "registry", RETRIES);
-        options
-            .run(async |tx: &Tx| self.work(tx, group).apply(op).await)
-            .await
+        let body = async |tx: &Tx| self.work(tx, group).apply(op).await;
+        options.run(body).await
     }
 }

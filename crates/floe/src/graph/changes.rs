@@ -108,10 +108,9 @@ impl Changes {
     ///
     /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, as far as is known.
     pub(super) fn create(&mut self, place: &Place, node: Node) -> Result<()> {
-        let is_deleted = matches!(self.state(place).write, Write::Delete);
-        if is_deleted {
-            let message = format!("the transaction deletes this entity: entity={place}");
-            return Err(Error::new(ErrorKind::InvalidUse, message));
+        if matches!(self.state(place).write, Write::Delete) {
+            let what = "the transaction deletes this entity";
+            return Err(place.error(ErrorKind::InvalidUse, what));
         }
         if self.known(place).flatten().is_some() {
             return Err(exists(place));
@@ -308,6 +307,5 @@ fn created(node: &Node) -> Stored {
 }
 
 pub(super) fn exists(place: &Place) -> Error {
-    let message = format!("the entity exists already: entity={place}");
-    Error::new(ErrorKind::AlreadyExists, message)
+    place.error(ErrorKind::AlreadyExists, "the entity exists already")
 }

@@ -44,12 +44,6 @@ type ClaimName = (String, String);
 
 type Add = fn(&mut Content, &Item) -> Result<()>;
 
-/// What no entity should have.
-struct Extra<'c> {
-    entries: BTreeSet<&'c EntryName>,
-    claims: BTreeSet<&'c ClaimName>,
-}
-
 impl Graph<'_> {
     /// Compares the three tables and tells every difference.
     ///
@@ -137,9 +131,11 @@ impl Graph<'_> {
     }
 
     fn check_indexes(&self, content: &Content, differences: &mut Vec<Difference>) -> Result<()> {
-        let mut extra = Extra {
-            entries: content.entries.keys().collect(),
-            claims: content.claims.keys().collect(),
+        let mut check = IndexCheck {
+            content,
+            extra_entries: content.entries.keys().collect(),
+            extra_claims: content.claims.keys().collect(),
+            differences,
         };
         for (entity, stored) in &content.entities {
             if stored.is_leaving {
@@ -149,37 +145,30 @@ impl Graph<'_> {
                 Ok(found) => found,
                 Err(error) => {
                     let (entity, reason) = (entity.clone(), error.to_string());
-                    differences.push(Difference::Unreadable { entity, reason });
+                    let unreadable = Difference::Unreadable { entity, reason };
+                    check.differences.push(unreadable);
                     continue;
                 }
             };
             if keys != stored.entries {
                 let entity = entity.clone();
-                differences.push(Difference::WrongKeys { entity });
+                check.differences.push(Difference::WrongKeys { entity });
             }
             let place = self.place(entity)?;
             for (index, of_index) in &keys {
-                let emitted = emitted.get(index);
                 for key in &of_index.keys {
                     let name = (entity.clone(), index.clone(), key.clone());
                     let key = IndexKey::text(key);
-                    let attributes = emitted.and_then(|emitted| emitted.get(&key));
+                    let attributes = emitted.get(index).and_then(|emitted| emitted.get(&key));
                     let entry = attributes.map(|found| stored::entry(&place, index, &key, found));
-                    extra.entries.remove(&name);
-                    if !stored.is_behind && !content.has_entry(&name, entry.as_ref()) {
-                        let (entity, index, key) = name.clone();
-                        differences.push(Difference::MissingEntry { entity, index, key });
-                    }
+                    check.entry(stored, &name, entry.as_ref());
                     if of_index.is_unique {
-                        let (entity, index, key) = name;
-                        let claim = (index, key);
-                        extra.claims.remove(&claim);
-                        differences.extend(content.wrong_claim(entity, claim));
+                        check.claim(name);
                     }
                 }
             }
         }
-        content.check_extra(&extra, differences);
+        check.extra();
         Ok(())
     }
 
@@ -234,38 +223,58 @@ impl Content {
         }
         Ok(())
     }
+}
 
-    /// Whether there is an entry, and as its function emits it, if that is known.
-    fn has_entry(&self, name: &EntryName, expected: Option<&Item>) -> bool {
-        let found = self.entries.get(name);
-        found.is_some_and(|found| expected.is_none_or(|expected| found == expected))
+/// Entries and claims are compared with those that entities should have; what is left is extra.
+struct IndexCheck<'c> {
+    content: &'c Content,
+    extra_entries: BTreeSet<&'c EntryName>,
+    extra_claims: BTreeSet<&'c ClaimName>,
+    differences: &'c mut Vec<Difference>,
+}
+
+impl IndexCheck<'_> {
+    /// An entry that should be there, as its function emits it, if that is known.
+    fn entry(&mut self, of: &Stored, name: &EntryName, expected: Option<&Item>) {
+        self.extra_entries.remove(name);
+        let found = self.content.entries.get(name);
+        let is_right = |found: &Item| expected.is_none_or(|expected| found == expected);
+        if !of.is_behind && !found.is_some_and(is_right) {
+            let (entity, index, key) = name.clone();
+            let missing = Difference::MissingEntry { entity, index, key };
+            self.differences.push(missing);
+        }
     }
 
-    fn wrong_claim(&self, entity: EntityKey, claim: ClaimName) -> Option<Difference> {
-        let holder = self.claims.get(&claim);
+    /// A unique key that an entity should hold.
+    fn claim(&mut self, (entity, index, key): EntryName) {
+        let claim = (index, key);
+        self.extra_claims.remove(&claim);
+        let holder = self.content.claims.get(&claim);
         let (index, key) = claim;
-        match holder {
+        self.differences.extend(match holder {
             Some(holder) if *holder == entity => None,
             Some(_) => Some(Difference::DoubleClaim { entity, index, key }),
             None => Some(Difference::MissingClaim { entity, index, key }),
-        }
+        });
     }
 
-    fn check_extra(&self, extra: &Extra<'_>, differences: &mut Vec<Difference>) {
-        let is =
-            |entity: &EntityKey, is: fn(&Stored) -> bool| self.entities.get(entity).is_some_and(is);
-        for name in &extra.entries {
-            let (entity, index, key) = EntryName::clone(name);
-            if !is(&entity, |of| of.is_leaving || of.is_behind) {
-                differences.push(Difference::ExtraEntry { entity, index, key });
+    fn extra(self) {
+        let content = self.content;
+        let of = |entity: &EntityKey| content.entities.get(entity);
+        for name in self.extra_entries {
+            let (entity, index, key) = name.clone();
+            if !of(&entity).is_some_and(|of| of.is_leaving || of.is_behind) {
+                let extra = Difference::ExtraEntry { entity, index, key };
+                self.differences.push(extra);
             }
         }
-        let claims = self.claims.iter();
-        for (claim, entity) in claims.filter(|(claim, _)| extra.claims.contains(claim)) {
-            if !is(entity, |of| of.is_leaving) {
-                let (entity, (index, key)) = (entity.clone(), claim.clone());
-                differences.push(Difference::ExtraClaim { entity, index, key });
-            }
+        for claim in self.extra_claims {
+            let holder = content.claims.get(claim).cloned();
+            let holder = holder.filter(|holder| !of(holder).is_some_and(|of| of.is_leaving));
+            let (index, key) = claim.clone();
+            let extra = holder.map(|entity| Difference::ExtraClaim { entity, index, key });
+            self.differences.extend(extra);
         }
     }
 }

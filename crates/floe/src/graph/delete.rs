@@ -17,7 +17,7 @@ use super::keys::EntityKey;
 use super::node::ToKey;
 use super::stored::{self, LEAVING_ID};
 use super::work::{Operation, Outcome, Work};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use job::Job;
 use progress::Listener;
 
@@ -71,8 +71,8 @@ impl Operation for Delete<'_> {
     async fn apply(&self, work: Work<'_>) -> Result<Outcome<Deleted>> {
         let root = work.place(self.key)?;
         if work.changes(|changes| changes.is_created(&root))? {
-            let message = format!("the transaction creates this entity: entity={root}");
-            return Err(Error::new(ErrorKind::InvalidUse, message));
+            let what = "the transaction creates this entity";
+            return Err(root.error(ErrorKind::InvalidUse, what));
         }
         if work.load(&root).await?.is_none() {
             work.changes(|changes| changes.watch(&root))?;

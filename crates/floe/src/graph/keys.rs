@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::attribute::Invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What joins the parts of a key.
 pub(crate) const DELIMITER: char = ':';
@@ -167,6 +167,11 @@ impl Place {
     }
 
     /// `scope:type:id`.
+    /// An error about the entity.
+    pub(crate) fn error(&self, kind: ErrorKind, what: &str) -> Error {
+        Error::new(kind, format!("{what}: entity={self}"))
+    }
+
     pub(crate) fn text(&self) -> String {
         join([&self.scope, &self.key.type_name, &self.key.id].map(String::as_str))
     }

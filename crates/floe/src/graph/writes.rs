@@ -196,8 +196,7 @@ pub(super) fn is_leaving() -> Condition {
 }
 
 pub(super) fn missing(place: &Place) -> Error {
-    let message = format!("the entity is not there: entity={place}");
-    Error::new(ErrorKind::NotFound, message)
+    place.error(ErrorKind::NotFound, "the entity is not there")
 }
 
 pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {

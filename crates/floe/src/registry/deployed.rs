@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 /// A sparse index of a registry: of deployed versions, by a field of the group.
 pub struct RegistryIndex<R, K> {
-    index: &'static StatusIndex,
+    pub(super) index: &'static StatusIndex,
     types: PhantomData<fn() -> (R, K)>,
 }
 
@@ -28,10 +28,6 @@ impl<R, K> RegistryIndex<R, K> {
             index,
             types: PhantomData,
         }
-    }
-
-    pub(super) const fn schema(&self) -> &'static StatusIndex {
-        self.index
     }
 
     /// Its name.

@@ -98,11 +98,8 @@ impl RegistrySchema {
         let fields = self.fields.iter().map(|field| self.field_node(field));
         words.push(("fields", Node::List(fields.collect())));
         let indexes = self.indexes.iter().filter_map(|index| {
-            let key = self.index_field(index)?.name;
-            let words = [("name", index.name), ("key", key)];
-            Some(Node::map(
-                words.map(|(word, text)| (word, Node::text(text))),
-            ))
+            let key = Node::text(self.index_field(index)?.name);
+            Some(Node::map([("name", Node::text(index.name)), ("key", key)]))
         });
         let indexes: Vec<_> = indexes.collect();
         if !indexes.is_empty() {

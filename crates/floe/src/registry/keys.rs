@@ -36,17 +36,11 @@ impl Place {
 }
 
 /// A group, and the registry that it is of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupPlace {
-    pub(super) schema: &'static RegistrySchema,
     /// Its key.
     pub(super) text: String,
-}
-
-impl PartialEq for GroupPlace {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_of(other.schema) && self.text == other.text
-    }
+    pub(super) schema: &'static RegistrySchema,
 }
 
 impl GroupPlace {

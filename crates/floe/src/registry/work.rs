@@ -143,7 +143,8 @@ impl Work<'_> {
         }
         let number = next_number(group, facts.last)?;
         // Whatever the clocks of publishers say, a later version was not published earlier.
-        let published = Some(self.now()).max(facts.published).unwrap_or_default();
+        let now = self.now();
+        let published = facts.published.map_or(now, |last| last.max(now));
         let place = group.version(number);
         let version = stored::new_version(group, content, (number, hash, published));
         self.tell(&place, None)?;
@@ -213,7 +214,7 @@ impl Work<'_> {
     /// The newest version before this one that is deployed, as the transaction sees it.
     async fn newest_deployed(&self, before: u64) -> Result<Option<(u64, Item)>> {
         let mut newest: Option<(u64, Item)> = None;
-        for (number, item) in self.touched()? {
+        for (number, item) in self.changes(|changes| changes.versions(self.group))? {
             let is_newer = newest.as_ref().is_none_or(|(known, _)| number > *known);
             if number < before && is_newer && self.is_deployed(&item)? {
                 newest = Some((number, item));
@@ -360,11 +361,6 @@ impl Work<'_> {
     fn is_deployed(&self, item: &Item) -> Result<bool> {
         let facts = self.facts(Some(item))?;
         Ok(facts.is_deployed(self.group.schema, self.now()))
-    }
-
-    /// The versions of the group that the transaction has touched, as it sees them.
-    fn touched(&self) -> Result<Vec<(u64, Item)>> {
-        self.changes(|changes| changes.versions(self.group))
     }
 }
 

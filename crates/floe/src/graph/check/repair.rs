@@ -53,10 +53,8 @@ impl Graph<'_> {
                 self.without_edge(edge).await?
             }
             Difference::WrongHold(edge) => {
-                let turned = Edge {
-                    is_holding: !edge.is_holding,
-                    ..edge.clone()
-                };
+                let mut turned = edge.clone();
+                turned.is_holding = !edge.is_holding;
                 let kind = EdgeChangeKind::Rewrite;
                 vec![edge_write(schema, &self.scope, &turned, kind)?]
             }

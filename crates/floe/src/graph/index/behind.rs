@@ -83,10 +83,8 @@ async fn changes(reads: &Reads<'_>, place: &Place, stored: &Stored) -> Result<Ve
         }
     }
     let mut changes: Vec<TransactWrite> = Vec::new();
-    for entry in reads
-        .query(reads::entries_query(schema, place), None)
-        .await?
-    {
+    let entries = reads::entries_query(schema, place);
+    for entry in reads.query(entries, None).await? {
         let index = stored::text(&entry, &INDEX_NAME)?;
         let is_known = schema.index_of(place.key.type_name(), index).is_some();
         match wanted.remove(stored::text(&entry, &UNIQUE_KEY)?) {

@@ -78,8 +78,5 @@ impl Change {
 
 pub(super) fn busy(place: &Place) -> Error {
     let what = "a change of its edges is under way; Graph::resume ends it";
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("{what}: entity={place}"),
-    )
+    place.error(ErrorKind::TransactionFailed, what)
 }

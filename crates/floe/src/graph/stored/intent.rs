@@ -53,8 +53,8 @@ pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
 
 /// The key of the intent to change a list.
 pub(crate) fn list_intent_key(subject: &Place, predicate: &str) -> Item {
-    let (of, id) = (subject.key.type_name(), subject.key.id());
-    let key = own_key(&subject.scope, [of, id, predicate]);
+    let parts = [subject.key.type_name(), subject.key.id(), predicate];
+    let key = own_key(&subject.scope, parts);
     Item::new().with(ID, LISTS_ID).with(SCOPE_TYPE_KEY, key)
 }
 
@@ -117,10 +117,9 @@ pub(crate) fn wanted_list(scope: &str, item: &Item) -> Result<WantedList> {
     let (subject, predicate) = (intent_owner(item)?, text(item, &PREDICATE)?);
     let wanted = item.get(&WANTED).and_then(Value::as_l);
     let edges = wanted.and_then(|wanted| {
-        let mut notes = wanted.iter().map(Value::as_m);
-        let edges = notes
-            .by_ref()
-            .map(|note| edge_of(note?, &subject, predicate));
+        let edges = wanted
+            .iter()
+            .map(|note| edge_of(note.as_m()?, &subject, predicate));
         edges.collect::<Option<Vec<Edge>>>()
     });
     Ok(WantedList {

@@ -50,6 +50,8 @@ impl Words {
         let json = serde_json::from_str(text);
         let json = json.map_err(|error| fault(&format!("it is no JSON, {error}"), &[]))?;
         let mut all = Taken::of(json, "")?;
+        let retention_secs = all.optional_text("retention")?;
+        let retention_secs = retention_secs.as_deref().map(retention);
         let words = Self {
             name: all.text("name")?,
             table: all.text("table")?,
@@ -61,17 +63,12 @@ impl Words {
             deleted: all.text_or("deleted", "deleted_date")?,
             status: all.optional_text("status")?,
             expires: all.optional_text("expires")?,
-            retention_secs: all
-                .optional_text("retention")?
-                .as_deref()
-                .map(retention)
-                .transpose()?,
+            retention_secs: retention_secs.transpose()?,
             legacy_keys: all.flag("legacy_keys")?,
             fields: all.each("fields", FieldWords::take)?,
             indexes: all.each("indexes", |mut index| {
-                let index = (index.text("name")?, index.text("key")?, index);
-                index.2.finish()?;
-                Ok((index.0, index.1))
+                let names = (index.text("name")?, index.text("key")?);
+                index.finish().map(|()| names)
             })?,
         };
         all.finish()?;
