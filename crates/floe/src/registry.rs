@@ -124,6 +124,7 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::{Tx, TxOptions};
 use crate::watched::Watched;
+use changes::Changes;
 use keys::{GroupPlace, Place};
 use reads::Reads;
 use stored::Facts;
@@ -281,9 +282,10 @@ impl<'tx, R: Content> Versions<'tx, R> {
     /// As for [`publish`](Self::publish).
     pub async fn publish_if_changed(&self, value: &R) -> Result<Published> {
         let done = self.publish_how(value, true).await?;
-        Ok(match done.is_changed {
-            true => Published::New(done.number),
-            false => Published::Unchanged(done.number),
+        Ok(if done.is_changed {
+            Published::New(done.number)
+        } else {
+            Published::Unchanged(done.number)
         })
     }
 
@@ -405,7 +407,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
         name: &K,
         status: Option<Status>,
     ) -> Result<Vec<Version<R>>> {
-        let (schema, index) = (self.schema, index.schema());
+        let (schema, index) = (self.schema, index.index);
         let key = deployed::index_key(schema, index, name)?;
         deployed::deployed(self.reads(), (schema, index), key, status).await
     }
@@ -433,8 +435,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
     /// [`NotFound`](crate::ErrorKind::NotFound) when there is none of this number,
     /// [`Restricted`](crate::ErrorKind::Restricted) when an alias leads to it.
     pub async fn retire(&self, group: impl IntoGroup<R>, number: u64) -> Result<bool> {
-        let group = self.place(group)?;
-        Ok(self.run(&group, &Op::Retire(number)).await?.is_changed)
+        self.change(group, &Op::Retire(number)).await
     }
 
     /// Keeps a version from expiring. Tells whether it was not pinned before.
@@ -443,7 +444,8 @@ impl<'tx, R: Content> Versions<'tx, R> {
     ///
     /// [`NotFound`](crate::ErrorKind::NotFound) when it is not deployed.
     pub async fn pin(&self, group: impl IntoGroup<R>, number: u64) -> Result<bool> {
-        self.pin_how(group, number, true).await
+        let is_pinned = true;
+        self.change(group, &Op::Pin { number, is_pinned }).await
     }
 
     /// Lets a version go that was pinned: if it is deprecated it goes after the retention, counted from now. Tells whether
@@ -453,17 +455,8 @@ impl<'tx, R: Content> Versions<'tx, R> {
     ///
     /// [`NotFound`](crate::ErrorKind::NotFound) when it is not deployed.
     pub async fn unpin(&self, group: impl IntoGroup<R>, number: u64) -> Result<bool> {
-        self.pin_how(group, number, false).await
-    }
-
-    async fn pin_how(
-        &self,
-        group: impl IntoGroup<R>,
-        number: u64,
-        is_pinned: bool,
-    ) -> Result<bool> {
-        let (group, op) = (self.place(group)?, Op::Pin { number, is_pinned });
-        Ok(self.run(&group, &op).await?.is_changed)
+        let is_pinned = false;
+        self.change(group, &Op::Pin { number, is_pinned }).await
     }
 
     /// Has an alias lead to a version, from wherever it led. The version does not expire while it does; the one it led to
@@ -480,7 +473,8 @@ impl<'tx, R: Content> Versions<'tx, R> {
         alias: &str,
         number: u64,
     ) -> Result<bool> {
-        self.alias_how(group, alias, Some(number)).await
+        let (name, to) = (alias.to_owned(), Some(number));
+        self.change(group, &Op::Alias { name, to }).await
     }
 
     /// Removes an alias. Tells whether there was one.
@@ -489,32 +483,22 @@ impl<'tx, R: Content> Versions<'tx, R> {
     ///
     /// As for [`set_alias`](Self::set_alias).
     pub async fn remove_alias(&self, group: impl IntoGroup<R>, alias: &str) -> Result<bool> {
-        self.alias_how(group, alias, None).await
+        let (name, to) = (alias.to_owned(), None);
+        self.change(group, &Op::Alias { name, to }).await
     }
 
-    async fn alias_how(
-        &self,
-        group: impl IntoGroup<R>,
-        alias: &str,
-        to: Option<u64>,
-    ) -> Result<bool> {
-        let name = alias.to_owned();
-        let (group, op) = (self.place(group)?, Op::Alias { name, to });
-        Ok(self.run(&group, &op).await?.is_changed)
+    async fn change(&self, group: impl IntoGroup<R>, op: &Op) -> Result<bool> {
+        Ok(self.run(&self.place(group)?, op).await?.is_changed)
     }
 
     /// A group of this registry: those of described ones have one type.
     fn own(&self, group: Group<R>) -> Result<Group<R>> {
-        match group.place.is_of(self.schema) {
-            true => Ok(group),
-            false => Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!(
-                    "the group is one of another registry: group={group:?} registry={}",
-                    self.schema.name
-                ),
-            )),
+        if group.place.is_of(self.schema) {
+            return Ok(group);
         }
+        let (what, registry) = ("the group is one of another registry", self.schema.name);
+        let message = format!("{what}: group={group:?} registry={registry}");
+        Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
     fn place(&self, group: impl IntoGroup<R>) -> Result<GroupPlace> {
@@ -531,10 +515,10 @@ impl<'tx, R: Content> Versions<'tx, R> {
 
     /// An item, on which the transaction depends from now on.
     async fn load(&self, group: &GroupPlace, place: &Place) -> Result<Option<Item>> {
-        let places = std::slice::from_ref(place);
-        let item = self.reads().load(group, places).await?.pop().flatten();
+        let item = self.reads().load_one(group, place).await?;
         if let Some(tx) = self.tx {
-            tx.session().registry(|changes| changes.watch(place))?;
+            let session = tx.session();
+            session.with(|changes: &mut Changes| changes.watch(place))?;
         }
         Ok(item)
     }
@@ -558,8 +542,7 @@ impl<'tx, R: Content> Versions<'tx, R> {
             return self.work(tx, group).apply(op).await;
         }
         let options = TxOptions::of_pattern(&self.db, "registry", RETRIES);
-        options
-            .run(async |tx: &Tx| self.work(tx, group).apply(op).await)
-            .await
+        let body = async |tx: &Tx| self.work(tx, group).apply(op).await;
+        options.run(body).await
     }
 }

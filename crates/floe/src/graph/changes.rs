@@ -57,23 +57,15 @@ pub(super) struct EdgeChange {
     was_holding: bool,
 }
 
+/// What becomes of an edge, and by how much the number of edges changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EdgeChangeKind {
     /// It is new.
-    Add,
+    Add = 1,
     /// It is there, and its attributes change.
-    Rewrite,
+    Rewrite = 0,
     /// It is there, and goes.
-    Remove,
-}
-
-/// An entity as the body sees it.
-#[derive(Clone, Debug)]
-pub(crate) enum Known {
-    /// It has to be read.
-    Unread,
-    Absent,
-    Present(Box<Stored>),
+    Remove = -1,
 }
 
 impl Changes {
@@ -81,25 +73,19 @@ impl Changes {
         self.nodes.entry(place.clone()).or_default()
     }
 
-    /// The entity with all that the body has done to it.
-    pub(super) fn known(&self, place: &Place) -> Known {
-        let Some(state) = self.nodes.get(place) else {
-            return Known::Unread;
-        };
+    /// The entity with all that the body has done to it; `None` if it has to be read, and inside that if it is not there.
+    pub(super) fn known(&self, place: &Place) -> Option<Option<Stored>> {
+        let state = self.nodes.get(place)?;
         let read = state.read.as_ref().map(Option::as_ref);
-        match (&state.write, read) {
-            (Write::Delete, _) => Known::Absent,
-            (Write::Create(node), _) => Known::Present(Box::new(created(node))),
-            (Write::Update(node), Some(Some(stored))) => Known::Present(Box::new(Stored {
+        Some(match (&state.write, read) {
+            (Write::Delete, _) => None,
+            (Write::Create(node), _) => Some(created(node)),
+            (Write::Update(node), Some(Some(stored))) => Some(Stored {
                 node: node.clone(),
                 ..stored.clone()
-            })),
-            (_, Some(Some(stored))) if !stored.is_leaving => {
-                Known::Present(Box::new(stored.clone()))
-            }
-            (_, Some(_)) => Known::Absent,
-            (_, None) => Known::Unread,
-        }
+            }),
+            (_, read) => read?.filter(|stored| !stored.is_leaving).cloned(),
+        })
     }
 
     /// An entity that was read while its deletion was under way.
@@ -122,14 +108,11 @@ impl Changes {
     ///
     /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, as far as is known.
     pub(super) fn create(&mut self, place: &Place, node: Node) -> Result<()> {
-        let is_deleted = matches!(self.state(place).write, Write::Delete);
-        if is_deleted {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!("the transaction deletes this entity: entity={place}"),
-            ));
+        if matches!(self.state(place).write, Write::Delete) {
+            let what = "the transaction deletes this entity";
+            return Err(place.error(ErrorKind::InvalidUse, what));
         }
-        if let Known::Present(_) = self.known(place) {
+        if self.known(place).flatten().is_some() {
             return Err(exists(place));
         }
         self.state(place).set(Write::Create(node));
@@ -162,51 +145,32 @@ impl Changes {
         state.is_some_and(|state| matches!(state.write, Write::Create(_)))
     }
 
-    /// Adds or rewrites an edge.
+    /// Adds, rewrites or removes an edge.
     ///
     /// # Errors
     ///
     /// [`InvalidField`](ErrorKind::InvalidField) when its key is too long.
-    pub(super) fn put_edge(&mut self, subject: &Place, edge: Edge, is_there: bool) -> Result<()> {
-        self.state(subject).is_list_changed = true;
-        let key = (subject.clone(), edge.predicate_key()?);
-        let before = self.edges.get(&key);
-        let kind = match before.map(|change| change.kind) {
-            None if is_there => EdgeChangeKind::Rewrite,
-            None | Some(EdgeChangeKind::Add) => EdgeChangeKind::Add,
-            Some(_) => EdgeChangeKind::Rewrite,
-        };
-        let change = EdgeChange {
-            was_holding: before.map_or(is_there && edge.is_holding, |change| change.was_holding),
-            kind,
-            edge,
-        };
-        self.edges.insert(key, change);
-        Ok(())
-    }
-
-    /// Removes an edge that is there.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when its key is too long.
-    pub(super) fn remove_edge(
+    pub(super) fn change_edge(
         &mut self,
-        scope: &str,
+        subject: Place,
         edge: Edge,
-        changes_list: bool,
+        kind: EdgeChangeKind,
     ) -> Result<()> {
-        let subject = Place::new(scope, edge.subject.clone())?;
-        self.state(&subject).is_list_changed |= changes_list;
         let key = (subject, edge.predicate_key()?);
         let before = self.edges.get(&key);
-        if before.is_some_and(|change| change.kind == EdgeChangeKind::Add) {
-            self.edges.remove(&key);
-            return Ok(());
-        }
+        let kind = match (before.map(|change| change.kind), kind) {
+            (Some(EdgeChangeKind::Add), EdgeChangeKind::Remove) => {
+                self.edges.remove(&key);
+                return Ok(());
+            }
+            (Some(EdgeChangeKind::Add), _) => EdgeChangeKind::Add,
+            (Some(_), EdgeChangeKind::Add) => EdgeChangeKind::Rewrite,
+            (_, kind) => kind,
+        };
+        let is_held = kind != EdgeChangeKind::Add && edge.is_holding;
         let change = EdgeChange {
-            was_holding: before.map_or(edge.is_holding, |change| change.was_holding),
-            kind: EdgeChangeKind::Remove,
+            was_holding: before.map_or(is_held, |change| change.was_holding),
+            kind,
             edge,
         };
         self.edges.insert(key, change);
@@ -254,39 +218,30 @@ impl Changes {
                 && edge.predicate == change.edge.predicate
                 && edge.index == change.edge.index
         };
-        let own: Vec<_> = self
+        let own: Vec<_> = self.changes_to(&object.key, &object.scope).collect();
+        let mut edges = stored;
+        edges.retain(|edge| !own.iter().any(|change| is_same(edge, change)));
+        let mut alive = own;
+        alive.retain(|change| change.kind != EdgeChangeKind::Remove);
+        edges.extend(alive.into_iter().map(|change| change.edge.clone()));
+        edges
+    }
+
+    fn changes_to(&self, object: &EntityKey, scope: &str) -> impl Iterator<Item = &EdgeChange> {
+        let to_object = self
             .edges
             .iter()
-            .filter(|((of, _), change)| {
-                of.scope == object.scope && change.edge.object == object.key
-            })
-            .map(|(_, change)| change)
-            .collect();
-        let untouched = stored
-            .into_iter()
-            .filter(|edge| !own.iter().any(|change| is_same(edge, change)));
-        let mut edges: Vec<Edge> = untouched.collect();
-        let alive = own
-            .iter()
-            .filter(|change| change.kind != EdgeChangeKind::Remove);
-        edges.extend(alive.map(|change| change.edge.clone()));
-        edges
+            .filter(move |((of, _), change)| of.scope == scope && change.edge.object == *object);
+        to_object.map(|(_, change)| change)
     }
 
     /// By how much the number of stored edges to an entity changes.
     pub(super) fn incoming_change(&self, object: &EntityKey, scope: &str) -> (i64, i64) {
-        let own = self
-            .edges
-            .iter()
-            .filter(|((of, _), change)| of.scope == scope && change.edge.object == *object);
-        own.fold((0, 0), |(all, held), (_, change)| {
-            let (by, is_holding) = match change.kind {
-                EdgeChangeKind::Add => (1, change.edge.is_holding),
-                EdgeChangeKind::Rewrite => (0, change.edge.is_holding),
-                EdgeChangeKind::Remove => (-1, false),
-            };
+        let own = self.changes_to(object, scope);
+        own.fold((0, 0), |(all, held), change| {
+            let is_holding = change.kind != EdgeChangeKind::Remove && change.edge.is_holding;
             let holds = i64::from(is_holding) - i64::from(change.was_holding);
-            (all + by, held + holds)
+            (all + change.kind as i64, held + holds)
         })
     }
 
@@ -352,8 +307,5 @@ fn created(node: &Node) -> Stored {
 }
 
 pub(super) fn exists(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::AlreadyExists,
-        format!("the entity exists already: entity={place}"),
-    )
+    place.error(ErrorKind::AlreadyExists, "the entity exists already")
 }

@@ -17,12 +17,11 @@ use floe_store::{Item, Name, Value};
 pub use difference::{Difference, InSteps, Report};
 
 use super::handle::Graph;
-use super::keys::{EntityKey, check_scope};
+use super::keys::{EntityKey, IndexKey, check_scope};
 use super::schema::Emitted;
 use super::schema::OnDelete;
 use super::stored::{
-    self, BEHIND_ID, Edge, Entries, ID, IndexedKeys, LEAVING_ID, LISTS_ID, SCOPE, SUBJECT_SCOPE,
-    Stored,
+    self, BEHIND_ID, Edge, Entries, ID, LEAVING_ID, LISTS_ID, SCOPE, SUBJECT_SCOPE, Stored,
 };
 use crate::error::Result;
 
@@ -32,21 +31,18 @@ struct Content {
     entities: BTreeMap<EntityKey, Stored>,
     intents: BTreeSet<(InSteps, EntityKey)>,
     edges: Vec<Edge>,
-    /// By entity, index and key.
-    entries: BTreeMap<(EntityKey, String, String), Item>,
-    /// By index and key.
-    claims: BTreeMap<(String, String), EntityKey>,
+    entries: BTreeMap<EntryName, Item>,
+    claims: BTreeMap<ClaimName, EntityKey>,
     differences: Vec<Difference>,
 }
 
-/// An entry that an index should have.
-struct Expected {
-    index: String,
-    key: String,
-    /// As its function emits it, if that is known.
-    entry: Option<Item>,
-    is_unique: bool,
-}
+/// An entity, an index and a key.
+type EntryName = (EntityKey, String, String);
+
+/// An index and a key.
+type ClaimName = (String, String);
+
+type Add = fn(&mut Content, &Item) -> Result<()>;
 
 impl Graph<'_> {
     /// Compares the three tables and tells every difference.
@@ -73,13 +69,14 @@ impl Graph<'_> {
     async fn content(&self) -> Result<Content> {
         let schema = self.db.graph_schema();
         let mut content = Content::default();
-        let (entities, edges) = (schema.entities(), schema.relationships());
-        self.scanned(entities, SCOPE, &mut content, Content::add_entity)
-            .await?;
-        self.scanned(edges, SUBJECT_SCOPE, &mut content, Content::add_edge)
-            .await?;
-        self.scanned(schema.entries(), SCOPE, &mut content, Content::add_entry)
-            .await?;
+        let tables: [(String, Name, Add); 3] = [
+            (schema.entities(), SCOPE, Content::add_entity),
+            (schema.relationships(), SUBJECT_SCOPE, Content::add_edge),
+            (schema.entries(), SCOPE, Content::add_entry),
+        ];
+        for (table, scope, add) in tables {
+            self.scanned(table, scope, &mut content, add).await?;
+        }
         Ok(content)
     }
 
@@ -89,32 +86,25 @@ impl Graph<'_> {
         table: String,
         scope: Name,
         content: &mut Content,
-        add: impl Fn(&mut Content, &Item) -> Result<()>,
+        add: Add,
     ) -> Result<()> {
         let is_own = Condition::eq(Path::attribute(scope), Value::from(self.scope.as_str()));
-        let mut scan = Scan::new(table.as_str()).consistent().filter(is_own);
-        loop {
-            let page = self.reads().scan(&scan).await?;
-            for item in &page.items {
-                if let Err(error) = add(content, item) {
-                    let (table, reason) = (table.clone(), error.to_string());
-                    let damaged = Difference::Damaged { table, reason };
-                    content.differences.push(damaged);
-                }
+        let scan = Scan::new(table.as_str()).consistent().filter(is_own);
+        let add = |item: &Item| {
+            if let Err(error) = add(content, item) {
+                let (table, reason) = (table.clone(), error.to_string());
+                let damaged = Difference::Damaged { table, reason };
+                content.differences.push(damaged);
             }
-            scan.start_key = page.last_key;
-            if scan.start_key.is_none() {
-                return Ok(());
-            }
-        }
+        };
+        self.reads().scan_each(scan, add).await
     }
 
     fn check_edges(&self, content: &Content, differences: &mut Vec<Difference>) {
         let schema = self.db.graph_schema();
         let mut counts: BTreeMap<&EntityKey, (u64, u64)> = BTreeMap::new();
         for edge in &content.edges {
-            let (from, to) = (edge.subject.type_name(), edge.object.type_name());
-            let relation = schema.relation_of(from, &edge.predicate, to);
+            let relation = schema.relation_of(edge);
             let holds = relation.map(|relation| relation.on_delete == OnDelete::Restrict);
             let count = counts.entry(&edge.object).or_default();
             count.0 += 1;
@@ -141,8 +131,12 @@ impl Graph<'_> {
     }
 
     fn check_indexes(&self, content: &Content, differences: &mut Vec<Difference>) -> Result<()> {
-        let mut wanted: BTreeSet<(EntityKey, String, String)> = BTreeSet::new();
-        let mut claimed: BTreeSet<(String, String)> = BTreeSet::new();
+        let mut check = IndexCheck {
+            content,
+            extra_entries: content.entries.keys().collect(),
+            extra_claims: content.claims.keys().collect(),
+            differences,
+        };
         for (entity, stored) in &content.entities {
             if stored.is_leaving {
                 continue;
@@ -151,71 +145,46 @@ impl Graph<'_> {
                 Ok(found) => found,
                 Err(error) => {
                     let (entity, reason) = (entity.clone(), error.to_string());
-                    differences.push(Difference::Unreadable { entity, reason });
+                    let unreadable = Difference::Unreadable { entity, reason };
+                    check.differences.push(unreadable);
                     continue;
                 }
             };
             if keys != stored.entries {
                 let entity = entity.clone();
-                differences.push(Difference::WrongKeys { entity });
+                check.differences.push(Difference::WrongKeys { entity });
             }
-            for expected in self.expected(entity, &keys, emitted)? {
-                content.check_entry(entity, stored, &expected, differences);
-                if expected.is_unique {
-                    claimed.insert((expected.index.clone(), expected.key.clone()));
+            let place = self.place(entity)?;
+            for (index, of_index) in &keys {
+                for key in &of_index.keys {
+                    let name = (entity.clone(), index.clone(), key.clone());
+                    let key = IndexKey::text(key);
+                    let attributes = emitted.get(index).and_then(|emitted| emitted.get(&key));
+                    let entry = attributes.map(|found| stored::entry(&place, index, &key, found));
+                    check.entry(stored, &name, entry.as_ref());
+                    if of_index.is_unique {
+                        check.claim(name);
+                    }
                 }
-                wanted.insert((entity.clone(), expected.index, expected.key));
             }
         }
-        content.check_extra(&wanted, &claimed, differences);
+        check.extra();
         Ok(())
-    }
-
-    /// The entries that the indexes should have of an entity.
-    fn expected(
-        &self,
-        entity: &EntityKey,
-        keys: &Entries,
-        emitted: Vec<(String, Emitted)>,
-    ) -> Result<Vec<Expected>> {
-        let place = self.place(entity)?;
-        let mut entries = BTreeMap::new();
-        for (index, of_index) in emitted {
-            for (key, attributes) in of_index {
-                let entry = stored::entry(&place, &index, &key, &attributes);
-                entries.insert((index.clone(), key.as_str().to_owned()), entry);
-            }
-        }
-        let mut expected = Vec::new();
-        for (index, of_index) in keys {
-            expected.extend(of_index.keys.iter().map(|key| Expected {
-                entry: entries.remove(&(index.clone(), key.clone())),
-                index: index.clone(),
-                key: key.clone(),
-                is_unique: of_index.is_unique,
-            }));
-        }
-        Ok(expected)
     }
 
     /// The keys of an entity as the functions emit them, and the entries. Indexes that this program does not know, or knows
     /// by an older function, are taken at their word.
-    pub(super) fn keys_of(&self, stored: &Stored) -> Result<(Entries, Vec<(String, Emitted)>)> {
+    pub(super) fn keys_of(&self, stored: &Stored) -> Result<(Entries, BTreeMap<String, Emitted>)> {
         let schema = self.db.graph_schema();
-        let (mut keys, mut entries) = (stored.entries.clone(), Vec::new());
+        let (mut keys, mut entries) = (stored.entries.clone(), BTreeMap::new());
         for index in schema.indexes_of(stored.node.key.type_name()) {
             let had = keys.get(&index.name);
             if had.is_some_and(|had| had.version > index.version) {
                 continue;
             }
             let emitted = index.emitted(&stored.node)?;
-            let of_index = IndexedKeys {
-                version: index.version,
-                is_unique: index.is_unique,
-                keys: emitted.keys().map(|key| key.as_str().to_owned()).collect(),
-            };
-            keys.insert(index.name.clone(), of_index);
-            entries.push((index.name.clone(), emitted));
+            keys.insert(index.name.clone(), index.indexed_keys(&emitted));
+            entries.insert(index.name.clone(), emitted);
         }
         Ok((keys, entries))
     }
@@ -254,55 +223,58 @@ impl Content {
         }
         Ok(())
     }
+}
 
-    fn check_entry(
-        &self,
-        of: &EntityKey,
-        stored: &Stored,
-        expected: &Expected,
-        differences: &mut Vec<Difference>,
-    ) {
-        let (entity, index, key) = (of.clone(), expected.index.clone(), expected.key.clone());
-        let place = (entity.clone(), index.clone(), key.clone());
-        let found = self.entries.get(&place);
-        let is_right = match &expected.entry {
-            Some(entry) => found == Some(entry),
-            None => found.is_some(),
-        };
-        if !is_right && !stored.is_behind {
-            let (entity, index, key) = place;
-            differences.push(Difference::MissingEntry { entity, index, key });
-        }
-        if !expected.is_unique {
-            return;
-        }
-        match self.claims.get(&(index.clone(), key.clone())) {
-            Some(holder) if *holder == entity => {}
-            Some(_) => differences.push(Difference::DoubleClaim { entity, index, key }),
-            None => differences.push(Difference::MissingClaim { entity, index, key }),
+/// Entries and claims are compared with those that entities should have; what is left is extra.
+struct IndexCheck<'c> {
+    content: &'c Content,
+    extra_entries: BTreeSet<&'c EntryName>,
+    extra_claims: BTreeSet<&'c ClaimName>,
+    differences: &'c mut Vec<Difference>,
+}
+
+impl IndexCheck<'_> {
+    /// An entry that should be there, as its function emits it, if that is known.
+    fn entry(&mut self, of: &Stored, name: &EntryName, expected: Option<&Item>) {
+        self.extra_entries.remove(name);
+        let found = self.content.entries.get(name);
+        let is_right = |found: &Item| expected.is_none_or(|expected| found == expected);
+        if !of.is_behind && !found.is_some_and(is_right) {
+            let (entity, index, key) = name.clone();
+            let missing = Difference::MissingEntry { entity, index, key };
+            self.differences.push(missing);
         }
     }
 
-    fn check_extra(
-        &self,
-        wanted: &BTreeSet<(EntityKey, String, String)>,
-        claimed: &BTreeSet<(String, String)>,
-        differences: &mut Vec<Difference>,
-    ) {
-        let of = |entity: &EntityKey| self.entities.get(entity);
-        for place in self.entries.keys().filter(|place| !wanted.contains(*place)) {
-            let is_on_its_way = |of: &Stored| of.is_leaving || of.is_behind;
-            if !of(&place.0).is_some_and(is_on_its_way) {
-                let (entity, index, key) = place.clone();
-                differences.push(Difference::ExtraEntry { entity, index, key });
+    /// A unique key that an entity should hold.
+    fn claim(&mut self, (entity, index, key): EntryName) {
+        let claim = (index, key);
+        self.extra_claims.remove(&claim);
+        let holder = self.content.claims.get(&claim);
+        let (index, key) = claim;
+        self.differences.extend(match holder {
+            Some(holder) if *holder == entity => None,
+            Some(_) => Some(Difference::DoubleClaim { entity, index, key }),
+            None => Some(Difference::MissingClaim { entity, index, key }),
+        });
+    }
+
+    fn extra(self) {
+        let content = self.content;
+        let of = |entity: &EntityKey| content.entities.get(entity);
+        for name in self.extra_entries {
+            let (entity, index, key) = name.clone();
+            if !of(&entity).is_some_and(|of| of.is_leaving || of.is_behind) {
+                let extra = Difference::ExtraEntry { entity, index, key };
+                self.differences.push(extra);
             }
         }
-        let claims = self.claims.iter();
-        for ((index, key), entity) in claims.filter(|(claim, _)| !claimed.contains(*claim)) {
-            if !of(entity).is_some_and(|of| of.is_leaving) {
-                let (entity, index, key) = (entity.clone(), index.clone(), key.clone());
-                differences.push(Difference::ExtraClaim { entity, index, key });
-            }
+        for claim in self.extra_claims {
+            let holder = content.claims.get(claim).cloned();
+            let holder = holder.filter(|holder| !of(holder).is_some_and(|of| of.is_leaving));
+            let (index, key) = claim.clone();
+            let extra = holder.map(|entity| Difference::ExtraClaim { entity, index, key });
+            self.differences.extend(extra);
         }
     }
 }

@@ -13,19 +13,19 @@ use floe_store::expr::{Condition, Path, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
-use floe_store::{Item, Number, Timestamp, Value};
+use floe_store::{Item, Timestamp, Value};
 
 use super::changes::{Changes, NodeState, Write};
 use super::keys::{EntityKey, Place};
 use super::node::Node;
 use super::schema::GraphSchema;
 use super::stored::{
-    self, BEHIND, BEHIND_ID, EDGES, Entries, ID, INCOMING, INDEX_ENTRIES, LEAVING, META, Stored,
-    UPDATED, VERSION, meta,
+    self, BEHIND, BEHIND_ID, EDGES, Entries, ID, INCOMING, INDEX_ENTRIES, META, Stored, UPDATED,
+    VERSION, meta,
 };
 use super::writes::{
-    self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_list_version,
-    is_number, is_version,
+    self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_leaving,
+    is_list_version, is_number, is_version,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::part::{Part, PartWrite, Refusal, difference};
@@ -68,10 +68,8 @@ impl Part for GraphPart {
     }
 
     fn read_only_error(&self) -> Error {
-        Error::new(
-            ErrorKind::ReadOnly,
-            "a read-only transaction cannot change the graph",
-        )
+        let message = "a read-only transaction cannot change the graph";
+        Error::new(ErrorKind::ReadOnly, message)
     }
 
     fn tables(&self) -> Vec<(String, &'static str)> {
@@ -85,9 +83,8 @@ impl Part for GraphPart {
     }
 
     fn writes(&self) -> Result<Vec<PartWrite>> {
-        let planned = self.planned.as_ref().map_err(Clone::clone)?;
+        let planned = self.planned.as_ref().map_err(Clone::clone)?.iter();
         Ok(planned
-            .iter()
             .map(|planned| planned.write.clone().into())
             .collect())
     }
@@ -144,31 +141,29 @@ impl Compiler<'_> {
     }
 
     fn node(&mut self, place: &Place, state: &NodeState) -> Result<()> {
-        let (incoming, held) = self.changes.incoming_change(&place.key, &place.scope);
-        let read = state.read.as_ref().map(Option::as_ref);
+        let counts = self.changes.incoming_change(&place.key, &place.scope);
+        let touched = Touched {
+            place,
+            state,
+            counts,
+        };
+        let read = state.read.as_ref().and_then(Option::as_ref);
         match (&state.write, read) {
-            (Write::Create(node), _) => self.create(place, state, node, (incoming, held)),
-            (Write::Update(node), Some(Some(stored))) => {
-                self.update(place, state, stored, node, (incoming, held))
-            }
-            (Write::Delete, Some(Some(stored))) => self.delete(place, state, stored),
+            (Write::Create(node), _) => self.create(touched, node),
+            (Write::Update(node), Some(stored)) => self.update(touched, stored, node),
+            (Write::Delete, Some(stored)) => self.delete(touched, stored),
             (_, read) => {
-                self.touch(place, state, read.flatten(), (incoming, held));
+                self.touch(touched, read);
                 Ok(())
             }
         }
     }
 
-    fn create(
-        &mut self,
-        place: &Place,
-        state: &NodeState,
-        node: &Node,
-        (incoming, held): (i64, i64),
-    ) -> Result<()> {
+    fn create(&mut self, touched: Touched<'_>, node: &Node) -> Result<()> {
+        let Touched { place, state, .. } = touched;
         let moment = self.schema.moments.next(self.now, None);
         let entries = self.index(place, state)?;
-        let mut meta = stored::new_meta(self.first_version, incoming, held);
+        let mut meta = stored::new_meta(self.first_version, touched.counts);
         if self.changes.defers_entries {
             meta.insert(BEHIND, true);
         }
@@ -185,24 +180,16 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn update(
-        &mut self,
-        place: &Place,
-        state: &NodeState,
-        old: &Stored,
-        node: &Node,
-        (incoming, held): (i64, i64),
-    ) -> Result<()> {
-        let moment = self
-            .schema
-            .moments
-            .next(self.now, old.node.updated.as_deref());
-        let entries = self.index(place, state)?;
+    fn update(&mut self, touched: Touched<'_>, old: &Stored, node: &Node) -> Result<()> {
+        let place = touched.place;
+        let (moments, updated) = (&self.schema.moments, old.node.updated.as_deref());
+        let moment = moments.next(self.now, updated);
+        let entries = self.index(place, touched.state)?;
         let bytes = item_size(&stored::new_entity(place, node, &moment, &entries));
         check_size(place, bytes + META_BYTES)?;
         let mut update = difference(&old.node.attributes, &node.attributes)
             .set(Path::attribute(UPDATED), moment.as_str())
-            .set(meta(&VERSION), Value::N(Number::from(old.version + 1)));
+            .set(meta(&VERSION), old.version + 1);
         if entries != old.entries {
             let entries = stored::write_entries(&entries);
             update = update.set(Path::attribute(INDEX_ENTRIES), entries);
@@ -210,74 +197,47 @@ impl Compiler<'_> {
         if self.changes.defers_entries {
             update = update.set(meta(&BEHIND), true);
         }
-        update = count(update, (incoming, held));
-        let mut condition = is_version(old.version);
-        if state.is_list_changed || state.is_list_watched {
-            condition = condition.and(is_list_version(old.edges));
-        }
-        if state.is_list_changed {
-            update = update.set(meta(&EDGES), Value::N(Number::from(old.edges + 1)));
-        }
+        let update = touched.counted(update, Some(old));
+        let list = touched.list_condition(old);
+        let condition = list
+            .into_iter()
+            .fold(is_version(old.version), Condition::and);
         self.plan_update(place, update, condition, Meaning::Changed(place.clone()));
         Ok(())
     }
 
-    fn delete(&mut self, place: &Place, state: &NodeState, old: &Stored) -> Result<()> {
-        self.index(place, state)?;
+    fn delete(&mut self, touched: Touched<'_>, old: &Stored) -> Result<()> {
+        let place = touched.place;
+        self.index(place, touched.state)?;
         let condition = is_version(old.version)
             .and(is_list_version(old.edges))
             .and(is_number(&INCOMING, old.incoming));
         let key = stored::entity_key(place);
         let delete = DeleteItem::new(self.schema.entities(), key).condition(condition);
-        self.plan(
-            delete.return_old_on_failure(),
-            Meaning::Changed(place.clone()),
-        );
+        let delete = delete.return_old_on_failure();
+        self.plan(delete, Meaning::Changed(place.clone()));
         Ok(())
     }
 
     /// An entity whose own attributes stay: its edges change, edges to it change, or it must be as it was read.
-    fn touch(
-        &mut self,
-        place: &Place,
-        state: &NodeState,
-        read: Option<&Stored>,
-        (incoming, held): (i64, i64),
-    ) {
+    fn touch(&mut self, touched: Touched<'_>, read: Option<&Stored>) {
+        let Touched { place, state, .. } = touched;
         // What only loses edges may be on its way out itself.
-        let here = match incoming >= 0 {
-            true => is_alive(),
-            false => writes::exists(),
+        let loses_edges = touched.counts.0 < 0;
+        let alive = read.filter(|stored| !stored.is_leaving);
+        let watched = match alive {
+            Some(stored) => state.is_watched.then(|| is_version(stored.version)),
+            None => (state.read.is_some() && state.is_watched)
+                .then(|| Condition::attribute_not_exists(Path::attribute(ID)).or(is_leaving())),
         };
-        let (mut conditions, mut update) = (Vec::new(), count(Update::new(), (incoming, held)));
-        match read.filter(|stored| !stored.is_leaving) {
-            Some(stored) => {
-                if state.is_watched {
-                    conditions.push(is_version(stored.version));
-                }
-                if state.is_list_watched || state.is_list_changed {
-                    conditions.push(is_list_version(stored.edges));
-                }
-                if state.is_list_changed {
-                    let edges = Value::N(Number::from(stored.edges + 1));
-                    update = update.set(meta(&EDGES), edges);
-                }
-            }
-            None if state.read.is_some() && state.is_watched => {
-                conditions.push(
-                    Condition::attribute_not_exists(Path::attribute(ID))
-                        .or(Condition::attribute_exists(meta(&LEAVING))),
-                );
-            }
-            None => {}
-        }
-        let is_known = !conditions.is_empty();
-        let condition = conditions.into_iter().reduce(Condition::and);
-        let meaning = match is_known {
-            true => Meaning::Changed(place.clone()),
-            false if incoming < 0 => Meaning::Dangling(place.clone()),
-            false => Meaning::Missing(place.clone()),
+        let list = alive.and_then(|stored| touched.list_condition(stored));
+        let condition = watched.into_iter().chain(list).reduce(Condition::and);
+        let meaning = match condition {
+            Some(_) => Meaning::Changed(place.clone()),
+            None if loses_edges => Meaning::Dangling(place.clone()),
+            None => Meaning::Missing(place.clone()),
         };
+        let update = touched.counted(Update::new(), alive);
         match (update.is_empty(), condition) {
             (true, None) => {}
             (true, Some(condition)) => {
@@ -287,6 +247,11 @@ impl Compiler<'_> {
                 self.plan(check, meaning);
             }
             (false, condition) => {
+                let here = if loses_edges {
+                    writes::exists()
+                } else {
+                    is_alive()
+                };
                 let condition = condition.into_iter().fold(here, Condition::and);
                 self.plan_update(place, update, condition, meaning);
             }
@@ -354,16 +319,38 @@ impl Compiler<'_> {
 
     fn claims(&mut self) {
         for ((scope, index, key), claim) in std::mem::take(&mut self.claims) {
-            let write = match claim.to {
-                Some(place) => {
-                    writes::claim(self.schema, &place, &index, &key, claim.from.as_ref()).into()
-                }
+            let from = claim.from.as_ref();
+            let write: TransactWrite = match claim.to {
+                Some(place) => writes::claim(self.schema, &place, &index, &key, from).into(),
                 None => writes::release(self.schema, &scope, &index, &key).into(),
             };
-            self.planned.push(Planned {
-                write,
-                meaning: Meaning::Claimed { index, key },
-            });
+            self.plan(write, Meaning::Claimed { index, key });
+        }
+    }
+}
+
+/// An entity that is written or checked.
+#[derive(Clone, Copy)]
+struct Touched<'c> {
+    place: &'c Place,
+    state: &'c NodeState,
+    /// By how much the numbers of edges that lead to it change.
+    counts: (i64, i64),
+}
+
+impl Touched<'_> {
+    /// The condition that its list of edges is as it was, if the outcome depends on that.
+    fn list_condition(self, old: &Stored) -> Option<Condition> {
+        let is_seen = self.state.is_list_watched || self.state.is_list_changed;
+        is_seen.then(|| is_list_version(old.edges))
+    }
+
+    /// An update that counts the edges which come and go as well.
+    fn counted(self, update: Update, old: Option<&Stored>) -> Update {
+        let update = count(update, self.counts);
+        match old {
+            Some(old) if self.state.is_list_changed => update.set(meta(&EDGES), old.edges + 1),
+            _ => update,
         }
     }
 }
@@ -372,11 +359,10 @@ impl Compiler<'_> {
 const META_BYTES: usize = 128;
 
 fn check_size(place: &Place, bytes: usize) -> Result<()> {
-    match bytes > ITEM_BYTES_MAX {
-        true => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("the item is too large: entity={place} bytes={bytes} max={ITEM_BYTES_MAX}"),
-        )),
-        false => Ok(()),
+    if bytes <= ITEM_BYTES_MAX {
+        return Ok(());
     }
+    let message =
+        format!("the item is too large: entity={place} bytes={bytes} max={ITEM_BYTES_MAX}");
+    Err(Error::new(ErrorKind::TooLarge, message))
 }

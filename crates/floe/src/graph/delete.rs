@@ -10,8 +10,6 @@ mod progress;
 mod removal;
 mod run;
 
-use floe_store::BoxFuture;
-
 pub use progress::{Deleted, Progress};
 
 use super::handle::Graph;
@@ -19,7 +17,7 @@ use super::keys::EntityKey;
 use super::node::ToKey;
 use super::stored::{self, LEAVING_ID};
 use super::work::{Operation, Outcome, Work};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use job::Job;
 use progress::Listener;
 
@@ -70,19 +68,11 @@ struct Delete<'k> {
 impl Operation for Delete<'_> {
     type Done = Outcome<Deleted>;
 
-    fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Outcome<Deleted>>> {
-        Box::pin(self.delete(work))
-    }
-}
-
-impl Delete<'_> {
-    async fn delete(&self, work: Work<'_>) -> Result<Outcome<Deleted>> {
+    async fn apply(&self, work: Work<'_>) -> Result<Outcome<Deleted>> {
         let root = work.place(self.key)?;
         if work.changes(|changes| changes.is_created(&root))? {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                format!("the transaction creates this entity: entity={root}"),
-            ));
+            let what = "the transaction creates this entity";
+            return Err(root.error(ErrorKind::InvalidUse, what));
         }
         if work.load(&root).await?.is_none() {
             work.changes(|changes| changes.watch(&root))?;

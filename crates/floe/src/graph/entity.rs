@@ -2,10 +2,8 @@
 
 mod write;
 
-use floe_store::Item;
-
 use super::handle::Graph;
-use super::keys::{EntityKey, Place, ToId};
+use super::keys::{EntityKey, ToId};
 use super::node::{Entity, Node, ToKey, ToNode};
 use crate::error::Result;
 use write::Change;
@@ -57,8 +55,8 @@ impl Graph<'_> {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Node>>> {
-        let places = keys.into_iter().map(|key| self.place(&key.to_key()));
-        let places: Vec<Place> = places.collect::<Result<_>>()?;
+        let keys: Vec<EntityKey> = keys.into_iter().map(|key| key.to_key()).collect();
+        let places = self.places(&keys)?;
         let found = self.load_places(&places).await?;
         let nodes = places.iter().map(|place| {
             let stored = found.get(place).filter(|stored| !stored.is_leaving);
@@ -128,11 +126,10 @@ impl Graph<'_> {
             change(&mut entity);
             let after = entity.to_node()?;
             // What the type does not know stays.
-            let unknown = node.attributes.iter();
-            let unknown = unknown.filter(|(name, _)| !before.contains(name));
-            let mut attributes: Item = unknown
-                .map(|(n, value)| (n.clone(), value.clone()))
-                .collect();
+            let mut attributes = node.attributes;
+            for (name, _) in before.iter() {
+                attributes.remove(name);
+            }
             attributes.extend(after.attributes);
             Ok(Node::of(after.key, attributes))
         };

@@ -66,14 +66,10 @@ impl Indexed {
         let Some(new) = new else {
             return self.drop_keys(name, keys.is_unique, keys.keys.iter());
         };
-        let is_same = old.is_some_and(|old| old.node.attributes == new.attributes);
-        let kept = match is_same {
-            true => keys.clone(),
-            false => IndexedKeys {
-                version: 0,
-                ..keys.clone()
-            },
-        };
+        let mut kept = keys.clone();
+        if old.is_none_or(|old| old.node.attributes != new.attributes) {
+            kept.version = 0;
+        }
         self.entries.insert(name.to_owned(), kept);
     }
 
@@ -110,34 +106,24 @@ impl Indexed {
         let had = had.unwrap_or(&none);
         for (key, attributes) in &emitted {
             if before.get(key) != Some(attributes) {
-                let put = (index.name.clone(), key.clone(), attributes.clone());
-                self.puts.push(put);
+                self.puts
+                    .push((index.name.clone(), key.clone(), attributes.clone()));
             }
         }
-        let keys: BTreeSet<String> = emitted.keys().map(|key| key.as_str().to_owned()).collect();
-        let gone = had.keys.difference(&keys);
+        let has = index.indexed_keys(&emitted);
+        let gone = had.keys.difference(&has.keys);
         self.drop_keys(&index.name, had.is_unique, gone);
-        let stays = had.keys.intersection(&keys);
-        match (had.is_unique, index.is_unique) {
-            (true, false) => {
-                let stays = stays.map(|key| (index.name.clone(), key.clone()));
-                self.released.extend(stays);
-            }
-            (_, true) => {
-                let is_claimed = |key: &&String| had.is_unique && had.keys.contains(*key);
-                let came = keys.iter().filter(|key| !is_claimed(key));
-                let came = came.map(|key| (index.name.clone(), key.clone()));
-                self.claimed.extend(came);
-            }
-            (false, false) => {}
+        let named = |key: &String| (index.name.clone(), key.clone());
+        if index.is_unique {
+            let is_claimed = |key: &&String| had.is_unique && had.keys.contains(*key);
+            let came = has.keys.iter().filter(|key| !is_claimed(key));
+            self.claimed.extend(came.map(named));
+        } else if had.is_unique {
+            let stays = had.keys.intersection(&has.keys);
+            self.released.extend(stays.map(named));
         }
         if new.is_some() {
-            let of_index = IndexedKeys {
-                version: index.version,
-                is_unique: index.is_unique,
-                keys,
-            };
-            self.entries.insert(index.name.clone(), of_index);
+            self.entries.insert(index.name.clone(), has);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::keys::{EntityKey, Place};
+use super::keys::{self, EntityKey, Place};
 use super::reads::Reads;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -57,13 +57,11 @@ impl Graph<'_> {
     }
 
     pub(super) fn check_outside(&self) -> Result<()> {
-        match self.tx {
-            None => Ok(()),
-            Some(_) => Err(Error::new(
-                ErrorKind::InvalidUse,
-                "this is done in many steps, which no transaction can hold",
-            )),
+        if self.tx.is_none() {
+            return Ok(());
         }
+        let message = "this is done in many steps, which no transaction can hold";
+        Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
     /// How a call is made that is a transaction of its own.
@@ -75,7 +73,18 @@ impl Graph<'_> {
         Reads::of_graph(&self.db, self.tx)
     }
 
+    pub(super) fn items_max(&self) -> usize {
+        self.reads().items_max()
+    }
+
     pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {
         Place::new(&self.scope, key.clone())
+    }
+
+    pub(super) fn places<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k EntityKey>,
+    ) -> Result<Vec<Place>> {
+        keys::places(&self.scope, keys)
     }
 }

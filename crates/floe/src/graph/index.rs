@@ -6,4 +6,4 @@ mod state;
 
 pub(super) use behind::{resume_entries, write_behind};
 pub use rebuild::Rebuilding;
-pub(super) use state::{begin, incomplete};
+pub(super) use state::{ScopedIndex, begin};

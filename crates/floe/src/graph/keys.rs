@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::attribute::Invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What joins the parts of a key.
 pub(crate) const DELIMITER: char = ':';
@@ -110,46 +110,31 @@ impl ToId for str {
     }
 }
 
-impl ToId for String {
-    fn to_id(&self) -> String {
-        self.clone()
-    }
-}
-
-impl Id for String {
-    fn from_id(text: &str) -> Option<Self> {
-        Some(text.to_owned())
-    }
-}
-
-impl ToId for Uuid {
-    fn to_id(&self) -> String {
-        self.hyphenated().to_string()
-    }
-}
-
-impl Id for Uuid {
-    fn from_id(text: &str) -> Option<Self> {
-        Self::try_parse(text).ok()
-    }
-}
-
-macro_rules! number_ids {
-    ($($number:ty)*) => {$(
-        impl ToId for $number {
+macro_rules! ids {
+    ($($type:ty: |$id:ident| $to:expr, |$text:ident| $from:expr;)*) => {$(
+        impl ToId for $type {
             fn to_id(&self) -> String {
-                self.to_string()
+                let $id = self;
+                $to
             }
         }
-        impl Id for $number {
-            fn from_id(text: &str) -> Option<Self> {
-                text.parse().ok()
+
+        impl Id for $type {
+            fn from_id($text: &str) -> Option<Self> {
+                $from
             }
         }
     )*};
 }
 
-number_ids!(i32 i64 u32 u64);
+ids! {
+    String: |id| id.clone(), |text| Some(text.to_owned());
+    Uuid: |id| id.hyphenated().to_string(), |text| Self::try_parse(text).ok();
+    i32: |id| id.to_string(), |text| text.parse().ok();
+    i64: |id| id.to_string(), |text| text.parse().ok();
+    u32: |id| id.to_string(), |text| text.parse().ok();
+    u64: |id| id.to_string(), |text| text.parse().ok();
+}
 
 /// An entity with its scope: what the graph itself goes by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -182,6 +167,11 @@ impl Place {
     }
 
     /// `scope:type:id`.
+    /// An error about the entity.
+    pub(crate) fn error(&self, kind: ErrorKind, what: &str) -> Error {
+        Error::new(kind, format!("{what}: entity={self}"))
+    }
+
     pub(crate) fn text(&self) -> String {
         join([&self.scope, &self.key.type_name, &self.key.id].map(String::as_str))
     }
@@ -196,6 +186,19 @@ impl fmt::Display for Place {
 /// `scope:type`.
 pub(crate) fn type_key(scope: &str, type_name: &str) -> String {
     join([scope, type_name])
+}
+
+/// The places of entities of a scope.
+///
+/// # Errors
+///
+/// [`InvalidField`](crate::ErrorKind::InvalidField) when a key is empty or too long.
+pub(crate) fn places<'k>(
+    scope: &str,
+    keys: impl IntoIterator<Item = &'k EntityKey>,
+) -> Result<Vec<Place>> {
+    let keys = keys.into_iter();
+    keys.map(|key| Place::new(scope, key.clone())).collect()
 }
 
 /// `predicate:index:type:id`.
@@ -268,22 +271,20 @@ pub(crate) fn check_scope(scope: &str) -> Result<()> {
 
 /// Refuses an empty part of a key.
 pub(crate) fn check_part(part: &str, text: &str) -> Result<()> {
-    match text {
-        "" => Err(invalid(part, "a part of a key is empty")),
-        _ => Ok(()),
+    if text.is_empty() {
+        return Err(invalid(part, "a part of a key is empty"));
     }
+    Ok(())
 }
 
 /// Refuses a text that no key can have.
 pub(crate) fn check_length(attribute: &str, text: &str, bytes_max: usize) -> Result<()> {
     let bytes = text.len();
-    match bytes > bytes_max {
-        true => Err(invalid(
-            attribute,
-            &format!("the key is too long: bytes={bytes} bytes_max={bytes_max}"),
-        )),
-        false => Ok(()),
+    if bytes <= bytes_max {
+        return Ok(());
     }
+    let reason = format!("the key is too long: bytes={bytes} bytes_max={bytes_max}");
+    Err(invalid(attribute, &reason))
 }
 
 pub(crate) fn invalid(field: &str, reason: &str) -> Error {

@@ -112,7 +112,7 @@ where
     /// [`NotFound`](ErrorKind::NotFound) when the subject or the object is not there.
     pub async fn link(&self, object: &impl ToKey) -> Result<()> {
         let new = NewEdge::plain(object);
-        self.change(ListChange::Append(vec![new])).await.map(drop)
+        self.put(ListChange::Append(vec![new])).await
     }
 
     /// Adds an object at the end, and tells something of the edge.
@@ -123,7 +123,7 @@ where
     /// to values that can be stored.
     pub async fn link_with(&self, object: &impl ToKey, attributes: &A) -> Result<()> {
         let new = NewEdge::with(object, attributes)?;
-        self.change(ListChange::Append(vec![new])).await.map(drop)
+        self.put(ListChange::Append(vec![new])).await
     }
 
     /// Adds an object before the one at this position, counted from 0; at the end if there are not so many.
@@ -133,7 +133,7 @@ where
     /// As for [`link`](Self::link).
     pub async fn link_at(&self, position: usize, object: &impl ToKey) -> Result<()> {
         let change = ListChange::Insert(position, NewEdge::plain(object));
-        self.change(change).await.map(drop)
+        self.put(change).await
     }
 
     /// Adds objects at the end, in their order.
@@ -144,9 +144,7 @@ where
     /// transaction, and for some thousands, that is [`TooLarge`](ErrorKind::TooLarge).
     pub async fn append<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let new = objects.into_iter().map(|object| NewEdge::plain(&object));
-        self.change(ListChange::Append(new.collect()))
-            .await
-            .map(drop)
+        self.put(ListChange::Append(new.collect())).await
     }
 
     /// Makes the list this one. Edges that stay in their order are not written. What does not fit into one commit is done in
@@ -157,9 +155,7 @@ where
     /// As for [`append`](Self::append).
     pub async fn replace<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let new = objects.into_iter().map(|object| NewEdge::plain(&object));
-        self.change(ListChange::Replace(new.collect()))
-            .await
-            .map(drop)
+        self.put(ListChange::Replace(new.collect())).await
     }
 
     /// As [`replace`](Self::replace), and tells something of each edge.
@@ -174,7 +170,7 @@ where
         let new = objects.into_iter();
         let new = new.map(|(object, attributes)| NewEdge::with(&object, &attributes));
         let new = new.collect::<Result<_>>()?;
-        self.change(ListChange::Replace(new)).await.map(drop)
+        self.put(ListChange::Replace(new)).await
     }
 
     /// Removes an object from the list, wherever it stands. Tells how many edges there were.
@@ -194,8 +190,7 @@ where
     /// [`InvalidUse`](ErrorKind::InvalidUse) when these are not the objects of the list, each as often as it stands there.
     pub async fn reorder<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let keys = objects.into_iter().map(|object| object.to_key());
-        let change = ListChange::Reorder(keys.collect());
-        self.change(change).await.map(drop)
+        self.put(ListChange::Reorder(keys.collect())).await
     }
 
     /// Moves the object at one position to another.
@@ -204,7 +199,11 @@ where
     ///
     /// [`InvalidUse`](ErrorKind::InvalidUse) when there are not so many.
     pub async fn move_to(&self, from: usize, to: usize) -> Result<()> {
-        self.change(ListChange::Move(from, to)).await.map(drop)
+        self.put(ListChange::Move(from, to)).await
+    }
+
+    async fn put(&self, change: ListChange) -> Result<()> {
+        self.change(change).await.map(drop)
     }
 
     /// Changes the list. Returns how many edges are removed.
@@ -213,10 +212,8 @@ where
             return Err(refused.clone());
         }
         let Some(predicate) = self.predicate.clone() else {
-            return Err(Error::new(
-                ErrorKind::InvalidUse,
-                "the edges of all predicates are no list that could be changed",
-            ));
+            let message = "the edges of all predicates are no list that could be changed";
+            return Err(Error::new(ErrorKind::InvalidUse, message));
         };
         let change = Change {
             subject: self.subject.clone(),
@@ -238,11 +235,7 @@ where
     ///
     /// [`Store`](ErrorKind::Store) when the store cannot answer.
     pub async fn keys(&self) -> Result<Vec<Edge>> {
-        let subject = self.subject()?;
-        let edges = self
-            .graph
-            .outgoing(&subject, self.predicate.as_deref())
-            .await?;
+        let edges = self.edges(&self.subject()?).await?;
         self.graph.without_leaving(edges).await
     }
 
@@ -254,11 +247,13 @@ where
     /// or an edge is of another form.
     pub async fn objects(&self) -> Result<Vec<Related<O, A>>> {
         let subject = self.subject()?;
-        let edges = self
-            .graph
-            .outgoing(&subject, self.predicate.as_deref())
-            .await?;
+        let edges = self.edges(&subject).await?;
         self.loaded(&subject, edges).await
+    }
+
+    async fn edges(&self, subject: &Place) -> Result<Vec<Edge>> {
+        let predicate = self.predicate.as_deref();
+        self.graph.outgoing(subject, predicate).await
     }
 
     /// A page of edges with what they lead to, behind a cursor if there is one.
@@ -306,10 +301,9 @@ where
 
 fn read_attributes<A: DeserializeOwned>(edge: &Edge) -> Result<A> {
     let map = Value::M(edge.attributes.clone());
-    let read = document::from_value(Some(&map));
-    let read = match edge.attributes.is_empty() {
-        true => read.or_else(|error| document::from_value(Some(&Value::Null)).map_err(|_| error)),
-        false => read,
-    };
+    let mut read = document::from_value(Some(&map));
+    if edge.attributes.is_empty() {
+        read = read.or_else(|error| document::from_value(Some(&Value::Null)).map_err(|_| error));
+    }
     read.map_err(|invalid| Error::invalid("edge", &edge.predicate, &invalid))
 }

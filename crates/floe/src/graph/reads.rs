@@ -1,10 +1,10 @@
 //! What is read of the graph, as it is stored: entities, edges, entries and intents.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
-use floe_store::op::Query;
+use floe_store::op::{Query, Scan};
 use floe_store::{BoxFuture, Item, Name, Value};
 
 use super::keys::{Place, predicate_prefix};
@@ -27,6 +27,8 @@ pub(super) const MISSING: &str = "a table of the graph is missing; call ensure_g
 /// How many requests are on their way at once.
 pub(crate) const REQUESTS_AT_ONCE: usize = 16;
 
+type Answer<'a> = BoxFuture<'a, Result<Vec<Option<Item>>>>;
+
 impl<'a> Reads<'a> {
     /// Reads of a graph.
     pub(super) const fn of_graph(db: &'a Db, tx: Option<&'a Tx>) -> Self {
@@ -38,6 +40,11 @@ impl<'a> Reads<'a> {
     }
 
     /// An error that passes: the transaction runs again, if there is one.
+    /// How many items a transaction of the store takes.
+    pub(super) fn items_max(&self) -> usize {
+        self.db.engine().capabilities().transact_items_max
+    }
+
     pub(super) fn retry(&self, error: Error) -> Error {
         match self.tx {
             Some(tx) => tx.retry(error),
@@ -60,40 +67,45 @@ impl<'a> Reads<'a> {
         let mut found = BTreeMap::new();
         let batches = wanted.chunks(BATCH_GET_ITEMS_MAX);
         let table = self.schema().entities();
-        let answers = batches
-            .clone()
-            .map(|some| -> BoxFuture<'_, Result<Vec<Item>>> {
-                let keys = some.iter().map(|place| entity_key(place));
-                Box::pin(self.some(&table, keys.collect()))
-            });
+        let answers = batches.clone().map(|some| -> Answer<'_> {
+            let keys = some.iter().map(|place| entity_key(place));
+            Box::pin(self.some(&table, keys.collect()))
+        });
         let answers = side_by_side::all(REQUESTS_AT_ONCE, answers.collect()).await;
         for (some, items) in batches.zip(answers) {
-            let items = items?;
-            let by_key: BTreeMap<(&str, String), &Place> = some
-                .iter()
-                .map(|place| ((place.key.id(), place.type_key()), *place))
-                .collect();
-            for item in &items {
-                let id = item.get(&ID).and_then(Value::as_s).unwrap_or_default();
-                let type_key = item.get(&SCOPE_TYPE_KEY).and_then(Value::as_s);
-                let key = (id, type_key.unwrap_or_default().to_owned());
-                if let Some(place) = by_key.get(&key) {
-                    found.insert((*place).clone(), Stored::of_item(item)?);
-                }
+            for (place, item) in some.iter().zip(items?) {
+                let stored = item.as_ref().map(Stored::of_item).transpose()?;
+                found.extend(stored.map(|stored| ((*place).clone(), stored)));
             }
         }
         Ok(found)
     }
 
-    /// The items of up to 100 keys of a table that are there.
-    async fn some(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>> {
+    /// The items of up to 100 keys of a table, in their order.
+    async fn some(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Option<Item>>> {
         let requests = keys.into_iter().map(|key| ItemRequest {
             table,
             key,
             consistent: true,
         });
         let requests: Vec<ItemRequest<'_>> = requests.collect();
-        Ok(self.items(&requests).await?.into_iter().flatten().collect())
+        self.items(&requests).await
+    }
+
+    /// Looks at all items of a scan.
+    pub(super) async fn scan_each(
+        &self,
+        mut scan: Scan,
+        mut look: impl FnMut(&Item),
+    ) -> Result<()> {
+        loop {
+            let page = self.scan(&scan).await?;
+            page.items.iter().for_each(&mut look);
+            scan.start_key = page.last_key;
+            if scan.start_key.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     /// A page behind a cursor, if there is one, and the cursor behind it: of these attributes, and only for what is asked.
@@ -108,9 +120,8 @@ impl<'a> Reads<'a> {
         let start = after.map(|after| cursors.open(asked, after));
         query.start_key = start.transpose()?;
         let page = self.page(&query).await?;
-        let next = page
-            .last_key
-            .map(|last| cursors.seal(asked, &last.pick(names)));
+        let last = page.last_key.map(|last| last.pick(names));
+        let next = last.map(|last| cursors.seal(asked, &last));
         Ok((page.items, next.transpose()?))
     }
 
@@ -131,15 +142,9 @@ impl<'a> Reads<'a> {
         let mut there = Vec::new();
         for some in edges.chunks(BATCH_GET_ITEMS_MAX) {
             let keys = some.iter().map(|edge| edge.key_item(scope));
-            let keys: Vec<Item> = keys.collect::<Result<_>>()?;
-            let found: HashSet<Item> = self
-                .some(&table, keys.clone())
-                .await?
-                .iter()
-                .map(|item| item.pick(&[SUBJECT_KEY, PREDICATE_KEY]))
-                .collect();
-            let some = some.iter().zip(keys);
-            let some = some.filter(|(_, key)| found.contains(key));
+            let items = self.some(&table, keys.collect::<Result<_>>()?).await?;
+            let some = some.iter().zip(items);
+            let some = some.filter(|(_, item)| item.is_some());
             there.extend(some.map(|(edge, _)| edge.clone()));
         }
         Ok(there)
@@ -147,8 +152,8 @@ impl<'a> Reads<'a> {
 
     /// The intents of a kind in a scope.
     pub(super) async fn intents(&self, of: &'static str, scope: &str) -> Result<Vec<Item>> {
-        self.query(intents_query(self.schema(), of, scope), None)
-            .await
+        let query = intents_query(self.schema(), of, scope);
+        self.query(query, None).await
     }
 
     /// Lets some time pass before the next try.

@@ -14,8 +14,8 @@ pub use index::{Emit, IndexDef, MapIndex};
 pub use relation::{OnDelete, Relation, RelationDef};
 
 use super::stored::{
-    ID, INDEX, INDEX_KEY, OBJECT_KEY, PREDICATE_KEY, SCOPE_INDEX_NAME, SCOPE_TYPE_KEY, SUBJECT_KEY,
-    UNIQUE_KEY, UPDATED,
+    Edge, ID, INDEX, INDEX_KEY, OBJECT_KEY, PREDICATE_KEY, SCOPE_INDEX_NAME, SCOPE_TYPE_KEY,
+    SUBJECT_KEY, UNIQUE_KEY, UPDATED,
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -72,29 +72,12 @@ impl GraphSchema {
         self
     }
 
-    pub(crate) fn relation_of(
-        &self,
-        subject_type: &str,
-        predicate: &str,
-        object_type: &str,
-    ) -> Option<&RelationDef> {
+    pub(crate) fn relation_of(&self, edge: &Edge) -> Option<&RelationDef> {
         self.relations.iter().find(|relation| {
-            relation.predicate == predicate
-                && relation.subject_type == subject_type
-                && relation.object_type == object_type
+            relation.predicate == edge.predicate
+                && relation.subject_type == edge.subject.type_name()
+                && relation.object_type == edge.object.type_name()
         })
-    }
-
-    /// What happens to an edge when its object is deleted.
-    pub(crate) fn on_delete(&self, subject: &str, predicate: &str, object: &str) -> OnDelete {
-        self.relation_of(subject, predicate, object)
-            .map_or(OnDelete::Detach, |relation| relation.on_delete)
-    }
-
-    /// Whether the object of an edge is deleted with its subject.
-    pub(crate) fn owns(&self, subject: &str, predicate: &str, object: &str) -> bool {
-        self.relation_of(subject, predicate, object)
-            .is_some_and(|relation| relation.owns)
     }
 
     /// Refuses a relation that was not declared: its rules would not be known when something is deleted.
@@ -103,13 +86,9 @@ impl GraphSchema {
         if self.relations.contains(&wanted) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::InvalidUse,
-            format!(
-                "the relation is not declared; pass it to GraphSchema::relation: predicate={}",
-                wanted.predicate
-            ),
-        ))
+        let what = "the relation is not declared; pass it to GraphSchema::relation";
+        let message = format!("{what}: predicate={}", wanted.predicate);
+        Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
     pub(crate) fn indexes_of(&self, type_name: &str) -> impl Iterator<Item = &IndexDef> {
@@ -125,10 +104,8 @@ impl GraphSchema {
     pub(crate) fn index_named(&self, name: &str) -> Result<&IndexDef> {
         let found = self.indexes.iter().find(|index| index.name == name);
         found.ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidUse,
-                format!("the index is not declared; pass it to GraphSchema::index: index={name}"),
-            )
+            let what = "the index is not declared; pass it to GraphSchema::index";
+            Error::new(ErrorKind::InvalidUse, format!("{what}: index={name}"))
         })
     }
 

@@ -4,7 +4,6 @@ mod leaving;
 
 use std::collections::BTreeMap;
 
-use super::changes::Known;
 use super::handle::Graph;
 use super::keys::Place;
 use super::stored::{Edge, Stored};
@@ -29,13 +28,8 @@ impl Graph<'_> {
             return self.reads().entities(places).await;
         };
         let work = self.work(tx);
-        let is_unread =
-            |place: &Place| matches!(work.changes(|c| c.known(place)), Ok(Known::Unread));
-        let unread: Vec<Place> = places
-            .iter()
-            .filter(|place| is_unread(place))
-            .cloned()
-            .collect();
+        let is_unread = |place: &&Place| matches!(work.changes(|c| c.known(place)), Ok(None));
+        let unread: Vec<Place> = places.iter().filter(is_unread).cloned().collect();
         let mut read = self.reads().entities(&unread).await?;
         work.changes(|changes| {
             for place in &unread {
@@ -44,10 +38,8 @@ impl Graph<'_> {
             let mut found = BTreeMap::new();
             for place in places {
                 changes.watch(place);
-                let known = match changes.known(place) {
-                    Known::Present(stored) => Some(*stored),
-                    _ => changes.leaving(place).cloned(),
-                };
+                let known = changes.known(place).flatten();
+                let known = known.or_else(|| changes.leaving(place).cloned());
                 found.extend(known.map(|stored| (place.clone(), stored)));
             }
             found

@@ -1,8 +1,6 @@
 //! Changes of the graph inside of a transaction: the caller's, or one of their own.
 
-use floe_store::BoxFuture;
-
-use super::changes::{Changes, Known};
+use super::changes::Changes;
 use super::handle::Graph;
 use super::keys::{EntityKey, Place};
 use super::reads::Reads;
@@ -17,7 +15,7 @@ pub(super) trait Operation: Sync {
     /// What it has done.
     type Done: Send;
 
-    fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Self::Done>>;
+    fn apply(&self, work: Work<'_>) -> impl Future<Output = Result<Self::Done>> + Send;
 }
 
 /// What became of a change that may be more than one commit holds.
@@ -42,9 +40,8 @@ impl Graph<'_> {
         if let Some(tx) = self.tx {
             return op.apply(self.work(tx)).await;
         }
-        self.options()
-            .run(async |tx: &Tx| op.apply(self.work(tx)).await)
-            .await
+        let body = async |tx: &Tx| op.apply(self.work(tx)).await;
+        self.options().run(body).await
     }
 
     /// Applies a change in one commit, or where that is too narrow, in steps, which a transaction does not have.
@@ -61,19 +58,17 @@ impl Graph<'_> {
     where
         O: Operation<Done = Outcome<T>>,
     {
-        match self.run(op).await? {
-            Outcome::Done(done) => Ok(done),
-            Outcome::Wide if self.tx.is_none() => steps.await,
-            Outcome::Wide => Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "the change does not fit into one transaction; outside of one, it is done in steps: \
-                     scope={} entity={of} items_max={}",
-                    self.scope,
-                    self.db.engine().capabilities().transact_items_max
-                ),
-            )),
+        if let Outcome::Done(done) = self.run(op).await? {
+            return Ok(done);
         }
+        if self.tx.is_none() {
+            return steps.await;
+        }
+        let (scope, items_max) = (&self.scope, self.items_max());
+        let what =
+            "the change does not fit into one transaction; outside of one, it is done in steps";
+        let message = format!("{what}: scope={scope} entity={of} items_max={items_max}");
+        Err(Error::new(ErrorKind::TooLarge, message))
     }
 
     pub(super) fn work<'a>(&'a self, tx: &'a Tx) -> Work<'a> {
@@ -96,7 +91,7 @@ impl<'a> Work<'a> {
 
     /// How many items a commit may have.
     pub(super) fn items_max(&self) -> usize {
-        self.tx.db().engine().capabilities().transact_items_max
+        self.reads().items_max()
     }
 
     pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {
@@ -110,27 +105,18 @@ impl<'a> Work<'a> {
 
     /// The entity as the transaction sees it.
     pub(super) async fn load(&self, place: &Place) -> Result<Option<Stored>> {
-        if let Some(known) = self.changes(|changes| known(changes.known(place)))? {
+        if let Some(known) = self.changes(|changes| changes.known(place))? {
             return Ok(known);
         }
         let read = self.reads().entity(place).await?;
         self.changes(|changes| {
             changes.settle(place, read);
-            known(changes.known(place)).flatten()
+            changes.known(place).flatten()
         })
     }
 
     /// The entity, which is there.
     pub(super) async fn require(&self, place: &Place) -> Result<Stored> {
         self.load(place).await?.ok_or_else(|| missing(place))
-    }
-}
-
-/// `None` if it has to be read.
-fn known(known: Known) -> Option<Option<Stored>> {
-    match known {
-        Known::Unread => None,
-        Known::Absent => Some(None),
-        Known::Present(stored) => Some(Some(*stored)),
     }
 }

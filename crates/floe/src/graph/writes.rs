@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Value};
 
 use super::changes::EdgeChangeKind;
 use super::entries::Indexed;
@@ -63,14 +63,30 @@ pub(super) fn edge_write(
     let table = schema.relationships();
     let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
     let is_new = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-    let put = || Ok::<_, Error>(PutItem::new(table.as_str(), edge.to_item(scope)?));
-    Ok(match kind {
-        EdgeChangeKind::Add => put()?.condition(is_new).into(),
-        EdgeChangeKind::Rewrite => put()?.condition(is_there).into(),
-        EdgeChangeKind::Remove => DeleteItem::new(table.as_str(), edge.key_item(scope)?)
-            .condition(is_there)
-            .into(),
-    })
+    if kind == EdgeChangeKind::Remove {
+        let delete = DeleteItem::new(table, edge.key_item(scope)?);
+        return Ok(delete.condition(is_there).into());
+    }
+    let is_right = match kind {
+        EdgeChangeKind::Add => is_new,
+        _ => is_there,
+    };
+    let put = PutItem::new(table, edge.to_item(scope)?);
+    Ok(put.condition(is_right).into())
+}
+
+/// The writes of several edges.
+///
+/// # Errors
+///
+/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+pub(super) fn edge_writes<'e>(
+    schema: &GraphSchema,
+    scope: &str,
+    edges: impl Iterator<Item = (&'e Edge, EdgeChangeKind)>,
+) -> Result<Vec<TransactWrite>> {
+    let writes = edges.map(|(edge, kind)| edge_write(schema, scope, edge, kind));
+    writes.collect()
 }
 
 /// The writes that make the entries of an entity what they should be.
@@ -78,20 +94,17 @@ pub(super) fn entry_writes(
     schema: &GraphSchema,
     place: &Place,
     indexed: &Indexed,
-) -> impl Iterator<Item = TransactWrite> {
+) -> Vec<TransactWrite> {
     let table = schema.entries();
-    let puts = indexed.puts.iter().map({
-        let table = table.clone();
-        move |(name, key, attributes)| {
-            let entry = stored::entry(place, name, key, attributes);
-            PutItem::new(table.as_str(), entry).into()
-        }
+    let puts = indexed.puts.iter().map(|(name, key, attributes)| {
+        let entry = stored::entry(place, name, key, attributes);
+        PutItem::new(table.as_str(), entry).into()
     });
-    let deletes = indexed.deletes.iter().map(move |(name, key)| {
+    let deletes = indexed.deletes.iter().map(|(name, key)| {
         let entry = stored::entry_key(place, name, key);
         DeleteItem::new(table.as_str(), entry).into()
     });
-    puts.chain(deletes)
+    puts.chain(deletes).collect()
 }
 
 /// The write that lets go of a unique key.
@@ -121,11 +134,7 @@ pub(super) fn counts<'e>(
 ) -> BTreeMap<&'e EntityKey, (i64, i64)> {
     let mut counts: BTreeMap<&EntityKey, (i64, i64)> = BTreeMap::new();
     for (edge, kind) in changes {
-        let by = match kind {
-            EdgeChangeKind::Add => 1,
-            EdgeChangeKind::Rewrite => 0,
-            EdgeChangeKind::Remove => -1,
-        };
+        let by = kind as i64;
         let count = counts.entry(&edge.object).or_default();
         count.0 += by;
         count.1 += by * i64::from(edge.is_holding);
@@ -136,20 +145,22 @@ pub(super) fn counts<'e>(
 
 /// Adds to the numbers of incoming edges.
 pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
-    let add = |update: Update, name: &Name, by: i64| match by {
-        0 => update,
-        by => {
-            // Entities that others have written need not have the numbers.
-            let had = SetOperand::if_not_exists(meta(name), Value::from(0));
-            update.set_sum(meta(name), had, Value::from(by))
-        }
-    };
     add(add(update, &INCOMING, incoming), &HELD_BY, held)
+}
+
+/// Adds to a number in `_meta`.
+pub(super) fn add(update: Update, name: &Name, by: i64) -> Update {
+    if by == 0 {
+        return update;
+    }
+    // Entities that others have written need not have the numbers.
+    let had = SetOperand::if_not_exists(meta(name), Value::from(0));
+    update.set_sum(meta(name), had, Value::from(by))
 }
 
 /// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.
 pub(super) fn is_number(name: &Name, number: u64) -> Condition {
-    let is = Condition::eq(meta(name), Value::N(Number::from(number)));
+    let is = Condition::eq(meta(name), Value::from(number));
     match number {
         0 => is.or(Condition::attribute_not_exists(meta(name))),
         _ => is,
@@ -185,25 +196,18 @@ pub(super) fn is_leaving() -> Condition {
 }
 
 pub(super) fn missing(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("the entity is not there: entity={place}"),
-    )
+    place.error(ErrorKind::NotFound, "the entity is not there")
 }
 
 pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {
     let holder = item.and_then(|item| stored::entry_owner(item).ok());
     let holder = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.to_string());
-    Error::new(
-        ErrorKind::Conflict,
-        format!("another entity has this key: index={index} key={key} holder={holder}"),
-    )
+    let message = format!("another entity has this key: index={index} key={key} holder={holder}");
+    Error::new(ErrorKind::Conflict, message)
 }
 
 /// The error of a step that was refused too often.
 pub(super) fn contended(place: &Place, attempts: u32) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("gave up after too many conflicts: entity={place} attempts={attempts}"),
-    )
+    let message = format!("gave up after too many conflicts: entity={place} attempts={attempts}");
+    Error::new(ErrorKind::TransactionFailed, message)
 }

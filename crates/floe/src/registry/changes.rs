@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use floe_store::Item;
 
 use super::keys::{GroupPlace, Place, version_of};
-use crate::error::Result;
-use crate::tx::session::Session;
 
 /// What was read and changed in registries.
 #[derive(Debug, Default)]
@@ -76,16 +74,5 @@ impl Changes {
         there
             .filter_map(|item| Some((version_of(group.schema, item)?, item.clone())))
             .collect()
-    }
-}
-
-impl Session {
-    /// Looks at what was read and changed in registries, or adds to it.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
-    pub(crate) fn registry<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
-        self.with(change)
     }
 }

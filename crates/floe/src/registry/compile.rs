@@ -4,7 +4,7 @@
 //! pointer leads to what it did, that a version has the status, the expiry, the pin and the aliases that it had. So of two
 //! who publish at once, one finds the pointer moved and runs again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use floe_store::Item;
 use floe_store::limits::ITEM_BYTES_MAX;
@@ -33,61 +33,40 @@ struct Planned {
     table: &'static str,
     /// The bytes of the item as it is to be.
     bytes: usize,
-    meaning: Meaning,
+    /// What is wrong then; `None` if somebody else was faster.
+    wrong: Option<&'static str>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Meaning {
-    /// Somebody else was faster.
-    Changed,
-    /// The version is not what its pointer says.
-    Unlike,
-    /// The number that comes next by the pointer's word is taken.
-    Taken,
-}
-
-impl Meaning {
-    const fn of(state: &State) -> Self {
-        match (state.is_told, &state.read) {
-            (false, _) => Self::Changed,
-            (true, Some(_)) => Self::Unlike,
-            (true, None) => Self::Taken,
+/// What is wrong if an item is not as the pointer tells.
+const fn wrong(state: &State) -> Option<&'static str> {
+    match (state.is_told, &state.read) {
+        (false, _) => None,
+        (true, Some(_)) => {
+            Some("the version that the pointer leads to is not the latest by its own word")
         }
+        (true, None) => Some("the number after the last that the pointer tells is taken"),
     }
+}
 
-    fn failure(self, group: &str) -> Failure {
-        let what = match self {
-            Self::Changed => {
-                let message = format!("somebody else changed the versions: group={group}");
-                return Failure::Retry(Error::new(ErrorKind::TransactionFailed, message));
-            }
-            Self::Unlike => {
-                "the version that the pointer leads to is not the latest by its own word"
-            }
-            Self::Taken => "the number after the last that the pointer tells is taken",
-        };
-        // If somebody else was faster, the pointer is refused as well, and that counts more.
-        let message = format!("{what}; somebody has written past the registry: group={group}");
-        Failure::Final(Error::new(ErrorKind::Conflict, message))
-    }
+fn failure(wrong: Option<&str>, group: &str) -> Failure {
+    let Some(what) = wrong else {
+        let message = format!("somebody else changed the versions: group={group}");
+        return Failure::Retry(Error::new(ErrorKind::TransactionFailed, message));
+    };
+    // If somebody else was faster, the pointer is refused as well, and that counts more.
+    let message = format!("{what}; somebody has written past the registry: group={group}");
+    Failure::Final(Error::new(ErrorKind::Conflict, message))
 }
 
 impl session::Changes for Changes {
     fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
-        Ok(if self.0.is_empty() {
-            Vec::new()
-        } else {
-            vec![Box::new(RegistryPart::new(self.0))]
-        })
-    }
-}
-
-impl RegistryPart {
-    fn new(states: BTreeMap<Place, State>) -> Self {
-        let planned = states.into_iter();
+        if self.0.is_empty() {
+            return Ok(Vec::new());
+        }
+        let planned = self.0.into_iter();
         let planned = planned.filter_map(|(place, state)| {
             Some(Planned {
-                meaning: Meaning::of(&state),
+                wrong: wrong(&state),
                 bytes: state.now.as_ref().map_or(0, item_size),
                 group: state.group.to_string(),
                 registry: state.group.schema.name,
@@ -95,9 +74,8 @@ impl RegistryPart {
                 write: write(&place, state)?,
             })
         });
-        Self {
-            planned: planned.collect(),
-        }
+        let planned = planned.collect();
+        Ok(vec![Box::new(RegistryPart { planned })])
     }
 }
 
@@ -158,12 +136,9 @@ impl Part for RegistryPart {
     fn writes(&self) -> Result<Vec<PartWrite>> {
         let too_large = |planned: &&Planned| planned.bytes > ITEM_BYTES_MAX;
         if let Some(Planned { group, bytes, .. }) = self.planned.iter().find(too_large) {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "the version is too large: group={group} bytes={bytes} max={ITEM_BYTES_MAX}"
-                ),
-            ));
+            let what = "the version is too large";
+            let message = format!("{what}: group={group} bytes={bytes} max={ITEM_BYTES_MAX}");
+            return Err(Error::new(ErrorKind::TooLarge, message));
         }
         let writes = self.planned.iter().map(|planned| PartWrite {
             write: planned.write.clone(),
@@ -174,8 +149,8 @@ impl Part for RegistryPart {
 
     fn refused(&self, at: usize, _: Option<&Item>) -> Refusal {
         match self.planned.get(at) {
-            Some(planned) => planned.meaning.failure(&planned.group).into(),
-            None => Meaning::Changed.failure("unknown").into(),
+            Some(planned) => failure(planned.wrong, &planned.group).into(),
+            None => failure(None, "unknown").into(),
         }
     }
 }

@@ -72,26 +72,17 @@ impl Content for Item {
     }
 
     fn of_version(schema: &'static RegistrySchema, item: &Item) -> Result<Self> {
-        let fields = schema.fields.iter();
-        Ok(fields.fold(Self::new(), |content, field| {
-            match item.get(field.attribute) {
-                Some(value) => content.with(field.attribute, value.clone()),
-                None => content,
-            }
-        }))
+        let attributes = schema.fields.iter().map(|field| field.attribute);
+        let values = attributes.filter_map(|name| Some((name, item.get(name)?.clone())));
+        Ok(values.collect())
     }
 }
 
 /// Refuses what the field of a struct could not be.
 fn check(field: &RegistryField, value: Option<&Value>) -> Result<(), Invalid> {
-    let Some(value) = value else {
-        return match field.is_optional {
-            true => Ok(()),
-            false => Err(missing()),
-        };
-    };
-    match field.kind.key_kind() {
-        Some(kind) if !kind.matches(value) => Err(mismatch(kind.as_str(), value)),
+    match (value, field.kind.key_kind()) {
+        (None, _) if !field.is_optional => Err(missing()),
+        (Some(value), Some(kind)) if !kind.matches(value) => Err(mismatch(kind.as_str(), value)),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 /// A sparse index of a registry: of deployed versions, by a field of the group.
 pub struct RegistryIndex<R, K> {
-    index: &'static StatusIndex,
+    pub(super) index: &'static StatusIndex,
     types: PhantomData<fn() -> (R, K)>,
 }
 
@@ -28,10 +28,6 @@ impl<R, K> RegistryIndex<R, K> {
             index,
             types: PhantomData,
         }
-    }
-
-    pub(super) const fn schema(&self) -> &'static StatusIndex {
-        self.index
     }
 
     /// Its name.
@@ -85,11 +81,9 @@ pub(super) async fn deployed<R: Content>(
     let query = Query::new(schema.table, condition).index(index.name);
     let (items, now) = (reads.query(query, None).await?, reads.db.engine().now());
     let versions = items.iter().map(|item| Version::of_item(schema, item, now));
-    let is_there = |version: &Result<Version<R>>| match version {
-        Ok(version) => version.is_deployed(),
-        Err(_) => true,
-    };
-    versions.filter(is_there).collect()
+    let mut versions: Vec<Version<R>> = versions.collect::<Result<_>>()?;
+    versions.retain(Version::is_deployed);
+    Ok(versions)
 }
 
 /// The latest version of every group.

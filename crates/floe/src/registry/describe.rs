@@ -69,41 +69,37 @@ impl RegistrySchema {
     }
 
     fn node(&self) -> Node {
-        let (group, version) = (
-            self.group_text(),
-            format!("{}{VERSION}", self.version_prefix),
-        );
+        let version = format!("{}{VERSION}", self.version_prefix);
+        let group = self.group_text();
         let (pk, sk) = match self.layout {
             Layout::Grouped => (group, version),
             Layout::Versioned => (version, group),
         };
-        let mut words = vec![
-            ("name", Node::text(self.name)),
-            ("table", Node::text(self.table)),
-            ("pk", Node::text(pk)),
-            ("sk", Node::text(sk)),
-            ("latest", Node::text(self.latest)),
-            ("version", Node::text(self.version)),
-            ("published", Node::text(self.published)),
-            ("deleted", Node::text(self.deleted)),
+        let retention = self.retention_text();
+        let texts = [
+            ("name", Some(self.name)),
+            ("table", Some(self.table)),
+            ("pk", Some(&*pk)),
+            ("sk", Some(&*sk)),
+            ("latest", Some(self.latest)),
+            ("version", Some(self.version)),
+            ("published", Some(self.published)),
+            ("deleted", Some(self.deleted)),
+            ("status", self.status),
+            ("expires", self.expires),
+            ("retention", retention.as_deref()),
         ];
-        words.extend(self.status.map(|status| ("status", Node::text(status))));
-        words.extend(self.expires.map(|expires| ("expires", Node::text(expires))));
-        words.extend(
-            self.retention_text()
-                .map(|text| ("retention", Node::Text(text))),
-        );
+        let texts = texts.into_iter();
+        let texts = texts.filter_map(|(word, text)| Some((word, Node::text(text?))));
+        let mut words: Vec<_> = texts.collect();
         if self.legacy_keys {
             words.push(("legacy_keys", Node::Flag(true)));
         }
         let fields = self.fields.iter().map(|field| self.field_node(field));
         words.push(("fields", Node::List(fields.collect())));
         let indexes = self.indexes.iter().filter_map(|index| {
-            let key = self.index_field(index)?.name;
-            let words = [("name", index.name), ("key", key)];
-            Some(Node::map(
-                words.map(|(word, text)| (word, Node::text(text))),
-            ))
+            let key = Node::text(self.index_field(index)?.name);
+            Some(Node::map([("name", Node::text(index.name)), ("key", key)]))
         });
         let indexes: Vec<_> = indexes.collect();
         if !indexes.is_empty() {

@@ -226,20 +226,16 @@ impl Versions<'_, Item> {
 }
 
 fn no_index(schema: &RegistrySchema) -> Error {
-    let fields = schema
-        .indexes
-        .iter()
-        .filter_map(|index| schema.index_field(index));
+    let indexes = schema.indexes.iter();
+    let fields = indexes.filter_map(|index| schema.index_field(index));
     let fields: Vec<_> = fields.map(|field| field.name).collect();
-    let by = match fields.is_empty() {
-        true => "none".to_owned(),
-        false => fields.join(","),
+    let by = if fields.is_empty() {
+        "none".to_owned()
+    } else {
+        fields.join(",")
     };
-    let message = format!(
-        "there is no index by any of the names that are given; give all of the group: registry={} group={} \
-         indexes_by={by}",
-        schema.name,
-        schema.group_text()
-    );
+    let (registry, group) = (schema.name, schema.group_text());
+    let what = "there is no index by any of the names that are given; give all of the group";
+    let message = format!("{what}: registry={registry} group={group} indexes_by={by}");
     Error::new(ErrorKind::InvalidUse, message)
 }

@@ -60,10 +60,10 @@ fn name_text(value: Option<&Value>) -> Result<String, Invalid> {
             return Err(Invalid::new(reason));
         }
     };
-    match text.is_empty() {
-        true => Err(Invalid::new("a name in a group cannot be empty")),
-        false => Ok(text),
+    if text.is_empty() {
+        return Err(Invalid::new("a name in a group cannot be empty"));
     }
+    Ok(text)
 }
 
 impl<R> Clone for Group<R> {

@@ -3,12 +3,10 @@
 //! Where versions sort by their numbers under the group, they are queried. Otherwise they are got by their numbers, in
 //! batches: the pointer tells how many there are.
 
-use std::marker::PhantomData;
-
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::Query;
-use floe_store::{Item, Number, Timestamp, Value};
+use floe_store::{Item, Timestamp, Value};
 
 use super::content::Content;
 use super::group::Group;
@@ -30,7 +28,6 @@ pub struct History<'a, R> {
     is_newest_first: bool,
     limit: Option<usize>,
     after: Option<String>,
-    registry: PhantomData<fn() -> R>,
 }
 
 impl<'a, R: Content> History<'a, R> {
@@ -41,7 +38,6 @@ impl<'a, R: Content> History<'a, R> {
             is_newest_first: false,
             limit: None,
             after: None,
-            registry: PhantomData,
         }
     }
 
@@ -91,7 +87,7 @@ impl<'a, R: Content> History<'a, R> {
             rows.push(Version::of_item(group.schema, &item, now)?);
         }
         let next = walk.after.filter(|_| !walk.is_done).map(|number| {
-            let key = Item::new().with(NUMBER, Value::N(Number::from(number)));
+            let key = Item::new().with(NUMBER, number);
             cursors.seal(&asked, &key)
         });
         Ok(Page {
@@ -178,9 +174,10 @@ impl<'a> Walk<'a> {
     /// The next versions, with their numbers.
     pub(super) async fn next(&mut self) -> Result<Vec<(u64, Item)>> {
         let schema = self.group.schema;
-        match schema.layout == Layout::Grouped && !schema.legacy_keys {
-            true => self.query().await,
-            false => self.by_number().await,
+        if schema.layout == Layout::Grouped && !schema.legacy_keys {
+            self.query().await
+        } else {
+            self.by_number().await
         }
     }
 
@@ -195,10 +192,9 @@ impl<'a> Walk<'a> {
         let page = self.reads.page(&query).await?;
         let last = page.last_key.and_then(|last| version_of(schema, &last));
         (self.is_done, self.after) = (last.is_none(), last);
-        let versions = page.items.into_iter();
-        Ok(versions
-            .filter_map(|item| Some((version_of(schema, &item)?, item)))
-            .collect())
+        let items = page.items.into_iter();
+        let versions = items.filter_map(|item| Some((version_of(schema, &item)?, item)));
+        Ok(versions.collect())
     }
 
     async fn by_number(&mut self) -> Result<Vec<(u64, Item)>> {
@@ -208,23 +204,21 @@ impl<'a> Walk<'a> {
         };
         let limit = self.limit.unwrap_or(BATCH_GET_ITEMS_MAX);
         let limit = limit.min(BATCH_GET_ITEMS_MAX);
-        let numbers: Vec<u64> = match self.is_newest_first {
-            true => (first..=last).rev().take(limit).collect(),
-            false => (first..=last).take(limit).collect(),
+        let (numbers, end): (Vec<u64>, u64) = if self.is_newest_first {
+            ((first..=last).rev().take(limit).collect(), first)
+        } else {
+            ((first..=last).take(limit).collect(), last)
         };
-        let end = if self.is_newest_first { first } else { last };
         self.after = numbers.last().copied();
         self.is_done = numbers.last().is_none_or(|number| *number == end);
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
         let places: Vec<_> = numbers.iter().map(|n| self.group.version(*n)).collect();
-        let items = self.reads.placed(&places).await?.into_iter();
-        Ok(numbers
-            .into_iter()
-            .zip(items)
-            .filter_map(|(number, item)| Some((number, item?)))
-            .collect())
+        let items = self.reads.placed(&places).await?;
+        let versions = numbers.into_iter().zip(items);
+        let versions = versions.filter_map(|(number, item)| Some((number, item?)));
+        Ok(versions.collect())
     }
 
     /// The greatest number that the group has given.

@@ -36,17 +36,11 @@ impl Place {
 }
 
 /// A group, and the registry that it is of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupPlace {
-    pub(super) schema: &'static RegistrySchema,
     /// Its key.
     pub(super) text: String,
-}
-
-impl PartialEq for GroupPlace {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_of(other.schema) && self.text == other.text
-    }
+    pub(super) schema: &'static RegistrySchema,
 }
 
 impl GroupPlace {
@@ -71,31 +65,25 @@ impl GroupPlace {
     ///
     /// [`InvalidField`](ErrorKind::InvalidField) when the name cannot be in a key.
     pub(super) fn alias(&self, name: &str) -> Result<Place> {
-        let invalid =
-            |reason: String| Error::invalid(self.schema.name, "alias", &Invalid::new(reason));
+        let schema = self.schema;
         if name.is_empty() {
-            return Err(invalid("the name of an alias cannot be empty".to_owned()));
+            let invalid = Invalid::new("the name of an alias cannot be empty");
+            return Err(Error::invalid(schema.name, "alias", &invalid));
         }
-        let mut text = self.schema.latest.to_owned();
-        escape(self.schema, name, &mut text);
-        let bytes_max = match self.schema.layout {
-            Layout::Grouped => SORT_KEY_BYTES_MAX,
-            Layout::Versioned => PARTITION_KEY_BYTES_MAX,
-        };
-        check_length(&text, bytes_max).map_err(invalid)?;
+        let mut text = schema.latest.to_owned();
+        escape(schema, name, &mut text);
+        let (_, version_key) = schema.layout.keys();
+        check_length(schema, "alias", version_key, &text)?;
         Ok(self.beside(text))
     }
 
     fn beside(&self, version: String) -> Place {
+        let (group, table) = (self.text.clone(), self.schema.table);
         let (pk, sk) = match self.schema.layout {
-            Layout::Grouped => (self.text.clone(), version),
-            Layout::Versioned => (version, self.text.clone()),
+            Layout::Grouped => (group, version),
+            Layout::Versioned => (version, group),
         };
-        Place {
-            table: self.schema.table,
-            pk,
-            sk,
-        }
+        Place { table, pk, sk }
     }
 }
 
@@ -118,29 +106,30 @@ pub(super) fn group_text(schema: &RegistrySchema, names: &[String]) -> Result<St
             KeyPart::Name(name) => {
                 let name = names.get(*name).map(String::as_str).unwrap_or_default();
                 // Nothing follows the last name that it could be taken for.
-                match schema.legacy_keys && at + 1 == schema.group_key.len() {
-                    true => text.push_str(name),
-                    false => escape(schema, name, &mut text),
+                if schema.legacy_keys && at + 1 == schema.group_key.len() {
+                    text.push_str(name);
+                } else {
+                    escape(schema, name, &mut text);
                 }
             }
         }
     }
-    let (attribute, bytes_max) = match schema.layout {
-        Layout::Grouped => (PARTITION_KEY, PARTITION_KEY_BYTES_MAX),
-        Layout::Versioned => (SORT_KEY, SORT_KEY_BYTES_MAX),
-    };
-    check_length(&text, bytes_max)
-        .map_err(|reason| Error::invalid(schema.name, attribute, &Invalid::new(reason)))?;
+    let (group_key, _) = schema.layout.keys();
+    check_length(schema, group_key, group_key, &text)?;
     Ok(text)
 }
 
-fn check_length(text: &str, bytes_max: usize) -> Result<(), String> {
-    match text.len() {
-        bytes if bytes > bytes_max => Err(format!(
-            "the key is too long: bytes={bytes} bytes_max={bytes_max}"
-        )),
-        _ => Ok(()),
+/// Refuses a text that is too long for the key that it is.
+fn check_length(schema: &RegistrySchema, field: &str, key: &str, text: &str) -> Result<()> {
+    let (bytes, bytes_max) = match key {
+        PARTITION_KEY => (text.len(), PARTITION_KEY_BYTES_MAX),
+        _ => (text.len(), SORT_KEY_BYTES_MAX),
+    };
+    if bytes <= bytes_max {
+        return Ok(());
     }
+    let reason = format!("the key is too long: bytes={bytes} bytes_max={bytes_max}");
+    Err(Error::invalid(schema.name, field, &Invalid::new(reason)))
 }
 
 fn escape(schema: &RegistrySchema, name: &str, out: &mut String) {
@@ -156,20 +145,18 @@ fn escape(schema: &RegistrySchema, name: &str, out: &mut String) {
 
 fn version_text(schema: &RegistrySchema, number: u64) -> String {
     let prefix = schema.version_prefix;
-    match schema.legacy_keys {
-        true => format!("{prefix}{number}"),
-        false => format!("{prefix}{number:0VERSION_DIGITS$}"),
+    if schema.legacy_keys {
+        format!("{prefix}{number}")
+    } else {
+        format!("{prefix}{number:0VERSION_DIGITS$}")
     }
 }
 
 /// The number of a version whose key this is; `None` of pointers, aliases and whatever else is in the table.
 pub(super) fn version_of(schema: &RegistrySchema, key: &Item) -> Option<u64> {
     let text = |attribute| key.get(attribute).and_then(Value::as_s);
-    let (pk, sk) = (text(PARTITION_KEY)?, text(SORT_KEY)?);
-    let (group, version) = match schema.layout {
-        Layout::Grouped => (pk, sk),
-        Layout::Versioned => (sk, pk),
-    };
+    let (group_key, version_key) = schema.layout.keys();
+    let (group, version) = (text(group_key)?, text(version_key)?);
     let digits = version.strip_prefix(schema.version_prefix)?;
     let number = digits.parse().ok()?;
     let is_own = group.starts_with(schema.group_lead()) && version_text(schema, number) == version;
@@ -182,13 +169,12 @@ pub(super) fn version_of(schema: &RegistrySchema, key: &Item) -> Option<u64> {
 ///
 /// [`TooLarge`](ErrorKind::TooLarge) when there is none.
 pub(super) fn next_number(group: &GroupPlace, last: u64) -> Result<u64> {
-    match last < VERSION_MAX {
-        true => Ok(last + 1),
-        false => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("the group has no numbers left: group={group} last={last} max={VERSION_MAX}"),
-        )),
+    if last < VERSION_MAX {
+        return Ok(last + 1);
     }
+    let what = "the group has no numbers left";
+    let message = format!("{what}: group={group} last={last} max={VERSION_MAX}");
+    Err(Error::new(ErrorKind::TooLarge, message))
 }
 
 #[cfg(test)]

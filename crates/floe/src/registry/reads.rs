@@ -2,6 +2,7 @@
 
 use floe_store::Item;
 
+use super::changes::Changes;
 use super::keys::{GroupPlace, Place};
 use crate::db::Db;
 use crate::error::Result;
@@ -40,20 +41,27 @@ impl<'a> Reads<'a> {
         };
         let session = tx.session();
         let is_unread = |place: &&Place| {
-            let known = session.registry(|changes| changes.known(place));
+            let known = session.with(|changes: &mut Changes| changes.known(place));
             matches!(known, Ok(None))
         };
         let unread: Vec<Place> = places.iter().filter(is_unread).cloned().collect();
-        let read = match unread.is_empty() {
-            true => Vec::new(),
-            false => self.placed(&unread).await?,
+        let read = if unread.is_empty() {
+            Vec::new()
+        } else {
+            self.placed(&unread).await?
         };
-        session.registry(|changes| {
+        session.with(|changes: &mut Changes| {
             for (place, item) in unread.iter().zip(read) {
                 changes.settle(group, place, item);
             }
             let known = places.iter().map(|place| changes.known(place).flatten());
             known.collect()
         })
+    }
+
+    /// As [`load`](Self::load), of one item.
+    pub(super) async fn load_one(&self, group: &GroupPlace, place: &Place) -> Result<Option<Item>> {
+        let places = std::slice::from_ref(place);
+        Ok(self.load(group, places).await?.pop().flatten())
     }
 }

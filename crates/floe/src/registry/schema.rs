@@ -65,6 +65,16 @@ pub enum Layout {
     Versioned,
 }
 
+impl Layout {
+    /// The attributes that are the key of the group and that of the version.
+    pub(crate) const fn keys(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Grouped => (PARTITION_KEY, SORT_KEY),
+            Self::Versioned => (SORT_KEY, PARTITION_KEY),
+        }
+    }
+}
+
 /// A part of the key of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPart {

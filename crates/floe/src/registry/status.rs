@@ -19,10 +19,7 @@ impl Status {
     }
 
     pub(super) fn from_text(text: &str) -> Option<Self> {
-        match text {
-            "deprecated" => Some(Self::Deprecated),
-            "latest" => Some(Self::Latest),
-            _ => None,
-        }
+        let all = [Self::Deprecated, Self::Latest];
+        all.into_iter().find(|status| status.as_str() == text)
     }
 }

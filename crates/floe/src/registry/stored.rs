@@ -8,7 +8,7 @@
 //! that it leads to.
 
 use floe_store::expr::{Condition, Path};
-use floe_store::{Item, Number, Set, Text, Timestamp, Value};
+use floe_store::{Item, Set, Text, Timestamp, Value};
 
 use super::keys::{GroupPlace, Place};
 use super::schema::{ALIASES, LAST, PARTITION_KEY, PINNED, RegistrySchema, SORT_KEY};
@@ -38,34 +38,22 @@ impl Facts {
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when an attribute is of another form.
     pub(super) fn of(schema: &RegistrySchema, item: &Item) -> Result<Self> {
-        let number = number(schema, item, schema.version)?;
-        let last = self::number(schema, item, LAST)?;
+        let number = read(schema, item, Some(schema.version), whole_number)?;
+        let last = read(schema, item, Some(LAST), whole_number)?;
+        let expires = read(schema, item, schema.expires, whole_number)?;
+        let hash = item.get(schema.hash_attribute()).and_then(Value::as_s);
         Ok(Self {
             number,
             last: last.max(number).unwrap_or_default(),
-            status: schema
-                .status
-                .map_or(Ok(None), |attribute| status(schema, item, attribute))?,
+            status: read(schema, item, schema.status, status)?,
             published: item.get(schema.published).and_then(moment),
-            expires: schema
-                .expires
-                .map_or(Ok(None), |attribute| self::number(schema, item, attribute))?
-                .map(Expiry::from_secs),
-            deleted: match item.get(schema.deleted) {
-                Some(value) => Some(moment(value).ok_or_else(|| {
-                    invalid(schema, schema.deleted, "the stored attribute is no moment")
-                })?),
-                None => None,
-            },
+            expires: expires.map(Expiry::from_secs),
+            deleted: read(schema, item, Some(schema.deleted), |value| {
+                moment(value).ok_or_else(|| Invalid::new("the stored attribute is no moment"))
+            })?,
             is_pinned: item.get(PINNED) == Some(&Value::Bool(true)),
-            aliases: match item.get(ALIASES) {
-                Some(Value::Ss(names)) => names.iter().map(|name| name.to_string()).collect(),
-                _ => Vec::new(),
-            },
-            hash: item
-                .get(schema.hash_attribute())
-                .and_then(Value::as_s)
-                .map(str::to_owned),
+            aliases: aliases(item),
+            hash: hash.map(str::to_owned),
         })
     }
 
@@ -102,30 +90,35 @@ pub(super) fn moment_of(expiry: Expiry) -> Timestamp {
     Timestamp::from_millis(expiry.as_secs().saturating_mul(1000))
 }
 
-fn invalid(schema: &RegistrySchema, attribute: &str, reason: &str) -> Error {
-    Error::invalid(schema.name, attribute, &Invalid::new(reason))
-}
-
-fn number(schema: &RegistrySchema, item: &Item, attribute: &str) -> Result<Option<u64>> {
-    let Some(value) = item.get(attribute) else {
+/// An attribute, if the registry has one of that name and the item too.
+fn read<T>(
+    schema: &RegistrySchema,
+    item: &Item,
+    attribute: Option<&str>,
+    convert: impl FnOnce(&Value) -> Result<T, Invalid>,
+) -> Result<Option<T>> {
+    let Some(attribute) = attribute else {
         return Ok(None);
     };
+    let converted = item.get(attribute).map(convert).transpose();
+    converted.map_err(|invalid| Error::invalid(schema.name, attribute, &invalid))
+}
+
+fn whole_number(value: &Value) -> Result<u64, Invalid> {
     let number = value.as_n().and_then(|number| number.to_u64());
-    let reason = "the stored attribute is no whole number";
-    number
-        .map(Some)
-        .ok_or_else(|| invalid(schema, attribute, reason))
+    number.ok_or_else(|| Invalid::new("the stored attribute is no whole number"))
 }
 
-fn status(schema: &RegistrySchema, item: &Item, attribute: &str) -> Result<Option<Status>> {
-    let Some(value) = item.get(attribute) else {
-        return Ok(None);
-    };
+fn status(value: &Value) -> Result<Status, Invalid> {
     let status = value.as_s().and_then(Status::from_text);
-    status.map(Some).ok_or_else(|| {
-        let reason = format!("the stored status is none: value={value:?}");
-        invalid(schema, attribute, &reason)
-    })
+    status.ok_or_else(|| Invalid::new(format!("the stored status is none: value={value:?}")))
+}
+
+fn aliases(item: &Item) -> Vec<String> {
+    match item.get(ALIASES) {
+        Some(Value::Ss(names)) => names.iter().map(|name| name.to_string()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A moment as text, or in epoch seconds as others may have written it.
@@ -137,89 +130,80 @@ fn moment(value: &Value) -> Option<Timestamp> {
     }
 }
 
-fn moment_value(moment: Timestamp) -> Value {
-    Value::S(moment.to_iso())
+fn set_status(schema: &RegistrySchema, item: &mut Item, status: Status) {
+    if let Some(attribute) = schema.status {
+        item.insert(attribute, status.as_str());
+    }
+}
+
+fn remove_state(schema: &RegistrySchema, item: &mut Item) {
+    for attribute in schema.state() {
+        item.remove(attribute);
+    }
+}
+
+/// A copy of an item, for another place.
+fn copy_to(place: Place, item: &Item) -> Item {
+    let item = item.clone().with(PARTITION_KEY, place.pk);
+    item.with(SORT_KEY, place.sk)
 }
 
 /// The item of a new version.
 pub(super) fn new_version(
-    place: &Place,
-    schema: &RegistrySchema,
+    group: &GroupPlace,
     content: &Item,
     (number, hash, published): (u64, &str, Timestamp),
 ) -> Item {
-    let mut item = content
-        .clone()
-        .with(PARTITION_KEY, place.pk.as_str())
-        .with(SORT_KEY, place.sk.as_str())
-        .with(schema.version, Value::N(Number::from(number)))
-        .with(schema.published, moment_value(published))
+    let schema = group.schema;
+    let mut item = copy_to(group.version(number), content)
+        .with(schema.version, number)
+        .with(schema.published, published.to_iso())
         .with(schema.hash_attribute(), hash);
-    if let Some(status) = schema.status {
-        item.insert(status, Status::Latest.as_str());
-    }
+    set_status(schema, &mut item, Status::Latest);
     item
 }
 
 /// The pointer to a version, in a group that has given numbers up to the last.
 pub(super) fn pointer(group: &GroupPlace, version: &Item, number: u64, last: u64) -> Item {
-    let (schema, place) = (group.schema, group.pointer());
-    let mut item = version
-        .clone()
-        .with(PARTITION_KEY, place.pk)
-        .with(SORT_KEY, place.sk);
-    schema.state().for_each(|attribute| {
-        item.remove(attribute);
-    });
+    let mut item = copy_to(group.pointer(), version);
+    remove_state(group.schema, &mut item);
     if last != number {
-        item.insert(LAST, Value::N(Number::from(last)));
+        item.insert(LAST, last);
     }
     item
 }
 
 /// The pointer of a group of which nothing is deployed: it keeps the numbers from being given again.
 pub(super) fn empty_pointer(group: &GroupPlace, last: u64) -> Item {
-    let key = group.pointer().key();
-    key.with(LAST, Value::N(Number::from(last)))
+    group.pointer().key().with(LAST, last)
 }
 
 /// The version that a pointer is a copy of.
 pub(super) fn pointed_version(group: &GroupPlace, pointer: &Item, number: u64) -> Item {
-    let place = group.version(number);
-    let mut item = pointer
-        .clone()
-        .with(PARTITION_KEY, place.pk)
-        .with(SORT_KEY, place.sk);
+    let mut item = copy_to(group.version(number), pointer);
     item.remove(LAST);
-    if let Some(status) = group.schema.status {
-        item.insert(status, Status::Latest.as_str());
-    }
+    set_status(group.schema, &mut item, Status::Latest);
     item
 }
 
 /// A version that is no longer the latest. What holds it keeps it from expiring.
-pub(super) fn demoted(
-    schema: &RegistrySchema,
-    version: &Item,
-    expires: Option<Expiry>,
-) -> Result<Item> {
-    let mut item = version.clone();
-    if let Some(status) = schema.status {
-        item.insert(status, Status::Deprecated.as_str());
-    }
-    expire(schema, &mut item, expires)?;
-    Ok(item)
+pub(super) fn demote(schema: &RegistrySchema, version: &mut Item) {
+    set_status(schema, version, Status::Deprecated);
 }
 
 /// Sets the expiry of a deprecated version, or takes it away if something holds it.
-fn expire(schema: &RegistrySchema, item: &mut Item, expires: Option<Expiry>) -> Result<()> {
+pub(super) fn expire(
+    schema: &RegistrySchema,
+    item: &mut Item,
+    expires: Option<Expiry>,
+) -> Result<()> {
     let (Some(attribute), facts) = (schema.expires, Facts::of(schema, item)?) else {
         return Ok(());
     };
     if facts.is_held() {
         item.remove(attribute);
     } else if let (Some(expires), Some(Status::Deprecated)) = (expires, facts.status) {
-        item.insert(attribute, Value::from(expires.as_secs()));
+        item.insert(attribute, expires.as_secs());
     }
     Ok(())
 }
@@ -227,68 +211,46 @@ fn expire(schema: &RegistrySchema, item: &mut Item, expires: Option<Expiry>) -> 
 /// A version that is the latest again.
 pub(super) fn promoted(schema: &RegistrySchema, version: &Item) -> Item {
     let mut item = version.clone();
-    if let Some(status) = schema.status {
-        item.insert(status, Status::Latest.as_str());
-    }
+    set_status(schema, &mut item, Status::Latest);
     if let Some(expires) = schema.expires {
         item.remove(expires);
     }
     item
 }
 
-/// A version, or a copy of it, that is pinned or not. One that is let go gets a new expiry.
-pub(super) fn pinned(
-    schema: &RegistrySchema,
-    item: &Item,
-    is_pinned: bool,
-    expires: Option<Expiry>,
-) -> Result<Item> {
-    let mut item = item.clone();
-    match is_pinned {
-        true => drop(item.insert(PINNED, true)),
-        false => drop(item.remove(PINNED)),
+/// Pins a version, or a copy of it, or unpins it.
+pub(super) fn pin(item: &mut Item, is_pinned: bool) {
+    if is_pinned {
+        item.insert(PINNED, true);
+    } else {
+        item.remove(PINNED);
     }
-    expire(schema, &mut item, expires)?;
-    Ok(item)
 }
 
-/// A version, or a copy of it, to which an alias leads or no longer does.
-pub(super) fn aliased(
-    schema: &RegistrySchema,
-    item: &Item,
-    name: &str,
-    is_aliased: bool,
-    expires: Option<Expiry>,
-) -> Result<Item> {
-    let mut names = Facts::of(schema, item)?.aliases;
+/// Adds an alias that leads to a version, or to a copy of it, or removes it.
+pub(super) fn lead(item: &mut Item, name: &str, is_aliased: bool) {
+    let mut names = aliases(item);
     names.retain(|known| known != name);
     names.extend(is_aliased.then(|| name.to_owned()));
     names.sort_unstable();
-    let mut item = item.clone();
     match Set::new(names.into_iter().map(Text::from)) {
-        Ok(names) => drop(item.insert(ALIASES, Value::Ss(names))),
+        Ok(names) => item.insert(ALIASES, Value::Ss(names)),
         // None is left, and there are no empty sets.
-        Err(_) => drop(item.remove(ALIASES)),
-    }
-    expire(schema, &mut item, expires)?;
-    Ok(item)
+        Err(_) => item.remove(ALIASES),
+    };
 }
 
 /// The tombstone of a version that is gone since then: neither status nor expiry, and all that it was besides.
 pub(super) fn tombstone(schema: &RegistrySchema, version: &Item, deleted: Timestamp) -> Item {
     let mut item = version.clone();
-    schema.state().for_each(|attribute| {
-        item.remove(attribute);
-    });
+    remove_state(schema, &mut item);
     item.remove(PINNED);
-    item.with(schema.deleted, moment_value(deleted))
+    item.with(schema.deleted, deleted.to_iso())
 }
 
 /// The item of an alias.
 pub(super) fn alias(place: &Place, schema: &RegistrySchema, number: u64) -> Item {
-    place
-        .key()
-        .with(schema.version, Value::N(Number::from(number)))
+    place.key().with(schema.version, number)
 }
 
 /// The condition that an item is as it was, as far as the registry looks at it: what was published never changes.

@@ -5,25 +5,16 @@
 //! written only where nothing is. A [router](crate::changes::Router::on_expired) writes it after its handler.
 
 use floe_store::op::PutItem;
-use floe_store::{Error as StoreError, Item};
+use floe_store::{Error as StoreError, Item, Name};
 
 use super::Versions;
 use super::content::Content;
-use super::keys::{Place, version_of};
+use super::keys::version_of;
 use super::schema::{PARTITION_KEY, RegistrySchema, SORT_KEY};
 use super::stored::{self, Facts, moment_of};
 use super::version::Version;
 use crate::error::Result;
 use crate::request::{Budget, repeat};
-
-fn place_of(schema: &RegistrySchema, item: &Item) -> Place {
-    let text = |attribute| item.get(attribute).and_then(|value| value.as_s());
-    Place {
-        table: schema.table,
-        pk: text(PARTITION_KEY).unwrap_or_default().to_owned(),
-        sk: text(SORT_KEY).unwrap_or_default().to_owned(),
-    }
-}
 
 /// The tombstone of a version that the store has removed because its time had come; `None` for whatever is not such a
 /// version: a pointer, an alias, a tombstone, a version that never was to expire.
@@ -52,13 +43,9 @@ impl<R: Content> Versions<'_, R> {
         if tombstone(self.schema, removed)?.is_none() {
             return Ok(None);
         }
-        let place = place_of(self.schema, removed);
-        if self
-            .reads()
-            .item(place.table, &place.key())
-            .await?
-            .is_some()
-        {
+        let key = removed.pick(&[PARTITION_KEY, SORT_KEY].map(Name::from));
+        let there = self.reads().item(self.schema.table, &key).await?;
+        if there.is_some() {
             return Ok(None);
         }
         Version::of_item(self.schema, removed, self.now()).map(Some)

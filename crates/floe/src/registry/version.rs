@@ -73,8 +73,9 @@ impl<R: Content> Version<R> {
         now: Timestamp,
     ) -> Result<Self> {
         let is_gone = facts.gone(now).is_some();
+        let no_number = || Error::invalid(schema.name, schema.version, &missing());
         Ok(Self {
-            number: facts.number.ok_or_else(|| no_number(schema))?,
+            number: facts.number.ok_or_else(no_number)?,
             value: R::of_version(schema, item)?,
             status: facts.status.filter(|_| !is_gone),
             published: facts.published,
@@ -92,8 +93,4 @@ impl<R> Version<R> {
     pub const fn is_deployed(&self) -> bool {
         self.deleted.is_none()
     }
-}
-
-fn no_number(schema: &RegistrySchema) -> Error {
-    Error::invalid(schema.name, schema.version, &missing())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::{Item, Timestamp};
 
+use super::changes::Changes;
 use super::history::Walk;
 use super::keys::{GroupPlace, Place, next_number};
 use super::reads::Reads;
@@ -39,15 +40,6 @@ pub(super) struct Done {
     /// The version that it is about.
     pub(super) number: u64,
     pub(super) is_changed: bool,
-}
-
-impl Done {
-    const fn changed(number: u64) -> Self {
-        Self {
-            number,
-            is_changed: true,
-        }
-    }
 }
 
 /// A transaction, and the group in which it works.
@@ -95,8 +87,7 @@ impl Work<'_> {
     }
 
     async fn load(&self, place: &Place) -> Result<Option<Item>> {
-        let places = std::slice::from_ref(place);
-        Ok(self.reads().load(self.group, places).await?.pop().flatten())
+        self.reads().load_one(self.group, place).await
     }
 
     /// The pointer and another item, by one request.
@@ -106,14 +97,16 @@ impl Work<'_> {
         Ok((items.next().flatten(), items.next().flatten()))
     }
 
+    fn changes<T>(&self, change: impl FnOnce(&mut Changes) -> T) -> Result<T> {
+        self.tx.session().with(change)
+    }
+
     fn put(&self, place: &Place, item: Option<Item>) -> Result<()> {
-        let session = self.tx.session();
-        session.registry(|changes| changes.put(place, item))
+        self.changes(|changes| changes.put(place, item))
     }
 
     fn watch(&self, place: &Place) -> Result<()> {
-        let session = self.tx.session();
-        session.registry(|changes| changes.watch(place))
+        self.changes(|changes| changes.watch(place))
     }
 
     /// Leaves a version as it is, because of an item that must stay as it is too.
@@ -127,16 +120,15 @@ impl Work<'_> {
 
     /// Takes note of what an item is by the word of the pointer, and gives it as the body sees it.
     fn tell(&self, place: &Place, told: Option<Item>) -> Result<Option<Item>> {
-        self.tx.session().registry(|changes| {
+        self.changes(|changes| {
             changes.tell(self.group, place, told);
             changes.known(place).flatten()
         })
     }
 
     fn facts(&self, item: Option<&Item>) -> Result<Facts> {
-        item.map_or(Ok(Facts::default()), |item| {
-            Facts::of(self.group.schema, item)
-        })
+        let facts = item.map(|item| Facts::of(self.group.schema, item));
+        Ok(facts.transpose()?.unwrap_or_default())
     }
 
     async fn publish(&self, content: &Item, hash: &str, if_changed: bool) -> Result<Done> {
@@ -151,12 +143,10 @@ impl Work<'_> {
         }
         let number = next_number(group, facts.last)?;
         // Whatever the clocks of publishers say, a later version was not published earlier.
-        let published = facts
-            .published
-            .map_or(self.now(), |last| last.max(self.now()));
+        let now = self.now();
+        let published = facts.published.map_or(now, |last| last.max(now));
         let place = group.version(number);
-        let known = (number, hash, published);
-        let version = stored::new_version(&place, schema, content, known);
+        let version = stored::new_version(group, content, (number, hash, published));
         self.tell(&place, None)?;
         if let (Some(previous), Some(pointer)) = (facts.number, &pointer)
             && schema.status.is_some()
@@ -166,7 +156,7 @@ impl Work<'_> {
         let new_pointer = stored::pointer(group, &version, number, number);
         self.put(&pointer_place, Some(new_pointer))?;
         self.put(&place, Some(version))?;
-        Ok(Done::changed(number))
+        Ok(changed(number))
     }
 
     /// The pointer is a copy of the latest version, so that need not be read to be demoted.
@@ -174,10 +164,9 @@ impl Work<'_> {
         let place = self.group.version(number);
         let told = stored::pointed_version(self.group, pointer, number);
         let version = self.tell(&place, Some(told))?;
-        let demoted = version
-            .map(|version| stored::demoted(self.group.schema, &version, self.expiry()))
-            .transpose()?;
-        self.put(&place, demoted)
+        let demote = |version: &mut Item| stored::demote(self.group.schema, version);
+        let demoted = version.map(|version| self.changed(version, &demote));
+        self.put(&place, demoted.transpose()?)
     }
 
     async fn retire(&self, number: u64) -> Result<Done> {
@@ -201,7 +190,7 @@ impl Work<'_> {
         } else if facts.is_latest(group.schema) {
             self.watch(&pointer_place)?;
         }
-        Ok(Done::changed(number))
+        Ok(changed(number))
     }
 
     /// The latest version is retired: the newest of those before it that is still deployed is the latest again.
@@ -225,7 +214,7 @@ impl Work<'_> {
     /// The newest version before this one that is deployed, as the transaction sees it.
     async fn newest_deployed(&self, before: u64) -> Result<Option<(u64, Item)>> {
         let mut newest: Option<(u64, Item)> = None;
-        for (number, item) in self.touched()? {
+        for (number, item) in self.changes(|changes| changes.versions(self.group))? {
             let is_newer = newest.as_ref().is_none_or(|(known, _)| number > *known);
             if number < before && is_newer && self.is_deployed(&item)? {
                 newest = Some((number, item));
@@ -251,7 +240,7 @@ impl Work<'_> {
     /// A version as the transaction sees it, given what a query has found.
     fn found(&self, number: u64, item: Item) -> Result<Option<Item>> {
         let place = self.group.version(number);
-        self.tx.session().registry(|changes| {
+        self.changes(|changes| {
             changes.settle(self.group, &place, Some(item));
             changes.known(&place).flatten()
         })
@@ -264,10 +253,9 @@ impl Work<'_> {
         if known.facts.is_pinned == is_pinned {
             return self.unchanged(&known.place, number);
         }
-        let (schema, expiry) = (self.group.schema, self.expiry());
-        let change = |item: &Item| stored::pinned(schema, item, is_pinned, expiry);
-        self.change(number, &known, &change).await?;
-        Ok(Done::changed(number))
+        let pin = |item: &mut Item| stored::pin(item, is_pinned);
+        self.change(number, known, &pin).await?;
+        Ok(changed(number))
     }
 
     async fn alias(&self, name: &str, to: Option<u64>) -> Result<Done> {
@@ -289,12 +277,11 @@ impl Work<'_> {
         }
         let item = to.map(|number| stored::alias(&place, schema, number));
         self.put(&place, item)?;
-        Ok(Done::changed(number))
+        Ok(changed(number))
     }
 
     /// Has an alias lead to a version, or no longer.
     async fn lead(&self, name: &str, number: u64, is_aliased: bool) -> Result<()> {
-        let (schema, expiry) = (self.group.schema, self.expiry());
         let place = self.group.version(number);
         let item = self.load(&place).await?;
         let known = match (is_aliased, item) {
@@ -303,28 +290,35 @@ impl Work<'_> {
             (false, None) => return Ok(()),
             (false, Some(item)) => self.known(place, item)?,
         };
-        let change = |item: &Item| stored::aliased(schema, item, name, is_aliased, expiry);
-        self.change(number, &known, &change).await
+        let lead = |item: &mut Item| stored::lead(item, name, is_aliased);
+        self.change(number, known, &lead).await
     }
 
     /// Changes a version, and the pointer if that is a copy of it.
     async fn change(
         &self,
         number: u64,
-        known: &Known,
-        change: &(dyn Fn(&Item) -> Result<Item> + Sync),
+        known: Known,
+        change: &(dyn Fn(&mut Item) + Sync),
     ) -> Result<()> {
         let place = self.group.pointer();
         let pointer = self.load(&place).await?;
-        self.put(&known.place, Some(change(&known.item)?))?;
+        self.put(&known.place, Some(self.changed(known.item, change)?))?;
         match pointer {
             Some(pointer) if self.facts(Some(&pointer))?.number == Some(number) => {
-                self.put(&place, Some(change(&pointer)?))
+                self.put(&place, Some(self.changed(pointer, change)?))
             }
             // The pointer was read before it came to the version, or that may be: without a status, a version does not show it.
             _ if known.facts.is_latest(self.group.schema) => self.watch(&place),
             _ => Ok(()),
         }
+    }
+
+    /// An item after a change. One that nothing holds any more gets a new expiry.
+    fn changed(&self, mut item: Item, change: &dyn Fn(&mut Item)) -> Result<Item> {
+        change(&mut item);
+        stored::expire(self.group.schema, &mut item, self.expiry())?;
+        Ok(item)
     }
 
     fn known(&self, place: Place, item: Item) -> Result<Known> {
@@ -339,38 +333,28 @@ impl Work<'_> {
     fn deployed(&self, place: Place, item: Option<Item>, number: u64) -> Result<Known> {
         let item = item.ok_or_else(|| self.missing(number))?;
         let known = self.known(place, item)?;
-        match known.facts.is_deployed(self.group.schema, self.now()) {
-            true => Ok(known),
-            false => Err(Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "the version is not deployed any more: group={} version={number}",
-                    self.group
-                ),
-            )),
+        if known.facts.is_deployed(self.group.schema, self.now()) {
+            Ok(known)
+        } else {
+            Err(self.not_found("is not deployed any more", number))
         }
     }
 
     fn missing(&self, number: u64) -> Error {
-        Error::new(
-            ErrorKind::NotFound,
-            format!(
-                "the version is not there: group={} version={number}",
-                self.group
-            ),
-        )
+        self.not_found("is not there", number)
+    }
+
+    fn not_found(&self, what: &str, number: u64) -> Error {
+        let group = self.group;
+        let message = format!("the version {what}: group={group} version={number}");
+        Error::new(ErrorKind::NotFound, message)
     }
 
     fn aliased(&self, number: u64, facts: &Facts) -> Error {
-        Error::new(
-            ErrorKind::Restricted,
-            format!(
-                "aliases lead to the version; move or remove them first: group={} version={number} \
-                 aliases={}",
-                self.group,
-                facts.aliases.join(",")
-            ),
-        )
+        let (group, aliases) = (self.group, facts.aliases.join(","));
+        let what = "aliases lead to the version; move or remove them first";
+        let message = format!("{what}: group={group} version={number} aliases={aliases}");
+        Error::new(ErrorKind::Restricted, message)
     }
 
     /// Whether a version is deployed by now.
@@ -378,10 +362,11 @@ impl Work<'_> {
         let facts = self.facts(Some(item))?;
         Ok(facts.is_deployed(self.group.schema, self.now()))
     }
+}
 
-    /// The versions of the group that the transaction has touched, as it sees them.
-    fn touched(&self) -> Result<Vec<(u64, Item)>> {
-        let session = self.tx.session();
-        session.registry(|changes| changes.versions(self.group))
+const fn changed(number: u64) -> Done {
+    Done {
+        number,
+        is_changed: true,
     }
 }

@@ -177,59 +177,49 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of_edge = |edge: &Edge| {
-            let (subject, predicate, object) = (&edge.subject, &edge.predicate, &edge.object);
-            format!("subject={subject} predicate={predicate} object={object}")
+        let what = match self {
+            Self::Unreadable { .. } => "an entity cannot be read",
+            Self::Unfinished { what, .. } => &format!("{what} was not ended"),
+            Self::MissingIntent { what, .. } => &format!("{what} is not noted"),
+            Self::ExtraIntent { what, .. } => &format!("{what} is noted in vain"),
+            Self::Damaged { .. } => "an item is none of the graph's",
+            Self::MissingMeta(_) => "an entity has no _meta",
+            Self::WrongKeys { .. } => "the keys of an entity are wrong",
+            Self::WrongCount { .. } => "the number of incoming edges is wrong",
+            Self::MissingSubject(_) => "an edge leads from nothing",
+            Self::MissingObject(_) => "an edge leads to nothing",
+            Self::WrongHold(_) => "an edge does not hold its object as its relation says",
+            Self::MissingEntry { .. } => "an entry is missing or wrong",
+            Self::ExtraEntry { .. } => "an entry is one too many",
+            Self::MissingClaim { .. } => "a unique key is not held",
+            Self::DoubleClaim { .. } => "two have the same unique key",
+            Self::ExtraClaim { .. } => "a unique key is held in vain",
         };
-        let of_entity = |entity: &EntityKey| format!("entity={entity}");
-        let (what, of) = match self {
-            Self::Unreadable { entity, reason } => {
-                return write!(f, "an entity cannot be read: {reason} entity={entity}");
-            }
-            Self::Unfinished { what, entity } => {
-                return write!(f, "{what} was not ended: entity={entity}");
-            }
-            Self::MissingIntent { what, entity } => {
-                return write!(f, "{what} is not noted: entity={entity}");
-            }
-            Self::ExtraIntent { what, entity } => {
-                return write!(f, "{what} is noted in vain: entity={entity}");
-            }
-            Self::Damaged { table, reason } => (
-                "an item is none of the graph's",
-                format!("table={table} reason={reason}"),
-            ),
-            Self::MissingMeta(entity) => ("an entity has no _meta", of_entity(entity)),
-            Self::WrongKeys { entity } => ("the keys of an entity are wrong", of_entity(entity)),
+        write!(f, "{what}: ")?;
+        match self {
+            Self::Unreadable { entity, reason } => write!(f, "{reason} entity={entity}"),
+            Self::Damaged { table, reason } => write!(f, "table={table} reason={reason}"),
             Self::WrongCount {
                 entity,
                 expected,
                 actual,
-            } => (
-                "the number of incoming edges is wrong",
-                format!("entity={entity} expected={expected:?} actual={actual:?}"),
-            ),
-            Self::MissingSubject(edge) => ("an edge leads from nothing", of_edge(edge)),
-            Self::MissingObject(edge) => ("an edge leads to nothing", of_edge(edge)),
-            Self::WrongHold(edge) => (
-                "an edge does not hold its object as its relation says",
-                of_edge(edge),
-            ),
+            } => write!(f, "entity={entity} expected={expected:?} actual={actual:?}"),
+            Self::MissingSubject(edge) | Self::MissingObject(edge) | Self::WrongHold(edge) => {
+                let (subject, predicate, object) = (&edge.subject, &edge.predicate, &edge.object);
+                write!(f, "subject={subject} predicate={predicate} object={object}")
+            }
             Self::MissingEntry { entity, index, key }
             | Self::ExtraEntry { entity, index, key }
             | Self::MissingClaim { entity, index, key }
             | Self::DoubleClaim { entity, index, key }
             | Self::ExtraClaim { entity, index, key } => {
-                let what = match self {
-                    Self::MissingEntry { .. } => "an entry is missing or wrong",
-                    Self::ExtraEntry { .. } => "an entry is one too many",
-                    Self::MissingClaim { .. } => "a unique key is not held",
-                    Self::DoubleClaim { .. } => "two have the same unique key",
-                    _ => "a unique key is held in vain",
-                };
-                (what, format!("entity={entity} index={index} key={key}"))
+                write!(f, "entity={entity} index={index} key={key}")
             }
-        };
-        write!(f, "{what}: {of}")
+            Self::MissingMeta(entity)
+            | Self::WrongKeys { entity }
+            | Self::Unfinished { entity, .. }
+            | Self::MissingIntent { entity, .. }
+            | Self::ExtraIntent { entity, .. } => write!(f, "entity={entity}"),
+        }
     }
 }

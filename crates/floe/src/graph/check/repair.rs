@@ -1,14 +1,14 @@
 //! Making the three tables agree, difference by difference. Each is mended on the condition that it is as it was seen.
 
+use floe_store::Value;
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{DeleteItem, PutItem, TransactWrite};
-use floe_store::{Number, Value};
 
 use super::difference::{Difference, InSteps, Report};
 use crate::error::Result;
 use crate::graph::changes::EdgeChangeKind;
 use crate::graph::handle::Graph;
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::{EntityKey, IndexKey, Place};
 use crate::graph::steps::send;
 use crate::graph::stored::{
     self, BEHIND_ID, BUSY, EDGES, Edge, HELD_BY, INCOMING, INDEX_ENTRIES, LEAVING_ID, META,
@@ -28,13 +28,11 @@ impl Graph<'_> {
         let report = self.check().await?;
         // Nothing can be mended in an entity without `_meta`, and what is removed changes numbers: so it is compared anew
         // in between.
-        let is_meta = |difference: &Difference| matches!(difference, Difference::MissingMeta(_));
-        let is_count =
-            |difference: &Difference| matches!(difference, Difference::WrongCount { .. });
+        let is_meta = |found: &Difference| matches!(found, Difference::MissingMeta(_));
+        let is_count = |found: &Difference| matches!(found, Difference::WrongCount { .. });
         self.mend_all(&report, is_meta).await?;
         let with_meta = self.check().await?;
-        self.mend_all(&with_meta, |difference| !is_count(difference))
-            .await?;
+        self.mend_all(&with_meta, |found| !is_count(found)).await?;
         let with_edges = self.check().await?;
         self.mend_all(&with_edges, is_count).await?;
         self.resume(|_| {}).await?;
@@ -55,10 +53,8 @@ impl Graph<'_> {
                 self.without_edge(edge).await?
             }
             Difference::WrongHold(edge) => {
-                let turned = Edge {
-                    is_holding: !edge.is_holding,
-                    ..edge.clone()
-                };
+                let mut turned = edge.clone();
+                turned.is_holding = !edge.is_holding;
                 let kind = EdgeChangeKind::Rewrite;
                 vec![edge_write(schema, &self.scope, &turned, kind)?]
             }
@@ -67,15 +63,13 @@ impl Graph<'_> {
                 expected,
                 actual,
             } => {
-                let place = self.place(entity)?;
-                let number = |number: u64| Value::N(Number::from(number));
                 let update = Update::new()
-                    .set(meta(&INCOMING), number(expected.0))
-                    .set(meta(&HELD_BY), number(expected.1));
+                    .set(meta(&INCOMING), expected.0)
+                    .set(meta(&HELD_BY), expected.1);
                 let as_seen = Condition::attribute_not_exists(meta(&INCOMING))
-                    .or(Condition::eq(meta(&INCOMING), number(actual.0)));
+                    .or(Condition::eq(meta(&INCOMING), Value::from(actual.0)));
                 let as_seen = exists().and(as_seen);
-                vec![entity_update(schema, &place, update, as_seen)]
+                vec![entity_update(schema, &self.place(entity)?, update, as_seen)]
             }
             Difference::WrongKeys { entity } => self.with_keys(entity).await?,
             Difference::MissingEntry { entity, index, key } => {
@@ -107,7 +101,7 @@ impl Graph<'_> {
                 vec![intent_delete(schema, LEAVING_ID, &self.place(entity)?)]
             }
             Difference::MissingMeta(entity) => {
-                let meta = stored::new_meta(stored::first_version(&self.db), 0, 0);
+                let meta = stored::new_meta(stored::first_version(&self.db), (0, 0));
                 let update = Update::new().set(Path::attribute(META), Value::M(meta));
                 let has_none = exists().and(Condition::attribute_not_exists(Path::attribute(META)));
                 vec![entity_update(schema, &self.place(entity)?, update, has_none)]
@@ -141,8 +135,7 @@ impl Graph<'_> {
         let mut writes = vec![edge_write(schema, &self.scope, edge, kind)?];
         let subject = self.place(&edge.subject)?;
         if let Some(stored) = self.reads().entity(&subject).await? {
-            let edges = Value::N(Number::from(stored.edges + 1));
-            let update = Update::new().set(meta(&EDGES), edges);
+            let update = Update::new().set(meta(&EDGES), stored.edges + 1);
             let as_seen = is_version(stored.version);
             writes.push(entity_update(schema, &subject, update, as_seen));
         }
@@ -157,7 +150,7 @@ impl Graph<'_> {
         let (keys, _) = self.keys_of(&stored)?;
         let update = Update::new()
             .set(Path::attribute(INDEX_ENTRIES), stored::write_entries(&keys))
-            .set(meta(&VERSION), Value::N(Number::from(stored.version + 1)));
+            .set(meta(&VERSION), stored.version + 1);
         let as_seen = is_version(stored.version);
         let schema = self.db.graph_schema();
         Ok(vec![entity_update(schema, &place, update, as_seen)])
@@ -175,13 +168,12 @@ impl Graph<'_> {
         };
         let table = self.db.graph_schema().entries();
         let (_, emitted) = self.keys_of(&stored)?;
-        let entries = emitted.iter().filter(|(name, _)| name == index);
-        let entries = entries.flat_map(|(_, entries)| entries);
-        let entries = entries.filter(|(emitted, _)| emitted.as_str() == key);
-        let puts = entries.map(|(key, attributes)| {
-            let entry = stored::entry(&place, index, key, attributes);
-            PutItem::new(table.as_str(), entry).into()
+        let key = IndexKey::text(key);
+        let attributes = emitted.get(index).and_then(|emitted| emitted.get(&key));
+        let put = attributes.map(|attributes| {
+            let entry = stored::entry(&place, index, &key, attributes);
+            PutItem::new(table, entry).into()
         });
-        Ok(puts.collect())
+        Ok(put.into_iter().collect())
     }
 }

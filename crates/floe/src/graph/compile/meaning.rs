@@ -3,7 +3,7 @@
 use floe_store::Item;
 use floe_store::op::TransactWrite;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 use crate::graph::changes::exists;
 use crate::graph::keys::Place;
 use crate::graph::stored;
@@ -36,30 +36,20 @@ impl Meaning {
         let is_leaving = item.is_some_and(stored::is_leaving);
         match self {
             Self::Exists(place) | Self::Changed(place) if is_leaving => {
-                Failure::Retry(leaving(place))
+                let what = "the entity is being deleted; Graph::resume ends it";
+                Failure::Retry(place.error(ErrorKind::TransactionFailed, what))
             }
-            Self::Changed(place) => Failure::Retry(Error::new(
-                ErrorKind::TransactionFailed,
-                format!("somebody else changed the entity or its edges: entity={place}"),
-            )),
+            Self::Changed(place) => {
+                let what = "somebody else changed the entity or its edges";
+                Failure::Retry(place.error(ErrorKind::TransactionFailed, what))
+            }
             Self::Exists(place) => Failure::Final(exists(place)),
             Self::Missing(place) => Failure::Final(missing(place)),
-            Self::Dangling(place) => Failure::Final(dangling(place)),
+            Self::Dangling(place) => {
+                let what = "an edge leads to nothing, which Graph::repair mends";
+                Failure::Final(place.error(ErrorKind::NotFound, what))
+            }
             Self::Claimed { index, key } => Failure::Final(claimed(index, key, item)),
         }
     }
-}
-
-fn dangling(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("an edge leads to nothing, which Graph::repair mends: entity={place}"),
-    )
-}
-
-fn leaving(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("the entity is being deleted; Graph::resume ends it: entity={place}"),
-    )
 }

@@ -20,18 +20,16 @@ pub(super) async fn incoming_of(
 ) -> Result<Vec<Edge>> {
     let mut tries = 0;
     loop {
-        let found = match expected {
+        let mut found = match expected {
             0 => Vec::new(),
             _ => reads.incoming(place, None).await?,
         };
         // Some may have been removed since, and others not have come yet. The conditions of the commit notice both, but
         // a refusal has none.
-        let is_certain =
-            found.len() as u64 == expected && !found.iter().any(|edge| edge.is_holding);
-        let found = match is_certain {
-            true => found,
-            false => reads.still_there(&place.scope, found).await?,
-        };
+        let is_holding = found.iter().any(|edge| edge.is_holding);
+        if is_holding || found.len() as u64 != expected {
+            found = reads.still_there(&place.scope, found).await?;
+        }
         if found.len() as u64 >= expected {
             return Ok(found);
         }
@@ -44,11 +42,7 @@ pub(super) async fn incoming_of(
 }
 
 pub(super) fn lagging(place: &Place, expected: u64, actual: usize) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!(
-            "the index of reversed edges is behind, or the number of edges is wrong, which Graph::check tells: \
-             entity={place} expected={expected} actual={actual}"
-        ),
-    )
+    let what = "the index of reversed edges is behind, or the number of edges is wrong, which Graph::check tells";
+    let message = format!("{what}: entity={place} expected={expected} actual={actual}");
+    Error::new(ErrorKind::TransactionFailed, message)
 }

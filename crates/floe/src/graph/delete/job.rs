@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite};
-use floe_store::{Item, Number, Value};
+use floe_store::{Item, Value};
 
 use super::incoming::incoming_of;
 use super::plan::follower;
@@ -42,7 +42,7 @@ pub(super) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    pub(super) const fn new(db: &'a Db, scope: &'a str, listener: Listener<'a>) -> Self {
+    pub(super) fn new(db: &'a Db, scope: &'a str, listener: Listener<'a>) -> Self {
         Self {
             db,
             scope,
@@ -50,11 +50,7 @@ impl<'a> Job<'a> {
             queue: Vec::new(),
             queued: BTreeSet::new(),
             goes: None,
-            deleted: Deleted {
-                entities: 0,
-                edges: 0,
-                kept: Vec::new(),
-            },
+            deleted: Deleted::default(),
         }
     }
 
@@ -132,10 +128,9 @@ impl<'a> Job<'a> {
     /// The writes that mark an entity: with them go its entries and claims, if they fit and are known.
     fn marking(&self, place: &Place, old: &Stored) -> Vec<TransactWrite> {
         let entries = self.schema().entries();
-        let version = Value::N(Number::from(old.version + 1));
         let mut update = Update::new()
             .set(meta(&LEAVING), true)
-            .set(meta(&VERSION), version);
+            .set(meta(&VERSION), old.version + 1);
         let mut writes: Vec<TransactWrite> = Vec::new();
         for (index, key) in old.index_keys() {
             let entry = stored::entry_key(place, index, key);
@@ -144,12 +139,11 @@ impl<'a> Job<'a> {
         for (index, key) in old.claims() {
             writes.push(release(self.schema(), &place.scope, index, key).into());
         }
-        match !old.is_behind && writes.len() + 4 <= self.items_max() {
-            true => {
-                let nothing = Value::M(Item::new());
-                update = update.set(Path::attribute(INDEX_ENTRIES), nothing);
-            }
-            false => writes.clear(),
+        if !old.is_behind && writes.len() + 4 <= self.items_max() {
+            let nothing = Value::M(Item::new());
+            update = update.set(Path::attribute(INDEX_ENTRIES), nothing);
+        } else {
+            writes.clear();
         }
         let as_seen = is_version(old.version).and(is_number(&HELD_BY, old.held));
         writes.push(entity_update(self.schema(), place, update, as_seen));
@@ -212,7 +206,7 @@ impl<'a> Job<'a> {
 
     /// How many items one step may have.
     pub(super) fn items_max(&self) -> usize {
-        self.db.engine().capabilities().transact_items_max
+        self.reads().items_max()
     }
 
     /// Marks what goes with an entity by one of these edges, unless an edge from elsewhere refuses.

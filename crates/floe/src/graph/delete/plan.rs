@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::incoming::incoming_of;
 use super::progress::Deleted;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::changes::Changes;
+use crate::graph::changes::{Changes, EdgeChangeKind};
 use crate::graph::keys::{EntityKey, Place};
 use crate::graph::schema::{GraphSchema, OnDelete};
 use crate::graph::stored::Edge;
@@ -111,22 +111,22 @@ impl Deletion {
             edges: self.edges.len() as u64,
             kept: Vec::new(),
         };
-        self.entities
-            .values()
-            .for_each(|place| changes.delete(place));
+        for place in self.entities.values() {
+            changes.delete(place);
+        }
         for edge in self.edges.into_values() {
-            changes.remove_edge(scope, edge, false)?;
+            let subject = Place::new(scope, edge.subject.clone())?;
+            changes.change_edge(subject, edge, EdgeChangeKind::Remove)?;
         }
         Ok(deleted)
     }
 }
 
 pub(super) fn restricted(place: &Place, edge: &Edge) -> Error {
-    let (subject, predicate) = (&edge.subject, &edge.predicate);
-    Error::new(
-        ErrorKind::Restricted,
-        format!("the entity is referred to: entity={place} by={subject} predicate={predicate}"),
-    )
+    let (by, predicate) = (&edge.subject, &edge.predicate);
+    let message =
+        format!("the entity is referred to: entity={place} by={by} predicate={predicate}");
+    Error::new(ErrorKind::Restricted, message)
 }
 
 /// The other end of an edge, if it goes with this one: an object with what owns it, a subject with its object by cascade.
@@ -135,16 +135,10 @@ pub(super) fn follower<'e>(
     edge: &'e Edge,
     end: &EntityKey,
 ) -> Option<&'e EntityKey> {
-    let Edge {
-        subject,
-        predicate,
-        object,
-        ..
-    } = edge;
-    let (from, to) = (subject.type_name(), object.type_name());
-    if subject == end && schema.owns(from, predicate, to) {
-        return Some(object);
+    let relation = schema.relation_of(edge)?;
+    if relation.owns && edge.subject == *end {
+        return Some(&edge.object);
     }
-    let cascades = schema.on_delete(from, predicate, to) == OnDelete::Cascade;
-    (object == end && cascades).then_some(subject)
+    let cascades = relation.on_delete == OnDelete::Cascade;
+    (cascades && edge.object == *end).then_some(&edge.subject)
 }

@@ -12,12 +12,12 @@ use super::incoming::{LAG_TRIES, lagging};
 use super::job::Job;
 use crate::error::Result;
 use crate::graph::changes::EdgeChangeKind;
-use crate::graph::keys::Place;
+use crate::graph::keys::{Place, places};
 use crate::graph::reads;
 use crate::graph::steps::send;
 use crate::graph::stored::{Edge, SUBJECT_KEY, Stored, UNIQUE_KEY};
 use crate::graph::writes::{
-    contended, count, counts, edge_write, entity_update, exists, is_holder, is_leaving, release,
+    contended, count, counts, edge_writes, entity_update, exists, is_holder, is_leaving, release,
 };
 
 /// How often the same edges are removed anew because somebody else has removed some of them.
@@ -95,15 +95,11 @@ impl Job<'_> {
 
     /// What edges lead to that is not there.
     async fn missing_objects(&self, edges: &[Edge]) -> Result<BTreeSet<Place>> {
-        let places = edges
-            .iter()
-            .map(|edge| Place::new(self.scope, edge.object.clone()));
-        let places: Vec<Place> = places.collect::<Result<_>>()?;
+        let places = places(self.scope, edges.iter().map(|edge| &edge.object))?;
         let found = self.reads().entities(&places).await?;
-        let missing = places
-            .into_iter()
-            .filter(|place| !found.contains_key(place));
-        Ok(missing.collect())
+        let mut missing = BTreeSet::from_iter(places);
+        missing.retain(|place| !found.contains_key(place));
+        Ok(missing)
     }
 
     /// The writes that remove edges of a marked entity, which are there and lead to something, except to what is gone.
@@ -115,8 +111,7 @@ impl Job<'_> {
     ) -> Result<Vec<TransactWrite>> {
         let edges = edges.iter().map(|edge| (edge, EdgeChangeKind::Remove));
         let objects = counts(edges.clone());
-        let writes = edges.map(|(edge, kind)| edge_write(self.schema(), self.scope, edge, kind));
-        let mut writes: Vec<TransactWrite> = writes.collect::<Result<_>>()?;
+        let mut writes = edge_writes(self.schema(), self.scope, edges)?;
         if !objects.contains_key(&place.key) {
             writes.push(self.marked(place));
         }
@@ -125,10 +120,8 @@ impl Job<'_> {
             if gone.contains(&object) {
                 continue;
             }
-            let is_there = match object == *place {
-                true => is_leaving(),
-                false => exists(),
-            };
+            let is_own = object == *place;
+            let is_there = if is_own { is_leaving() } else { exists() };
             let update = count(Update::new(), by);
             writes.push(entity_update(self.schema(), &object, update, is_there));
         }

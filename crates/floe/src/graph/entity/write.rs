@@ -3,7 +3,7 @@
 //! When the attributes are known, so are the entries. Where these are more than a commit holds, only the entity is
 //! committed, marked as one whose entries are behind, and these follow in steps (`index/steps.rs`).
 
-use floe_store::{BoxFuture, Item};
+use floe_store::Item;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::handle::Graph;
@@ -51,15 +51,13 @@ impl Graph<'_> {
 impl Operation for Change<'_> {
     type Done = Written;
 
-    fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Written>> {
-        Box::pin(async move {
-            let (place, node) = self.note(work).await?;
-            let (schema, items_max) = (work.schema(), work.items_max());
-            let defer = || work.changes(|changes| changes.defer_entries(schema, &place, items_max));
-            Ok(Written {
-                node,
-                entries_follow: work.is_own && defer()??,
-            })
+    async fn apply(&self, work: Work<'_>) -> Result<Written> {
+        let (place, node) = self.note(work).await?;
+        let (schema, items_max) = (work.schema(), work.items_max());
+        let defer = || work.changes(|changes| changes.defer_entries(schema, &place, items_max));
+        Ok(Written {
+            node,
+            entries_follow: work.is_own && defer()??,
         })
     }
 }
@@ -98,13 +96,11 @@ async fn modified(work: Work<'_>, key: &EntityKey, modify: Modify<'_>) -> Result
     let old = work.require(&place).await?.node;
     let new = modify(old)?;
     if new.key != *key {
-        return Err(Error::new(
-            ErrorKind::InvalidUse,
-            format!(
-                "the key of an entity cannot change: old={key} new={}",
-                new.key
-            ),
-        ));
+        let message = format!(
+            "the key of an entity cannot change: old={key} new={}",
+            new.key
+        );
+        return Err(Error::new(ErrorKind::InvalidUse, message));
     }
     prepared(work, &new).await?;
     work.changes(|changes| changes.update(&place, new.clone()))?;
@@ -116,18 +112,18 @@ async fn prepared(work: Work<'_>, node: &Node) -> Result<Place> {
     check_names(&node.attributes)?;
     check_nesting(&node.attributes)?;
     let place = work.place(&node.key)?;
-    index::begin(&work.reads(), work.scope, node.key.type_name()).await?;
+    index::begin(work.reads(), work.scope, node.key.type_name()).await?;
     Ok(place)
 }
 
 /// Values nest to a limit, which the store would refuse without a word on where.
 fn check_nesting(attributes: &Item) -> Result<()> {
     let max = floe_store::limits::NESTING_LEVELS_MAX;
-    match attributes.iter().find(|(_, value)| value.depth() > max) {
-        Some((name, _)) => Err(invalid(
-            name,
-            &format!("values nest too deep: levels_max={max}"),
-        )),
-        None => Ok(()),
-    }
+    let Some((name, _)) = attributes.iter().find(|(_, value)| value.depth() > max) else {
+        return Ok(());
+    };
+    Err(invalid(
+        name,
+        &format!("values nest too deep: levels_max={max}"),
+    ))
 }

@@ -36,7 +36,7 @@ pub(crate) async fn resume_entries(reads: &Reads<'_>, scope: &str) -> Result<()>
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
 pub(crate) async fn write_behind(reads: &Reads<'_>, place: &Place) -> Result<()> {
-    let max = reads.db.engine().capabilities().transact_items_max;
+    let max = reads.items_max();
     loop {
         let stored = reads.entity(place).await?;
         let Some(stored) = stored.filter(|stored| stored.is_behind && !stored.is_leaving) else {
@@ -83,10 +83,8 @@ async fn changes(reads: &Reads<'_>, place: &Place, stored: &Stored) -> Result<Ve
         }
     }
     let mut changes: Vec<TransactWrite> = Vec::new();
-    for entry in reads
-        .query(reads::entries_query(schema, place), None)
-        .await?
-    {
+    let entries = reads::entries_query(schema, place);
+    for entry in reads.query(entries, None).await? {
         let index = stored::text(&entry, &INDEX_NAME)?;
         let is_known = schema.index_of(place.key.type_name(), index).is_some();
         match wanted.remove(stored::text(&entry, &UNIQUE_KEY)?) {

@@ -7,20 +7,20 @@
 
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{Page, Scan, TransactWrite};
-use floe_store::{Item, Number, Value};
+use floe_store::{Item, Value};
 use tracing::Instrument;
 
 use super::behind::write_behind;
-use super::state::{State, of_type, save};
+use super::state::{ScopedIndex, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::entries::{Indexed, index_entries};
 use crate::graph::handle::Graph;
 use crate::graph::keys::{self, Place, type_key};
 use crate::graph::reads::Reads;
-use crate::graph::schema::{GraphSchema, IndexDef, MapIndex};
+use crate::graph::schema::{GraphSchema, MapIndex};
 use crate::graph::steps::{Step, send};
 use crate::graph::stored::{
-    self, BEHIND, BEHIND_ID, INDEX_ENTRIES, SCOPE_TYPE_KEY, Stored, VERSION, index_state_key, meta,
+    self, BEHIND, BEHIND_ID, INDEX_ENTRIES, SCOPE_TYPE_KEY, Stored, VERSION, meta,
 };
 use crate::graph::telemetry;
 use crate::graph::writes::{
@@ -72,118 +72,114 @@ impl Graph<'_> {
         keys::check_scope(&self.scope)?;
         let index = self.db.graph_schema().index_named(index)?;
         let span = telemetry::rebuild(&index.name);
-        let reads = self.reads();
-        let rebuilt = pages(&reads, &self.scope, index, &progress);
-        let rebuilt = rebuilt.instrument(span.clone()).await?;
+        let index = ScopedIndex {
+            reads: self.reads(),
+            scope: &self.scope,
+            def: index,
+        };
+        let rebuilt = index.pages(&progress).instrument(span.clone()).await?;
         span.record("floe.graph.entities", rebuilt.entities)
             .record("floe.graph.changed", rebuilt.changed);
         Ok(rebuilt)
     }
 }
 
-/// Page after page, from where it was left.
-async fn pages(
-    reads: &Reads<'_>,
-    scope: &str,
-    index: &IndexDef,
-    listener: &(dyn Fn(&Rebuilding) + Send + Sync),
-) -> Result<Rebuilding> {
-    let mut state = begun(reads, scope, index).await?;
-    let mut progress = Rebuilding {
-        index: index.name.clone(),
-        entities: state.done,
-        changed: 0,
-    };
-    loop {
-        let page = page_of_type(reads, scope, &index.type_name, state.cursor.take()).await?;
-        for item in &page.items {
-            let stored = Stored::of_item(item)?;
-            progress.entities += 1;
-            progress.changed += u64::from(reindex(reads, scope, index, &stored).await?);
-        }
-        listener(&progress);
-        state.done = progress.entities;
-        state.is_ready = page.last_key.is_none();
-        state.cursor = page.last_key;
-        save(reads, scope, index, &state).await?;
-        if state.is_ready {
-            reads.schema().note_ready(scope, index);
-            return Ok(progress);
-        }
-    }
-}
-
-/// A page of the entities of a type, none of which is missed.
-async fn page_of_type(
-    reads: &Reads<'_>,
-    scope: &str,
-    type_name: &str,
-    cursor: Option<Item>,
-) -> Result<Page> {
-    if reads.db.engine().capabilities().consistent_indexes {
-        // Who is updated meanwhile moves to the end, and is met again there.
-        let mut query = of_type(reads, scope, type_name);
-        query.start_key = cursor;
-        return reads.page(&query).await;
-    }
-    let type_key = Value::from(type_key(scope, type_name));
-    let is_of_type = Condition::eq(Path::attribute(SCOPE_TYPE_KEY), type_key);
-    let mut scan = Scan::new(reads.schema().entities())
-        .consistent()
-        .filter(is_of_type);
-    scan.start_key = cursor;
-    reads.scan(&scan).await
-}
-
-/// The state of a rebuild that begins, or goes on where it was interrupted.
-async fn begun(reads: &Reads<'_>, scope: &str, index: &IndexDef) -> Result<State> {
-    let key = index_state_key(scope, &index.name);
-    let item = reads.item(&reads.schema().entities(), &key).await?;
-    let known = item.as_ref().map(State::of_item);
-    if let Some(state) = known.filter(|state| state.version == index.version && !state.is_ready) {
-        return Ok(state);
-    }
-    let state = State {
-        version: index.version,
-        ..State::default()
-    };
-    save(reads, scope, index, &state).await?;
-    Ok(state)
-}
-
-/// Brings the entries of an entity up to date, given as it was seen. Tells whether there was something to do.
-async fn reindex(reads: &Reads<'_>, scope: &str, index: &IndexDef, seen: &Stored) -> Result<bool> {
-    let place = Place::new(scope, seen.node.key.clone())?;
-    let indexed = seen.entries.get(&index.name);
-    if indexed.is_some_and(|indexed| indexed.version >= index.version) {
-        if seen.is_behind {
-            write_behind(reads, &place).await?;
-        }
-        return Ok(false);
-    }
-    for _ in 0..TRIES_MAX {
-        let Some(old) = reads.entity(&place).await? else {
-            return Ok(false);
+impl ScopedIndex<'_> {
+    /// Page after page, from where it was left.
+    async fn pages(&self, listener: &(dyn Fn(&Rebuilding) + Send + Sync)) -> Result<Rebuilding> {
+        let mut state = self.begun().await?;
+        let mut progress = Rebuilding {
+            index: self.def.name.clone(),
+            entities: state.done,
+            changed: 0,
         };
-        let Some(reindexing) = reindexing(reads, &place, &old)? else {
-            return Ok(false);
-        };
-        match send(reads.db, reindexing.writes).await? {
-            Step::Applied if reindexing.is_deferred => {
-                write_behind(reads, &place).await?;
-                return Ok(true);
+        loop {
+            let page = self.page_of_type(state.cursor.take()).await?;
+            for item in &page.items {
+                let stored = Stored::of_item(item)?;
+                progress.entities += 1;
+                progress.changed += u64::from(self.reindex(&stored).await?);
             }
-            Step::Applied => return Ok(true),
-            Step::Refused(reasons) => {
-                for ((index, key), reason) in reindexing.claimed.iter().zip(reasons) {
-                    if let Some(item) = &reason.item {
-                        return Err(claimed(index, key, Some(item)));
+            listener(&progress);
+            state.done = progress.entities;
+            state.is_ready = page.last_key.is_none();
+            state.cursor = page.last_key;
+            self.save(&state).await?;
+            if state.is_ready {
+                self.reads.schema().note_ready(self.scope, self.def);
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// A page of the entities of the type, none of which is missed.
+    async fn page_of_type(&self, cursor: Option<Item>) -> Result<Page> {
+        let reads = self.reads;
+        if reads.db.engine().capabilities().consistent_indexes {
+            // Who is updated meanwhile moves to the end, and is met again there.
+            let mut query = self.of_type();
+            query.start_key = cursor;
+            return reads.page(&query).await;
+        }
+        let type_key = Value::from(type_key(self.scope, &self.def.type_name));
+        let is_of_type = Condition::eq(Path::attribute(SCOPE_TYPE_KEY), type_key);
+        let scan = Scan::new(reads.schema().entities()).consistent();
+        let mut scan = scan.filter(is_of_type);
+        scan.start_key = cursor;
+        reads.scan(&scan).await
+    }
+
+    /// The state of a rebuild that begins, or goes on where it was interrupted.
+    async fn begun(&self) -> Result<State> {
+        let version = self.def.version;
+        let known = self.state().await?;
+        if let Some(state) = known.filter(|state| state.version == version && !state.is_ready) {
+            return Ok(state);
+        }
+        let state = State {
+            version,
+            ..State::default()
+        };
+        self.save(&state).await?;
+        Ok(state)
+    }
+
+    /// Brings the entries of an entity up to date, given as it was seen. Tells whether there was something to do.
+    async fn reindex(&self, seen: &Stored) -> Result<bool> {
+        let reads = &self.reads;
+        let place = Place::new(self.scope, seen.node.key.clone())?;
+        let indexed = seen.entries.get(&self.def.name);
+        if indexed.is_some_and(|indexed| indexed.version >= self.def.version) {
+            if seen.is_behind {
+                write_behind(reads, &place).await?;
+            }
+            return Ok(false);
+        }
+        for _ in 0..TRIES_MAX {
+            let Some(old) = reads.entity(&place).await? else {
+                return Ok(false);
+            };
+            let Some(reindexing) = reindexing(reads, &place, &old)? else {
+                return Ok(false);
+            };
+            match send(reads.db, reindexing.writes).await? {
+                Step::Applied => {
+                    if reindexing.is_deferred {
+                        write_behind(reads, &place).await?;
+                    }
+                    return Ok(true);
+                }
+                Step::Refused(reasons) => {
+                    for ((index, key), reason) in reindexing.claimed.iter().zip(reasons) {
+                        if let Some(item) = &reason.item {
+                            return Err(claimed(index, key, Some(item)));
+                        }
                     }
                 }
             }
         }
+        Err(contended(&place, TRIES_MAX))
     }
-    Err(contended(&place, TRIES_MAX))
 }
 
 /// What brings the entries of an entity up to date.
@@ -207,14 +203,12 @@ fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<R
     if indexed.entries == old.entries && indexed.puts.is_empty() {
         return Ok(None);
     }
-    let items_max = reads.db.engine().capabilities().transact_items_max;
+    let items_max = reads.items_max();
     let is_deferred = old.is_behind || 1 + indexed.items() > items_max;
+    let entries = stored::write_entries(&indexed.entries);
     let mut update = Update::new()
-        .set(
-            Path::attribute(INDEX_ENTRIES),
-            stored::write_entries(&indexed.entries),
-        )
-        .set(meta(&VERSION), Value::N(Number::from(old.version + 1)));
+        .set(Path::attribute(INDEX_ENTRIES), entries)
+        .set(meta(&VERSION), old.version + 1);
     let mut writes = claim_writes(schema, place, &indexed);
     if is_deferred {
         update = update.set(meta(&BEHIND), true);
@@ -224,7 +218,12 @@ fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<R
     }
     let as_seen = is_version(old.version);
     writes.push(entity_update(schema, place, update, as_seen));
-    check_width(place, writes.len(), items_max)?;
+    if writes.len() > items_max {
+        let what = "the entity has more unique keys than fit into one transaction";
+        let items = writes.len();
+        let message = format!("{what}: entity={place} items={items} max={items_max}");
+        return Err(Error::new(ErrorKind::TooLarge, message));
+    }
     Ok(Some(Reindexing {
         claimed: indexed.claimed,
         writes,
@@ -233,22 +232,12 @@ fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<R
 }
 
 fn claim_writes(schema: &GraphSchema, place: &Place, indexed: &Indexed) -> Vec<TransactWrite> {
-    let claimed = indexed.claimed.iter();
-    let claimed = claimed.map(|(index, key)| writes::claim(schema, place, index, key, None).into());
-    let released = indexed.released.iter();
-    let released =
-        released.map(|(index, key)| writes::release(schema, &place.scope, index, key).into());
-    claimed.chain(released).collect()
-}
-
-fn check_width(place: &Place, items: usize, max: usize) -> Result<()> {
-    match items > max {
-        true => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "the entity has more unique keys than fit into one transaction: entity={place} items={items} max={max}"
-            ),
-        )),
-        false => Ok(()),
-    }
+    let claim = |(index, key): &(String, String)| -> TransactWrite {
+        writes::claim(schema, place, index, key, None).into()
+    };
+    let release = |(index, key): &(String, String)| -> TransactWrite {
+        writes::release(schema, &place.scope, index, key).into()
+    };
+    let claims = indexed.claimed.iter().map(claim);
+    claims.chain(indexed.released.iter().map(release)).collect()
 }

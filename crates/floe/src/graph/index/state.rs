@@ -3,7 +3,7 @@
 
 use floe_store::expr::{Condition, KeyCondition, Path};
 use floe_store::op::{PutItem, Query};
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::keys::type_key;
@@ -37,24 +37,12 @@ impl State {
         }
     }
 
-    /// The error of a query of an index that is not complete.
-    pub(crate) fn refused(&self, scope: &str, index: &IndexDef) -> Error {
-        let (name, expected, actual, done) = (&index.name, index.version, self.version, self.done);
-        Error::new(
-            ErrorKind::IndexNotReady,
-            format!(
-                "the index is not complete; rebuild it, or ask for a scan: index={name} scope={scope} \
-                 expected={expected} actual={actual} entities={done}"
-            ),
-        )
-    }
-
     fn to_item(&self, scope: &str, index: &IndexDef) -> Item {
         let mut item = index_state_key(scope, &index.name)
             .with(SCOPE, scope)
-            .with(STATE_VERSION, Number::from(self.version))
+            .with(STATE_VERSION, self.version)
             .with(IS_READY, self.is_ready)
-            .with(DONE, Number::from(self.done));
+            .with(DONE, self.done);
         if let Some(cursor) = &self.cursor {
             item.insert(CURSOR, Value::M(cursor.clone()));
         }
@@ -62,86 +50,100 @@ impl State {
     }
 }
 
+/// An index in a scope.
+#[derive(Clone, Copy)]
+pub(crate) struct ScopedIndex<'a> {
+    pub(crate) reads: Reads<'a>,
+    pub(crate) scope: &'a str,
+    pub(crate) def: &'a IndexDef,
+}
+
 /// Takes note of the indexes of a type before the first entity of it is written.
-pub(crate) async fn begin(reads: &Reads<'_>, scope: &str, type_name: &str) -> Result<()> {
-    for index in reads.schema().indexes_of(type_name) {
-        incomplete(reads, scope, index).await?;
+pub(crate) async fn begin(reads: Reads<'_>, scope: &str, type_name: &str) -> Result<()> {
+    for def in reads.schema().indexes_of(type_name) {
+        ScopedIndex { reads, scope, def }.incomplete().await?;
     }
     Ok(())
 }
 
-/// What an index lacks; `None` if it is complete.
-pub(crate) async fn incomplete(
-    reads: &Reads<'_>,
-    scope: &str,
-    index: &IndexDef,
-) -> Result<Option<State>> {
-    let schema = reads.schema();
-    if schema.is_ready(scope, index) {
-        return Ok(None);
-    }
-    let key = index_state_key(scope, &index.name);
-    let item = reads.item(&schema.entities(), &key).await?;
-    let state = match &item {
-        Some(item) => State::of_item(item),
-        None if is_empty(reads, scope, index).await? => {
-            let state = State {
-                version: index.version,
-                is_ready: true,
-                ..State::default()
-            };
-            match save_new(reads, scope, index, &state).await? {
-                true => state,
-                false => State::default(),
-            }
+impl ScopedIndex<'_> {
+    /// What the index lacks; `None` if it is complete.
+    pub(crate) async fn incomplete(&self) -> Result<Option<State>> {
+        let schema = self.reads.schema();
+        if schema.is_ready(self.scope, self.def) {
+            return Ok(None);
         }
-        None => State::default(),
-    };
-    if state.is_ready && state.version == index.version {
-        schema.note_ready(scope, index);
-        return Ok(None);
+        let state = match self.state().await? {
+            Some(state) => state,
+            None => self.first_state().await?,
+        };
+        if state.is_ready && state.version == self.def.version {
+            schema.note_ready(self.scope, self.def);
+            return Ok(None);
+        }
+        Ok(Some(state))
     }
-    Ok(Some(state))
-}
 
-async fn is_empty(reads: &Reads<'_>, scope: &str, index: &IndexDef) -> Result<bool> {
-    let query = of_type(reads, scope, &index.type_name).limit(1);
-    Ok(reads.page(&query).await?.items.is_empty())
-}
+    /// The error of a query of an index that is not complete.
+    pub(crate) fn refused(&self, state: &State) -> Error {
+        let (name, scope, expected) = (&self.def.name, self.scope, self.def.version);
+        let (actual, done) = (state.version, state.done);
+        let message = format!(
+            "the index is not complete; rebuild it, or ask for a scan: index={name} scope={scope} \
+             expected={expected} actual={actual} entities={done}"
+        );
+        Error::new(ErrorKind::IndexNotReady, message)
+    }
 
-pub(super) fn of_type(reads: &Reads<'_>, scope: &str, type_name: &str) -> Query {
-    let schema = reads.schema();
-    let key = KeyCondition::partition(SCOPE_TYPE_KEY, type_key(scope, type_name));
-    Query::new(schema.entities(), key).index(schema.by_type())
-}
+    pub(super) async fn state(&self) -> Result<Option<State>> {
+        let key = index_state_key(self.scope, &self.def.name);
+        let item = self
+            .reads
+            .item(&self.reads.schema().entities(), &key)
+            .await?;
+        Ok(item.as_ref().map(State::of_item))
+    }
 
-/// Notes the first state of an index, unless somebody else was faster.
-async fn save_new(reads: &Reads<'_>, scope: &str, index: &IndexDef, state: &State) -> Result<bool> {
-    let is_new = Condition::attribute_not_exists(Path::attribute(ID));
-    let put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
-    let put = put.condition(is_new);
-    Ok(send(reads.db, vec![put.into()]).await?.is_applied())
-}
+    /// Notes the first state of the index, unless there is something to index, or somebody else was faster.
+    async fn first_state(&self) -> Result<State> {
+        let query = self.of_type().limit(1);
+        let is_empty = self.reads.page(&query).await?.items.is_empty();
+        let complete = State {
+            version: self.def.version,
+            is_ready: true,
+            ..State::default()
+        };
+        let is_new = Condition::attribute_not_exists(Path::attribute(ID));
+        if is_empty && self.put(&complete, is_new).await? {
+            Ok(complete)
+        } else {
+            Ok(State::default())
+        }
+    }
 
-pub(super) async fn save(
-    reads: &Reads<'_>,
-    scope: &str,
-    index: &IndexDef,
-    state: &State,
-) -> Result<()> {
-    // A newer program may have begun to rebuild it for its own function.
-    let is_older = Condition::le(Path::attribute(STATE_VERSION), Value::from(state.version));
-    let is_ours = Condition::attribute_not_exists(Path::attribute(ID)).or(is_older);
-    let put = PutItem::new(reads.schema().entities(), state.to_item(scope, index));
-    let put = put.condition(is_ours);
-    match send(reads.db, vec![put.into()]).await?.is_applied() {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::IndexNotReady,
-            format!(
-                "a newer program has this index: index={} expected={}",
-                index.name, state.version
-            ),
-        )),
+    /// The entities that are indexed.
+    pub(super) fn of_type(&self) -> Query {
+        let schema = self.reads.schema();
+        let name = type_key(self.scope, &self.def.type_name);
+        let key = KeyCondition::partition(SCOPE_TYPE_KEY, name);
+        Query::new(schema.entities(), key).index(schema.by_type())
+    }
+
+    pub(super) async fn save(&self, state: &State) -> Result<()> {
+        // A newer program may have begun to rebuild it for its own function.
+        let is_older = Condition::le(Path::attribute(STATE_VERSION), Value::from(state.version));
+        let is_ours = Condition::attribute_not_exists(Path::attribute(ID)).or(is_older);
+        if self.put(state, is_ours).await? {
+            return Ok(());
+        }
+        let (name, expected) = (&self.def.name, state.version);
+        let message = format!("a newer program has this index: index={name} expected={expected}");
+        Err(Error::new(ErrorKind::IndexNotReady, message))
+    }
+
+    async fn put(&self, state: &State, condition: Condition) -> Result<bool> {
+        let item = state.to_item(self.scope, self.def);
+        let put = PutItem::new(self.reads.schema().entities(), item).condition(condition);
+        Ok(send(self.reads.db, vec![put.into()]).await?.is_applied())
     }
 }

@@ -1,10 +1,8 @@
 //! Changing a list in one commit, which may be the caller's.
 
-use floe_store::BoxFuture;
-
 use super::plan::{ListChange, plan};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::changes::{EdgeChangeKind, Known};
+use crate::graph::changes::EdgeChangeKind;
 use crate::graph::keys::{EntityKey, Place, check_part};
 use crate::graph::reads;
 use crate::graph::stored::Edge;
@@ -21,13 +19,7 @@ pub(super) struct Change {
 impl Operation for Change {
     type Done = Outcome<u64>;
 
-    fn apply<'a>(&'a self, work: Work<'a>) -> BoxFuture<'a, Result<Outcome<u64>>> {
-        Box::pin(self.change(work))
-    }
-}
-
-impl Change {
-    async fn change(&self, work: Work<'_>) -> Result<Outcome<u64>> {
+    async fn apply(&self, work: Work<'_>) -> Result<Outcome<u64>> {
         check_part("predicate", &self.predicate)?;
         let subject = work.place(&self.subject)?;
         let fits = |items| !work.is_own || items <= work.items_max();
@@ -45,21 +37,20 @@ impl Change {
         let removed = plan.difference.removed();
         work.changes(|changes| {
             for (edge, kind) in plan.difference.0 {
-                if kind == EdgeChangeKind::Remove {
-                    changes.remove_edge(work.scope, edge, true)?;
-                    continue;
-                }
                 let object = work.place(&edge.object)?;
-                let is_there = kind == EdgeChangeKind::Rewrite;
-                if let (false, Known::Absent) = (is_there, changes.known(&object)) {
+                let is_absent = || matches!(changes.known(&object), Some(None));
+                if kind == EdgeChangeKind::Add && is_absent() {
                     return Err(missing(&object));
                 }
-                changes.put_edge(&subject, edge, is_there)?;
+                changes.state(&subject).is_list_changed = true;
+                changes.change_edge(subject.clone(), edge, kind)?;
             }
             Ok(Outcome::Done(removed))
         })?
     }
+}
 
+impl Change {
     /// The edges of the list as the transaction sees them; for an append, the last that stays is enough.
     async fn edges(&self, work: Work<'_>, subject: &Place) -> Result<Vec<Edge>> {
         let predicate = self.predicate.as_str();
@@ -73,8 +64,9 @@ impl Change {
                 reads::edges(&work.reads().query(query, Some(1 + removed)).await?)?
             }
             _ => {
-                let reads = work.reads();
-                reads.outgoing(subject, Some(predicate), None).await?
+                work.reads()
+                    .outgoing(subject, Some(predicate), None)
+                    .await?
             }
         };
         work.changes(|changes| {
@@ -85,8 +77,6 @@ impl Change {
 }
 
 pub(super) fn busy(place: &Place) -> Error {
-    Error::new(
-        ErrorKind::TransactionFailed,
-        format!("a change of its edges is under way; Graph::resume ends it: entity={place}"),
-    )
+    let what = "a change of its edges is under way; Graph::resume ends it";
+    place.error(ErrorKind::TransactionFailed, what)
 }

@@ -72,10 +72,19 @@ impl NewEdge {
     }
 }
 
-/// A place in the new list.
-enum Slot {
-    Kept(Edge),
-    New(NewEdge),
+/// An edge of the new list, with the number that it has already.
+struct Slot {
+    number: Option<u64>,
+    edge: Edge,
+}
+
+impl Slot {
+    fn kept(edge: &Edge) -> Self {
+        Self {
+            number: Some(edge.index),
+            edge: edge.clone(),
+        }
+    }
 }
 
 /// A list as it is to be.
@@ -97,83 +106,67 @@ pub(super) fn plan(
     edges: &[Edge],
     change: &ListChange,
 ) -> Result<Plan> {
-    let wanted = target(schema, subject, predicate, edges, change)?;
+    let new = |new: &NewEdge| {
+        Place::new(&subject.scope, new.object.clone())?;
+        let mut edge = Edge {
+            subject: subject.key.clone(),
+            predicate: predicate.to_owned(),
+            object: new.object.clone(),
+            attributes: new.attributes.clone(),
+            index: 0,
+            is_holding: false,
+        };
+        let relation = schema.relation_of(&edge);
+        edge.is_holding = relation.is_some_and(|of| of.on_delete == OnDelete::Restrict);
+        Ok(Slot { number: None, edge })
+    };
+    let slots = slots(predicate, edges, change, new)?;
+    let numbers: Vec<Option<u64>> = slots.iter().map(|slot| slot.number).collect();
+    let numbers = arrange(&numbers).ok_or_else(|| too_long(subject, predicate))?;
+    let wanted = slots.into_iter().zip(numbers);
+    let wanted = wanted.map(|(Slot { edge, .. }, index)| Edge { index, ..edge });
+    let wanted: Vec<Edge> = wanted.collect();
     Ok(Plan {
         difference: Difference::between(edges, &wanted)?,
         wanted,
     })
 }
 
-/// The list as it is to be, with its numbers.
-fn target(
-    schema: &GraphSchema,
-    subject: &Place,
+/// What the list is to be.
+fn slots(
     predicate: &str,
     edges: &[Edge],
     change: &ListChange,
-) -> Result<Vec<Edge>> {
-    let slots = slots(predicate, edges, change)?;
-    let kept = |slot: &Slot| match slot {
-        Slot::Kept(edge) => Some(edge.index),
-        Slot::New(_) => None,
-    };
-    let numbers: Vec<Option<u64>> = slots.iter().map(kept).collect();
-    let numbers = arrange(&numbers).ok_or_else(|| too_long(subject, predicate))?;
-    let from = subject.key.type_name();
-    let edges = slots.into_iter().zip(numbers).map(|(slot, index)| {
-        let new = match slot {
-            Slot::Kept(edge) => return Ok(Edge { index, ..edge }),
-            Slot::New(new) => new,
-        };
-        Place::new(&subject.scope, new.object.clone())?;
-        let on_delete = schema.on_delete(from, predicate, new.object.type_name());
-        Ok(Edge {
-            is_holding: on_delete == OnDelete::Restrict,
-            subject: subject.key.clone(),
-            predicate: predicate.to_owned(),
-            object: new.object,
-            attributes: new.attributes,
-            index,
-        })
-    });
-    edges.collect()
-}
-
-/// What the list is to be.
-fn slots(predicate: &str, edges: &[Edge], change: &ListChange) -> Result<Vec<Slot>> {
-    let mut slots: Vec<Slot> = edges.iter().cloned().map(Slot::Kept).collect();
+    new_slot: impl Fn(&NewEdge) -> Result<Slot>,
+) -> Result<Vec<Slot>> {
+    let mut slots: Vec<Slot> = edges.iter().map(Slot::kept).collect();
     match change {
-        ListChange::Append(new) => slots.extend(new.iter().cloned().map(Slot::New)),
-        ListChange::Insert(at, new) => {
-            slots.insert((*at).min(slots.len()), Slot::New(new.clone()));
+        ListChange::Append(new) => {
+            for new in new {
+                slots.push(new_slot(new)?);
+            }
         }
-        ListChange::Replace(new) => return Ok(matched(edges, new)),
-        ListChange::Unlink(object) => {
-            slots.retain(|slot| !matches!(slot, Slot::Kept(edge) if edge.object == *object));
-        }
+        ListChange::Insert(at, new) => slots.insert((*at).min(slots.len()), new_slot(new)?),
+        ListChange::Replace(new) => return matched(edges, new, new_slot),
+        ListChange::Unlink(object) => slots.retain(|slot| slot.edge.object != *object),
         ListChange::Reorder(objects) => {
-            let new: Vec<_> = objects.iter().map(NewEdge::plain).collect();
-            let mut slots = Vec::new();
-            let mut left: Vec<&Edge> = edges.iter().collect();
-            for new in &new {
-                let at = left.iter().position(|edge| edge.object == new.object);
-                let at = at.ok_or_else(|| other_objects(predicate, &new.object))?;
-                slots.push(Slot::Kept(left.remove(at).clone()));
+            let mut left = std::mem::take(&mut slots);
+            for object in objects {
+                let at = left.iter().position(|slot| slot.edge.object == *object);
+                let at = at.ok_or_else(|| other_objects(predicate, object))?;
+                slots.push(left.remove(at));
             }
-            if let Some(edge) = left.first() {
-                return Err(other_objects(predicate, &edge.object));
+            if let Some(slot) = left.first() {
+                return Err(other_objects(predicate, &slot.edge.object));
             }
-            return Ok(slots);
         }
         ListChange::Move(from, to) => {
             if (*from).max(*to) >= slots.len() {
-                return Err(Error::new(
-                    ErrorKind::InvalidUse,
-                    format!(
-                        "the list has no such position: predicate={predicate} from={from} to={to} edges={}",
-                        slots.len()
-                    ),
-                ));
+                let edges = slots.len();
+                let message = format!(
+                    "the list has no such position: predicate={predicate} from={from} to={to} edges={edges}"
+                );
+                return Err(Error::new(ErrorKind::InvalidUse, message));
             }
             let moved = slots.remove(*from);
             slots.insert(*to, moved);
@@ -184,37 +177,33 @@ fn slots(predicate: &str, edges: &[Edge], change: &ListChange) -> Result<Vec<Slo
 
 /// The new list, made of the edges that lead to the same objects as far as there are such. Each takes the first that is
 /// left, so an edge that stands several times keeps its order.
-fn matched(edges: &[Edge], new: &[NewEdge]) -> Vec<Slot> {
+fn matched(
+    edges: &[Edge],
+    new: &[NewEdge],
+    new_slot: impl Fn(&NewEdge) -> Result<Slot>,
+) -> Result<Vec<Slot>> {
     let mut left: BTreeMap<&EntityKey, Vec<&Edge>> = BTreeMap::new();
     for edge in edges.iter().rev() {
         left.entry(&edge.object).or_default().push(edge);
     }
     let slots = new.iter().map(|new| {
-        let edge = left.get_mut(&new.object).and_then(Vec::pop);
-        match edge {
-            Some(edge) => Slot::Kept(Edge {
-                attributes: new.attributes.clone(),
-                ..edge.clone()
-            }),
-            None => Slot::New(new.clone()),
-        }
+        let Some(edge) = left.get_mut(&new.object).and_then(Vec::pop) else {
+            return new_slot(new);
+        };
+        let mut kept = Slot::kept(edge);
+        kept.edge.attributes = new.attributes.clone();
+        Ok(kept)
     });
     slots.collect()
 }
 
 fn other_objects(predicate: &str, object: &EntityKey) -> Error {
-    Error::new(
-        ErrorKind::InvalidUse,
-        format!(
-            "the new order has not the objects of the list, each as often as it stands there: \
-             predicate={predicate} object={object}"
-        ),
-    )
+    let what = "the new order has not the objects of the list, each as often as it stands there";
+    let message = format!("{what}: predicate={predicate} object={object}");
+    Error::new(ErrorKind::InvalidUse, message)
 }
 
 fn too_long(subject: &Place, predicate: &str) -> Error {
-    Error::new(
-        ErrorKind::TooLarge,
-        format!("the list has no room: subject={subject} predicate={predicate}"),
-    )
+    let message = format!("the list has no room: subject={subject} predicate={predicate}");
+    Error::new(ErrorKind::TooLarge, message)
 }

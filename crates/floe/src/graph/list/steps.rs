@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use floe_store::expr::{Condition, Path, SetOperand, Update};
+use floe_store::Value;
+use floe_store::expr::{Condition, Path, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{DeleteItem, PutItem, TransactWrite};
 use floe_store::size::item_size;
-use floe_store::{Number, Value};
 
 use super::commit::{Change, busy};
 use super::difference::Difference;
@@ -25,9 +25,10 @@ use crate::graph::handle::Graph;
 use crate::graph::keys::{EntityKey, Place};
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
-use crate::graph::stored::{self, BUSY, EDGES, Edge, INTENT, LISTS_ID, meta};
+use crate::graph::stored::{self, BUSY, EDGES, Edge, INTENT, LISTS_ID, WantedList, meta};
 use crate::graph::writes::{
-    contended, count, counts, edge_write, entity_update, exists, is_alive, is_list_version, missing,
+    add, contended, count, counts, edge_writes, entity_update, exists, is_alive, is_list_version,
+    missing,
 };
 
 /// How often a change is begun anew because somebody else was faster.
@@ -35,15 +36,6 @@ const BEGINS_MAX: u32 = 50;
 
 /// An edge, and what becomes of it.
 type EdgeStep = (Edge, EdgeChangeKind);
-
-/// A list on its way to what it is to be.
-struct WideList {
-    subject: Place,
-    predicate: String,
-    /// What tells its note from others of the same list.
-    intent: String,
-    wanted: Vec<Edge>,
-}
 
 impl Graph<'_> {
     /// Changes a list in steps. Returns how many edges are removed.
@@ -60,27 +52,21 @@ impl Graph<'_> {
     /// Ends the changes of lists that were begun and not ended.
     pub(in crate::graph) async fn resume_lists(&self) -> Result<()> {
         for intent in self.reads().intents(LISTS_ID, &self.scope).await? {
-            let wanted = stored::wanted_list(&intent)?;
-            let list = WideList {
-                subject: self.place(&wanted.subject)?,
-                predicate: wanted.predicate,
-                intent: wanted.intent,
-                wanted: wanted.edges,
-            };
+            let list = stored::wanted_list(&self.scope, &intent)?;
             self.end_list(list).await?;
         }
         Ok(())
     }
 
     /// Notes what a list is to be. Returns how many of its edges go.
-    async fn begin_list(&self, change: &Change) -> Result<(WideList, u64)> {
+    async fn begin_list(&self, change: &Change) -> Result<(WantedList, u64)> {
         let reads = self.reads();
         let subject = self.place(&change.subject)?;
-        let mut list = WideList {
+        let mut list = WantedList {
             subject: subject.clone(),
             predicate: change.predicate.clone(),
             intent: self.db.env().ordered_uuid().to_string(),
-            wanted: Vec::new(),
+            edges: Vec::new(),
         };
         let mut failure = None;
         for tried in 0..BEGINS_MAX {
@@ -96,11 +82,9 @@ impl Graph<'_> {
             let edges = reads.outgoing(&subject, Some(predicate), None).await?;
             let plan = plan(reads.schema(), &subject, predicate, &edges, &change.change)?;
             self.check_objects(&edges, &plan.wanted).await?;
-            list.wanted = plan.wanted;
-            if send(&self.db, list.beginning(reads.schema(), old.edges)?)
-                .await?
-                .is_applied()
-            {
+            list.edges = plan.wanted;
+            let writes = list.beginning(reads.schema(), old.edges)?;
+            if send(&self.db, writes).await?.is_applied() {
                 return Ok((list, plan.difference.removed()));
             }
             failure = None;
@@ -113,9 +97,7 @@ impl Graph<'_> {
         let known: BTreeSet<&EntityKey> = old.iter().map(|edge| &edge.object).collect();
         let new = wanted.iter().map(|edge| &edge.object);
         let new = new.filter(|object| !known.contains(object));
-        let places: Vec<Place> = new
-            .map(|object| self.place(object))
-            .collect::<Result<_>>()?;
+        let places = self.places(new)?;
         let found = self.reads().entities(&places).await?;
         let is_gone = |place: &&Place| found.get(place).is_none_or(|object| object.is_leaving);
         match places.iter().find(is_gone) {
@@ -125,21 +107,17 @@ impl Graph<'_> {
     }
 
     /// Changes what differs, until nothing does.
-    async fn end_list(&self, mut list: WideList) -> Result<()> {
+    async fn end_list(&self, mut list: WantedList) -> Result<()> {
         loop {
             let subject = self.reads().entity(&list.subject).await?;
-            let is_own = |subject: &stored::Stored| {
-                !subject.is_leaving && subject.busy.as_ref() == Some(&list.intent)
-            };
-            if !subject.is_some_and(|subject| is_own(&subject)) {
+            let subject = subject.filter(|subject| !subject.is_leaving);
+            if subject.and_then(|subject| subject.busy).as_ref() != Some(&list.intent) {
                 // Somebody else has ended it, or the edges go with the subject.
                 return self.forget_list(&list).await;
             }
-            let edges = self
-                .reads()
-                .outgoing(&list.subject, Some(&list.predicate), None)
-                .await?;
-            let changes = self.next_changes(&edges, &list.wanted)?;
+            let (reads, predicate) = (self.reads(), Some(&*list.predicate));
+            let edges = reads.outgoing(&list.subject, predicate, None).await?;
+            let changes = self.next_changes(&edges, &list.edges)?;
             if changes.is_empty() {
                 if self.free_list(&list).await? {
                     return Ok(());
@@ -156,8 +134,7 @@ impl Graph<'_> {
     /// What is changed next: as much as fits into a step. What concerns one object stays together if it fits.
     fn next_changes(&self, edges: &[Edge], wanted: &[Edge]) -> Result<Vec<EdgeStep>> {
         // Each edge may need its object's item as well, and all of them the subject's.
-        let max = self.db.engine().capabilities().transact_items_max;
-        let some = (max.saturating_sub(1) / 2).max(1);
+        let some = (self.items_max().saturating_sub(1) / 2).max(1);
         let mut by_object: BTreeMap<EntityKey, Vec<EdgeStep>> = BTreeMap::new();
         for (edge, kind) in Difference::between(edges, wanted)?.0 {
             let of_object = by_object.entry(edge.object.clone()).or_default();
@@ -179,15 +156,14 @@ impl Graph<'_> {
 
     /// Leaves out what is to be linked and is gone meanwhile, and removes edges that lead to nothing, where there is
     /// nothing to count.
-    async fn drop_missing(&self, list: &mut WideList, changes: &[EdgeStep]) -> Result<()> {
-        let objects = changes.iter().map(|(edge, _)| self.place(&edge.object));
-        let places: Vec<Place> = objects.collect::<Result<_>>()?;
+    async fn drop_missing(&self, list: &mut WantedList, changes: &[EdgeStep]) -> Result<()> {
+        let places = self.places(changes.iter().map(|(edge, _)| &edge.object))?;
         let found = self.reads().entities(&places).await?;
         for ((edge, change), place) in changes.iter().zip(&places) {
             let object = found.get(place);
             match change {
                 EdgeChangeKind::Add if object.is_none_or(|object| object.is_leaving) => {
-                    list.wanted.retain(|wanted| wanted.object != edge.object);
+                    list.edges.retain(|wanted| wanted.object != edge.object);
                 }
                 EdgeChangeKind::Remove if object.is_none() => {
                     let table = self.db.graph_schema().relationships();
@@ -200,25 +176,19 @@ impl Graph<'_> {
         Ok(())
     }
 
-    fn list_writes(&self, list: &WideList, changes: &[EdgeStep]) -> Result<Vec<TransactWrite>> {
+    fn list_writes(&self, list: &WantedList, changes: &[EdgeStep]) -> Result<Vec<TransactWrite>> {
         let subject = &list.subject;
         let schema = self.db.graph_schema();
         let edges = changes.iter().map(|(edge, kind)| (edge, *kind));
         let mut objects = counts(edges.clone());
-        let writes = edges.map(|(edge, kind)| edge_write(schema, &self.scope, edge, kind));
-        let mut writes: Vec<TransactWrite> = writes.collect::<Result<_>>()?;
+        let mut writes = edge_writes(schema, &self.scope, edges)?;
         // The subject may be an object of its own.
         let own = objects.remove(&subject.key).unwrap_or_default();
-        let one = Value::from(1);
-        let had = SetOperand::if_not_exists(meta(&EDGES), Value::from(0));
-        let update = count(Update::new(), own).set_sum(meta(&EDGES), had, one);
+        let update = add(count(Update::new(), own), &EDGES, 1);
         writes.push(entity_update(schema, subject, update, list.is_busy()));
         for (object, by) in objects {
             let update = count(Update::new(), by);
-            let condition = match by.0 > 0 {
-                true => is_alive(),
-                false => exists(),
-            };
+            let condition = if by.0 > 0 { is_alive() } else { exists() };
             let object = self.place(object)?;
             writes.push(entity_update(schema, &object, update, condition));
         }
@@ -226,7 +196,7 @@ impl Graph<'_> {
     }
 
     /// Removes the note and the mark. Tells whether they were there.
-    async fn free_list(&self, list: &WideList) -> Result<bool> {
+    async fn free_list(&self, list: &WantedList) -> Result<bool> {
         let schema = self.db.graph_schema();
         let update = Update::new().remove(meta(&BUSY));
         let update = entity_update(schema, &list.subject, update, list.is_busy());
@@ -237,7 +207,7 @@ impl Graph<'_> {
     }
 
     /// Removes a note that nothing depends on any more.
-    async fn forget_list(&self, list: &WideList) -> Result<()> {
+    async fn forget_list(&self, list: &WantedList) -> Result<()> {
         let key = stored::list_intent_key(&list.subject, &list.predicate);
         let intent = Value::from(list.intent.as_str());
         let is_own = Condition::eq(Path::attribute(INTENT), intent);
@@ -247,20 +217,22 @@ impl Graph<'_> {
     }
 }
 
-impl WideList {
+impl WantedList {
     /// The writes that note what the list is to be, and mark its subject: on the condition that its edges are as they were
     /// when this was planned, by their version, and that no other change of them is under way.
     fn beginning(&self, schema: &GraphSchema, edges: u64) -> Result<Vec<TransactWrite>> {
-        let Self {
-            subject, predicate, ..
-        } = self;
-        let note = stored::list_intent(subject, predicate, &self.intent, &self.wanted);
-        check_size(subject, item_size(&note))?;
+        let (subject, note) = (&self.subject, stored::list_intent(self));
+        let bytes = item_size(&note);
+        if bytes > ITEM_BYTES_MAX {
+            let what = "the list is too long to be changed at once";
+            let message = format!("{what}: subject={subject} bytes={bytes} max={ITEM_BYTES_MAX}");
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
         // Where the subject is not busy, an older note is of no use to anybody.
         let note = PutItem::new(schema.entities(), note);
         let update = Update::new()
             .set(meta(&BUSY), self.intent.as_str())
-            .set(meta(&EDGES), Value::N(Number::from(edges + 1)));
+            .set(meta(&EDGES), edges + 1);
         let is_free = Condition::attribute_not_exists(meta(&BUSY));
         let as_seen = is_list_version(edges).and(is_alive()).and(is_free);
         let mark = entity_update(schema, subject, update, as_seen);
@@ -271,17 +243,5 @@ impl WideList {
     fn is_busy(&self) -> Condition {
         let intent = Value::from(self.intent.as_str());
         is_alive().and(Condition::eq(meta(&BUSY), intent))
-    }
-}
-
-fn check_size(subject: &Place, bytes: usize) -> Result<()> {
-    match bytes > ITEM_BYTES_MAX {
-        true => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "the list is too long to be changed at once: subject={subject} bytes={bytes} max={ITEM_BYTES_MAX}"
-            ),
-        )),
-        false => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use floe_store::BoxFuture;
 
 use crate::error::Result;
 use crate::graph::handle::Graph;
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::EntityKey;
 use crate::graph::node::{FromNode, Node, ToKey};
 use crate::graph::reads::REQUESTS_AT_ONCE;
 use crate::graph::schema::Relation;
@@ -136,7 +136,7 @@ impl Graph<'_> {
             self.meet(&mut met, found).await?;
             level = end..met.len();
         }
-        Ok(Some(tree(&met, 0)))
+        Ok(tree(&met, 0))
     }
 
     /// The edges of a level.
@@ -161,11 +161,8 @@ impl Graph<'_> {
         let answers = side_by_side::all(REQUESTS_AT_ONCE, queries.collect()).await;
         let mut found = Vec::new();
         for (by, edges) in asked.into_values().zip(answers) {
-            let edges = edges?;
-            found.extend(
-                by.into_iter()
-                    .map(|(at, follow)| (at, follow, edges.clone())),
-            );
+            let (by, edges) = (by.into_iter(), edges?);
+            found.extend(by.map(|(at, follow)| (at, follow, edges.clone())));
         }
         // In the order in which they were met.
         found.sort_by_key(|(at, ..)| *at);
@@ -175,9 +172,7 @@ impl Graph<'_> {
     /// Loads what edges lead to, and takes note of it.
     async fn meet<'i>(&self, met: &mut Vec<Met<'i>>, found: Vec<Found<'i>>) -> Result<()> {
         let edges = found.iter().flat_map(|(_, _, edges)| edges);
-        let places: Vec<Place> = edges
-            .map(|edge| self.place(&edge.object))
-            .collect::<Result<_>>()?;
+        let places = self.places(edges.map(|edge| &edge.object))?;
         let loaded = self.load_places(&places).await?;
         for (at, follow, edges) in found {
             let edges = self.confirmed(edges, &loaded, |edge| &edge.object);
@@ -203,27 +198,18 @@ impl Graph<'_> {
     }
 }
 
-fn tree(met: &[Met<'_>], at: usize) -> Included {
-    let Some(of) = met.get(at) else {
-        return Included {
-            node: Node::of(EntityKey::new("", ""), floe_store::Item::new()),
-            related: BTreeMap::new(),
-        };
-    };
-    let mut related: BTreeMap<String, Vec<IncludedEdge>> = of
-        .follows
-        .iter()
-        .map(|follow| (follow.predicate.clone(), Vec::new()))
-        .collect();
+fn tree(met: &[Met<'_>], at: usize) -> Option<Included> {
+    let of = met.get(at)?;
+    let follows = of.follows.iter();
+    let follows = follows.map(|follow| (follow.predicate.clone(), Vec::new()));
+    let mut related: BTreeMap<String, Vec<IncludedEdge>> = follows.collect();
     for (predicate, edge, object) in &of.edges {
         let edges = related.entry((*predicate).to_owned()).or_default();
         edges.push(IncludedEdge {
             edge: edge.clone(),
-            object: object.map(|object| tree(met, object)),
+            object: object.and_then(|object| tree(met, object)),
         });
     }
-    Included {
-        node: of.node.clone(),
-        related,
-    }
+    let node = of.node.clone();
+    Some(Included { node, related })
 }

@@ -10,7 +10,7 @@ use floe_store::{Item, Value};
 use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
-use crate::graph::index::incomplete;
+use crate::graph::index::ScopedIndex;
 use crate::graph::keys::{Borrowed, EntityKey, IndexKey, Place, ToIndexKey, check_scope, join};
 use crate::graph::node::{FromNode, Node};
 use crate::graph::schema::{IndexDef, MapIndex};
@@ -214,11 +214,11 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
             let Some(stored) = found.get(place).filter(|stored| !stored.is_leaving) else {
                 continue;
             };
-            let indexed = stored.entries.get(&index.name);
-            let has = |key: &str| indexed.is_some_and(|indexed| indexed.keys.contains(key));
             // Where it was found by a scan, or is changed in this transaction, its entries tell nothing yet.
-            let is_current = indexed.is_some_and(|indexed| indexed.version == index.version);
-            if has(&entry.key) || !is_current {
+            let is_there = stored.entries.get(&index.name).is_none_or(|indexed| {
+                indexed.version != index.version || indexed.keys.contains(&entry.key)
+            });
+            if is_there {
                 loaded.push(E::from_node(stored.node.clone())?);
             }
         }
@@ -232,20 +232,23 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
     ) -> Result<Page<IndexEntry>> {
         let index = self.index.as_ref().map_err(Clone::clone)?;
         check_scope(&self.graph.scope)?;
-        let reads = self.graph.reads();
+        let (reads, scope) = (self.graph.reads(), &self.graph.scope);
+        let scoped = ScopedIndex {
+            reads,
+            scope,
+            def: index,
+        };
         if !self.is_stored
-            && let Some(incomplete) = incomplete(&reads, &self.graph.scope, index).await?
+            && let Some(state) = scoped.incomplete().await?
         {
-            return match self.scans {
-                true => self.scanned(index, limit).await,
-                false => Err(incomplete.refused(&self.graph.scope, index)),
-            };
+            if self.scans {
+                return self.scanned(index, limit).await;
+            }
+            return Err(scoped.refused(&state));
         }
         if limit == Some(0) || self.keys.is_nothing() {
-            return Ok(Page {
-                rows: Vec::new(),
-                next: None,
-            });
+            let (rows, next) = (Vec::new(), None);
+            return Ok(Page { rows, next });
         }
         let asked = self.asked(index);
         let mut query = self.query(index);
@@ -253,14 +256,9 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
         let (items, next) = reads.page_after(query, &asked, after, &names).await?;
         let rows = items.iter().map(IndexEntry::of_item);
-        let rows = rows.filter(|entry| {
-            let is_wanted = |entry: &IndexEntry| self.keys.has(&entry.key);
-            entry.as_ref().map_or(true, is_wanted)
-        });
-        Ok(Page {
-            rows: rows.collect::<Result<_>>()?,
-            next,
-        })
+        let mut rows: Vec<_> = rows.collect::<Result<_>>()?;
+        rows.retain(|entry| self.keys.has(&entry.key));
+        Ok(Page { rows, next })
     }
 
     fn query(&self, index: &IndexDef) -> Query {
@@ -331,12 +329,8 @@ impl Keys {
             Self::Equal(wanted) => wanted.as_str() == key,
             Self::Prefix(prefix) => key.starts_with(prefix.as_str()),
             Self::Range(from, to) => {
-                let text = |bound: &Bound<IndexKey>| match bound {
-                    Bound::Included(key) => Bound::Included(key.as_str().to_owned()),
-                    Bound::Excluded(key) => Bound::Excluded(key.as_str().to_owned()),
-                    Bound::Unbounded => Bound::Unbounded,
-                };
-                (text(from), text(to)).contains(&key.to_owned())
+                let range = (from.as_ref(), to.as_ref());
+                range.contains(&IndexKey::text(key))
             }
         }
     }

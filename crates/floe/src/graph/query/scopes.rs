@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use floe_store::expr::{Path, Paths};
 use floe_store::op::Scan;
-use floe_store::{Name, Value};
+use floe_store::{Item, Value};
 
 use crate::db::Db;
 use crate::error::Result;
@@ -27,27 +27,14 @@ impl Db {
             (schema.relationships(), SUBJECT_SCOPE),
             (schema.entries(), SCOPE),
         ] {
-            add_scopes(&reads, table, &name, &mut scopes).await?;
+            let scope = Paths(vec![Path::attribute(name.clone())]);
+            let scan = Scan::new(table).consistent().projection(scope);
+            let add = |item: &Item| {
+                let scope = item.get(&name).and_then(Value::as_s);
+                scopes.extend(scope.map(str::to_owned));
+            };
+            reads.scan_each(scan, add).await?;
         }
         Ok(scopes.into_iter().collect())
-    }
-}
-
-async fn add_scopes(
-    reads: &Reads<'_>,
-    table: String,
-    name: &Name,
-    scopes: &mut BTreeSet<String>,
-) -> Result<()> {
-    let scope = Paths(vec![Path::attribute(name.clone())]);
-    let mut scan = Scan::new(table).consistent().projection(scope);
-    loop {
-        let page = reads.scan(&scan).await?;
-        let found = page.items.iter().filter_map(|item| item.get(name));
-        scopes.extend(found.filter_map(Value::as_s).map(str::to_owned));
-        scan.start_key = page.last_key;
-        if scan.start_key.is_none() {
-            return Ok(());
-        }
     }
 }

@@ -10,6 +10,7 @@ use floe_store::{Item, Name, Value};
 use crate::error::Result;
 use crate::graph::keys::{Borrowed, IndexKey, ToIndexKey};
 use crate::graph::node::{Entity, Node, check_names};
+use crate::graph::stored::IndexedKeys;
 
 /// An index: a function from an entity to the keys under which it is found.
 ///
@@ -155,6 +156,15 @@ impl IndexDef {
     /// # Errors
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when a key cannot be one, or the entity is not of its type.
+    /// These keys, as the entity stores them.
+    pub(crate) fn indexed_keys(&self, emitted: &Emitted) -> IndexedKeys {
+        IndexedKeys {
+            version: self.version,
+            is_unique: self.is_unique,
+            keys: emitted.keys().map(|key| key.as_str().to_owned()).collect(),
+        }
+    }
+
     pub(crate) fn emitted(&self, node: &Node) -> Result<Emitted> {
         let emitted = (self.map)(node)?;
         for (key, attributes) in &emitted {

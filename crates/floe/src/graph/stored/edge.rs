@@ -1,6 +1,6 @@
 //! Edges.
 
-use floe_store::{Item, Number, Value};
+use floe_store::{Item, Value};
 
 use super::names::*;
 use crate::error::Result;
@@ -75,7 +75,7 @@ impl Edge {
         let mut item = self
             .key_item(scope)?
             .with(OBJECT_KEY, object.text())
-            .with(INDEX, Number::from(self.index))
+            .with(INDEX, self.index)
             .with(SUBJECT_SCOPE, scope)
             .with(SUBJECT_TYPE, self.subject.type_name())
             .with(SUBJECT_ID, self.subject.id())

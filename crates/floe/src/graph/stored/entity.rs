@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Value};
 
 use super::names::*;
 use crate::db::Db;
@@ -49,12 +49,11 @@ impl Stored {
     /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is none.
     pub(crate) fn of_item(item: &Item) -> Result<Self> {
         let key = EntityKey::new(text(item, &TYPE)?, text(item, &ID)?);
-        let number = |name: &Name| {
-            let meta = item.get(&META).and_then(Value::as_m);
-            let number = meta.and_then(|meta| meta.get(name)).and_then(Value::as_n);
-            number.and_then(|number| number.to_u64()).unwrap_or(0)
-        };
         let meta = item.get(&META).and_then(Value::as_m);
+        let has = |name: &Name| meta.is_some_and(|meta| meta.contains(name));
+        let number = |name: &Name| meta?.get(name)?.as_n()?.to_u64();
+        let number = |name: &Name| number(name).unwrap_or(0);
+        let busy = meta.and_then(|meta| meta.get(&BUSY)?.as_s());
         Ok(Self {
             node: Node {
                 created: Some(text(item, &CREATED)?.to_owned()),
@@ -65,19 +64,14 @@ impl Stored {
             edges: number(&EDGES),
             incoming: number(&INCOMING),
             held: number(&HELD_BY),
-            is_leaving: meta.is_some_and(|meta| meta.contains(&LEAVING)),
-            busy: meta
-                .and_then(|meta| meta.get(&BUSY))
-                .and_then(Value::as_s)
-                .map(str::to_owned),
-            is_behind: meta.is_some_and(|meta| meta.contains(&BEHIND)),
+            is_leaving: has(&LEAVING),
+            busy: busy.map(str::to_owned),
+            is_behind: has(&BEHIND),
             has_meta: meta.is_some(),
             entries: read_entries(item),
         })
     }
-}
 
-impl Stored {
     /// The keys that the entity says to have in the indexes.
     pub(crate) fn index_keys(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.entries.iter();
@@ -126,11 +120,10 @@ pub(crate) fn first_version(db: &Db) -> u64 {
 }
 
 /// `_meta` of a new entity.
-pub(crate) fn new_meta(first_version: u64, incoming: i64, held: i64) -> Item {
-    let version = Number::from(first_version);
+pub(crate) fn new_meta(first_version: u64, (incoming, held): (i64, i64)) -> Item {
     Item::new()
-        .with(VERSION, version)
-        .with(EDGES, version)
+        .with(VERSION, first_version)
+        .with(EDGES, first_version)
         .with(INCOMING, incoming)
         .with(HELD_BY, held)
 }
@@ -140,7 +133,7 @@ pub(crate) fn write_entries(entries: &Entries) -> Value {
     let entries = entries.iter().map(|(index, indexed)| {
         let keys = indexed.keys.iter().map(|key| Value::from(key.as_str()));
         let mut entry = Item::new()
-            .with("v", Number::from(indexed.version))
+            .with("v", indexed.version)
             .with("k", Value::L(keys.collect()));
         if indexed.is_unique {
             entry.insert("u", true);

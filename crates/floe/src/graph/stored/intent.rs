@@ -1,6 +1,6 @@
 //! Intents: the notes of what is done in steps, so that whoever finds one can go on.
 
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Value};
 
 use super::edge::Edge;
 use super::names::{ID, PREDICATE, SCOPE, SCOPE_TYPE_KEY, damaged, text};
@@ -53,16 +53,17 @@ pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
 
 /// The key of the intent to change a list.
 pub(crate) fn list_intent_key(subject: &Place, predicate: &str) -> Item {
-    let (of, id) = (subject.key.type_name(), subject.key.id());
-    let key = own_key(&subject.scope, [of, id, predicate]);
+    let parts = [subject.key.type_name(), subject.key.id(), predicate];
+    let key = own_key(&subject.scope, parts);
     Item::new().with(ID, LISTS_ID).with(SCOPE_TYPE_KEY, key)
 }
 
 /// The intent to make a list this one.
-pub(crate) fn list_intent(subject: &Place, predicate: &str, id: &str, wanted: &[Edge]) -> Item {
-    let wanted = wanted.iter().map(|edge| Value::M(note_of(edge)));
+pub(crate) fn list_intent(list: &WantedList) -> Item {
+    let (subject, predicate) = (&list.subject, list.predicate.as_str());
+    let wanted = list.edges.iter().map(|edge| Value::M(note_of(edge)));
     list_intent_key(subject, predicate)
-        .with(INTENT, id)
+        .with(INTENT, list.intent.as_str())
         .with(SCOPE, subject.scope.as_str())
         .with(ENTITY_TYPE, subject.key.type_name())
         .with(ENTITY_ID, subject.key.id())
@@ -75,7 +76,7 @@ fn note_of(edge: &Edge) -> Item {
     let mut note = Item::new()
         .with("t", edge.object.type_name())
         .with("i", edge.object.id())
-        .with("n", Number::from(edge.index));
+        .with("n", edge.index);
     if edge.is_holding {
         note.insert("h", true);
     }
@@ -98,9 +99,9 @@ fn edge_of(note: &Item, subject: &EntityKey, predicate: &str) -> Option<Edge> {
     })
 }
 
-/// What an intent to change a list wants.
+/// A list on its way to what it is to be: what an intent to change it wants.
 pub(crate) struct WantedList {
-    pub(crate) subject: EntityKey,
+    pub(crate) subject: Place,
     pub(crate) predicate: String,
     /// What tells it from others of the same list.
     pub(crate) intent: String,
@@ -112,7 +113,7 @@ pub(crate) struct WantedList {
 /// # Errors
 ///
 /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is no such intent.
-pub(crate) fn wanted_list(item: &Item) -> Result<WantedList> {
+pub(crate) fn wanted_list(scope: &str, item: &Item) -> Result<WantedList> {
     let (subject, predicate) = (intent_owner(item)?, text(item, &PREDICATE)?);
     let wanted = item.get(&WANTED).and_then(Value::as_l);
     let edges = wanted.and_then(|wanted| {
@@ -125,6 +126,6 @@ pub(crate) fn wanted_list(item: &Item) -> Result<WantedList> {
         edges: edges.ok_or_else(|| damaged(item, &WANTED))?,
         predicate: predicate.to_owned(),
         intent: text(item, &INTENT)?.to_owned(),
-        subject,
+        subject: Place::new(scope, subject)?,
     })
 }

@@ -67,13 +67,9 @@ pub(crate) fn text<'i>(item: &'i Item, name: &Name) -> Result<&'i str> {
 
 pub(super) fn damaged(item: &Item, name: &Name) -> Error {
     let keys = [ID, SCOPE_TYPE_KEY, SUBJECT_KEY, PREDICATE_KEY, UNIQUE_KEY];
-    Error::new(
-        ErrorKind::InvalidField,
-        format!(
-            "a stored attribute of the graph is missing or of another type: attribute={name} item={:?}",
-            item.pick(&keys)
-        ),
-    )
+    let what = "a stored attribute of the graph is missing or of another type";
+    let message = format!("{what}: attribute={name} item={:?}", item.pick(&keys));
+    Error::new(ErrorKind::InvalidField, message)
 }
 
 /// The attributes of an item that are not the graph's own.

@@ -34,7 +34,7 @@ impl Graph<'_> {
         }
         // So much is being deleted that it takes less to look at what the edges join.
         let ends = edges.iter().flat_map(|edge| [&edge.subject, &edge.object]);
-        let places: Vec<Place> = ends.map(|key| self.place(key)).collect::<Result<_>>()?;
+        let places = self.places(ends)?;
         let found = reads.entities(&places).await?.into_iter();
         let leaving = found.filter(|(_, stored)| stored.is_leaving);
         Ok(leaving.map(|(place, _)| place.key).collect())
@@ -51,8 +51,7 @@ impl Graph<'_> {
         if edges.is_empty() {
             return Ok((false, Vec::new()));
         }
-        let places = edges.iter().map(|edge| self.place(end(edge)));
-        let mut places: Vec<Place> = places.collect::<Result<_>>()?;
+        let mut places = self.places(edges.iter().map(&end))?;
         places.push(shared.clone());
         let found = self.load_places(&places).await?;
         let is_there = match found.get(shared) {

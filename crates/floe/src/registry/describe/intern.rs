@@ -10,7 +10,7 @@ use super::checks::{self, Keys, field_named};
 use super::template::{self, Part};
 use super::words::{FieldWords, Words};
 use crate::error::Result;
-use crate::registry::schema::{KeyPart, Layout, RegistryField, RegistrySchema, StatusIndex};
+use crate::registry::schema::{KeyPart, RegistryField, RegistrySchema, StatusIndex};
 
 /// By what they say.
 static KNOWN: Mutex<BTreeMap<String, &'static RegistrySchema>> = Mutex::new(BTreeMap::new());
@@ -45,10 +45,7 @@ impl Words {
         RegistrySchema {
             name: text(&self.name),
             table: text(&self.table),
-            layout: match keys.is_versioned {
-                true => Layout::Versioned,
-                false => Layout::Grouped,
-            },
+            layout: keys.layout,
             group_key: list(parts),
             escaped: text(&template::escaped(&keys.group)),
             group: list(group.map(field)),

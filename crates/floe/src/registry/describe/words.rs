@@ -50,6 +50,8 @@ impl Words {
         let json = serde_json::from_str(text);
         let json = json.map_err(|error| fault(&format!("it is no JSON, {error}"), &[]))?;
         let mut all = Taken::of(json, "")?;
+        let retention_secs = all.optional_text("retention")?;
+        let retention_secs = retention_secs.as_deref().map(retention);
         let words = Self {
             name: all.text("name")?,
             table: all.text("table")?,
@@ -61,17 +63,12 @@ impl Words {
             deleted: all.text_or("deleted", "deleted_date")?,
             status: all.optional_text("status")?,
             expires: all.optional_text("expires")?,
-            retention_secs: all
-                .optional_text("retention")?
-                .as_deref()
-                .map(retention)
-                .transpose()?,
+            retention_secs: retention_secs.transpose()?,
             legacy_keys: all.flag("legacy_keys")?,
             fields: all.each("fields", FieldWords::take)?,
             indexes: all.each("indexes", |mut index| {
-                let index = (index.text("name")?, index.text("key")?, index);
-                index.2.finish()?;
-                Ok((index.0, index.1))
+                let names = (index.text("name")?, index.text("key")?);
+                index.finish().map(|()| names)
             })?,
         };
         all.finish()?;
@@ -130,12 +127,23 @@ impl Taken {
         )
     }
 
+    /// Takes out a word, if it is there.
+    fn take<T>(
+        &mut self,
+        word: &str,
+        expected: &str,
+        read: impl FnOnce(Json) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let taken = self.words.remove(word);
+        let taken = taken.map(|json| read(json).ok_or_else(|| self.wrong(word, expected)));
+        taken.transpose()
+    }
+
     fn optional_text(&mut self, word: &str) -> Result<Option<String>> {
-        match self.words.remove(word) {
-            None => Ok(None),
-            Some(Json::String(text)) if !text.is_empty() => Ok(Some(text)),
-            Some(_) => Err(self.wrong(word, "text")),
-        }
+        self.take(word, "text", |json| match json {
+            Json::String(text) if !text.is_empty() => Some(text),
+            _ => None,
+        })
     }
 
     fn text(&mut self, word: &str) -> Result<String> {
@@ -149,20 +157,16 @@ impl Taken {
     }
 
     fn flag(&mut self, word: &str) -> Result<bool> {
-        match self.words.remove(word) {
-            None => Ok(false),
-            Some(Json::Bool(flag)) => Ok(flag),
-            Some(_) => Err(self.wrong(word, "true or false")),
-        }
+        let flag = self.take(word, "true or false", |json| json.as_bool())?;
+        Ok(flag.unwrap_or_default())
     }
 
     fn each<T>(&mut self, word: &'static str, take: impl Fn(Self) -> Result<T>) -> Result<Vec<T>> {
-        let list = match self.words.remove(word) {
-            None => return Ok(Vec::new()),
-            Some(Json::Array(list)) => list,
-            Some(_) => return Err(self.wrong(word, "a list")),
-        };
-        let each = list.into_iter();
+        let list = self.take(word, "a list", |json| match json {
+            Json::Array(list) => Some(list),
+            _ => None,
+        })?;
+        let each = list.into_iter().flatten();
         each.map(|json| take(Self::of(json, word)?)).collect()
     }
 
