@@ -27,10 +27,8 @@ and on the disk; until then its name ends with .tmp. If it was stopped, run it a
 /// Copy a whole store into a new directory
 #[derive(Debug, Args)]
 #[command(after_help = BACKUP_HELP)]
-#[group(skip)]
 pub(super) struct Backup {
     /// Where the copy goes: a directory that is not there yet, or empty
-    #[arg(value_name = "TARGET")]
     target: PathBuf,
 
     /// The store
@@ -44,10 +42,8 @@ pub(super) struct Backup {
 /// Make a store of a backup
 #[derive(Debug, Args)]
 #[command(after_help = RESTORE_HELP)]
-#[group(skip)]
 pub(super) struct Restore {
     /// The backup
-    #[arg(value_name = "BACKUP")]
     backup: PathBuf,
 
     /// Where the store goes: a directory that is not there yet, or empty

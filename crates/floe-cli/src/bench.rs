@@ -32,7 +32,6 @@ const FOLDER: &str = "floe-bench-store";
 /// Measure puts, gets, queries and transactions on this machine
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Bench {
     #[command(flatten)]
     target: Target,

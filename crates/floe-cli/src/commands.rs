@@ -6,7 +6,6 @@ macro_rules! commands {
         #[derive(Debug, clap::Args)]
         $(#[$about])*
         #[command(arg_required_else_help = true)]
-        #[group(skip)]
         pub(super) struct $group {
             #[command(subcommand)]
             command: Command,

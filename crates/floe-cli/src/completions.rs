@@ -21,7 +21,6 @@ Examples:
 /// Write what a shell needs to complete the commands and options of floe
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_HELP)]
-#[group(skip)]
 pub(super) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
@@ -31,7 +30,6 @@ pub(super) struct Completions {
 /// Write the man pages of floe and of all its commands
 #[derive(Debug, Args)]
 #[command(after_help = MAN_HELP)]
-#[group(skip)]
 pub(super) struct Man {
     /// Into this directory, which must be there
     #[arg(value_name = "DIR")]

@@ -34,7 +34,6 @@ const LISTEN: SocketAddr =
 /// Fill a store through all patterns, tell what was done, and serve it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Demo {
     /// Keep the shop in this directory, which must not be there yet or be empty [default: in memory]
     #[arg(long, value_name = "DIR")]

@@ -30,7 +30,6 @@ The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if somet
 /// Examine a store, and repair it on request
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Doctor {
     /// The store, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR")]

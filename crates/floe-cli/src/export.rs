@@ -28,10 +28,8 @@ may write.";
 /// Write a table as lines of JSON
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Export {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Into this file, which must not be there yet [default: the standard output]

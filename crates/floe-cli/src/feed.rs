@@ -55,7 +55,6 @@ commands! {
 
 /// Which streams are printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Categories {
     /// Of streams of this category alone; may be given several times
     #[arg(long, value_name = "NAME")]

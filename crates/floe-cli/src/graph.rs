@@ -42,7 +42,6 @@ commands! {
 
 /// Where a graph is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct GraphPlace {
     #[command(flatten)]
     prefix: Prefix,
@@ -67,15 +66,9 @@ impl GraphPlace {
 
 /// Which of several graphs it is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Prefix {
     /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, default_value = "", hide_default_value = true)]
     prefix: String,
 }
 
@@ -97,10 +90,8 @@ impl Prefix {
 
 /// An entity, and where its graph is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct EntityPlace {
     /// The scope
-    #[arg(value_name = "SCOPE")]
     scope: String,
 
     /// The type
@@ -108,7 +99,6 @@ struct EntityPlace {
     type_name: String,
 
     /// The id
-    #[arg(value_name = "ID")]
     id: String,
 
     #[command(flatten)]
@@ -131,7 +121,6 @@ impl EntityPlace {
 
 /// An entity of which edges are printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct EdgesOf {
     /// Only by this predicate
     #[arg(long, value_name = "NAME")]

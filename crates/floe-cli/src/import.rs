@@ -25,7 +25,6 @@ others are left; if it was stopped, it can be run again.";
 /// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Import {
     /// From this file [default: the standard input]
     #[arg(long, value_name = "FILE")]

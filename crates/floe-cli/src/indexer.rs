@@ -51,7 +51,6 @@ const NOTES_APART: Duration = Duration::from_secs(5);
 /// Bring what is appended to a table of events to its feed, from which consumers read
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct IndexerCommand {
     /// How many partitions the feed has [default: as it was begun, or 1]
     #[arg(long, value_name = "N", env = "FLOE_PARTITIONS")]

@@ -44,21 +44,14 @@ pub(super) enum Form {
 
 /// How JSON is meant.
 #[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
 pub(super) struct Input {
     /// Which JSON is given, if it is not to be told from what it looks like
-    #[arg(
-        long = "input",
-        value_name = "FORM",
-        value_enum,
-        default_value = "auto"
-    )]
+    #[arg(long = "input", default_value = "auto")]
     pub(super) form: Form,
 }
 
 /// The placeholders of expressions.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct Placeholders {
     /// What #names stand for: {"#s":"status"}
     #[arg(long, value_name = "JSON")]

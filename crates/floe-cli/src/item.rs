@@ -34,7 +34,6 @@ commands! {
 
 /// What must hold for a write.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Conditional {
     /// Write only if this holds of the item as it stands: attribute_not_exists(id)
     #[arg(long, value_name = "EXPRESSION")]
@@ -63,7 +62,6 @@ impl Conditional {
 
 /// What all writes have in common.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Writing {
     #[command(flatten)]
     conditional: Conditional,
@@ -100,7 +98,6 @@ impl Writing {
 
 /// Whether the item that was there is printed.
 #[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
 struct Before {
     /// Tell the item that was there before
     #[arg(long)]

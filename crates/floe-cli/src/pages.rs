@@ -16,10 +16,8 @@ use crate::{
 
 /// Which items are printed, and what of them.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct Selection {
     /// The table
-    #[arg(value_name = "TABLE")]
     pub(super) table: String,
 
     /// Of this index

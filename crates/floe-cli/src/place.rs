@@ -22,7 +22,6 @@ use super::{ACCOUNT, Failure, note_recovery};
 /// Where the store is.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where the store is")]
-#[group(skip)]
 pub(super) struct Store {
     /// In this directory, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
@@ -53,7 +52,6 @@ pub(super) struct Store {
 
 /// Where the store is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct StoreArgs {
     #[command(flatten)]
     pub(super) output: Output,
@@ -64,7 +62,6 @@ pub(super) struct StoreArgs {
 
 /// Where the events are, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct EventsArgs {
     #[command(flatten)]
     pub(super) output: Output,
@@ -76,7 +73,6 @@ pub(super) struct EventsArgs {
 /// A table of events in a store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where the events are")]
-#[group(skip)]
 pub(super) struct Place {
     /// The table of the events; its feed is kept beside it, in <NAME>-index
     #[arg(

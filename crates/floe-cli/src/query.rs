@@ -22,7 +22,6 @@ With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and
 /// Find the items under one partition key, in their order
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct QueryCommand {
     /// Which items: customer = :c AND placed > :p
     #[arg(long, value_name = "EXPRESSION")]

@@ -59,7 +59,6 @@ commands! {
 
 /// Which registry, where it is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct RegistryPlace {
     /// The registry, named as its struct is
     #[arg(value_name = "REGISTRY", index = 1)]
@@ -79,7 +78,6 @@ struct RegistryPlace {
 
 /// The names of a group.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Names {
     /// The names of the group, each behind the name of its field: region=eu
     #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
@@ -88,7 +86,6 @@ struct Names {
 
 /// A version by its number, and where its registry is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Numbered {
     /// The number
     #[arg(long, value_name = "N")]

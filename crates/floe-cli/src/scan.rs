@@ -22,7 +22,6 @@ if there is more.";
 /// Read all items of a table, or of an index
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct ScanCommand {
     #[command(flatten)]
     selection: Selection,

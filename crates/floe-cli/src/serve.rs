@@ -37,7 +37,6 @@ const EVENT_INTERVAL: u32 = 8;
 /// Serve DynamoDB's protocol, for any AWS SDK in any language
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Serve {
     #[command(flatten)]
     store: Store,
@@ -100,7 +99,6 @@ struct Store {
 /// Who is let in.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Who is let in")]
-#[group(skip)]
 struct Access {
     /// Let in only requests that are signed with this access key
     #[arg(

@@ -21,7 +21,6 @@ floe::model::tables::infrastructure.";
 /// Write the tables as CloudFormation, Terraform, or the input of the AWS CLI
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Tables {
     /// For which tool
     #[arg(long, value_name = "FORMAT", value_enum)]

@@ -35,10 +35,8 @@ The change is never given to its handlers; those behind it are, when they are re
 /// Tell which changes are parked, and why
 #[derive(Debug, Args)]
 #[command(after_help = PARKED_HELP)]
-#[group(skip)]
 pub(super) struct ParkedCommand {
     /// The consumer
-    #[arg(value_name = "CONSUMER")]
     consumer: String,
 
     #[command(flatten)]
@@ -48,10 +46,8 @@ pub(super) struct ParkedCommand {
 /// Ask the consumer to try parked changes again
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_HELP)]
-#[group(skip)]
 pub(super) struct ReplayCommand {
     /// The consumer
-    #[arg(value_name = "CONSUMER")]
     consumer: String,
 
     /// A parked change: those of its item are tried again
@@ -69,14 +65,11 @@ pub(super) struct ReplayCommand {
 /// Give up a parked change
 #[derive(Debug, Args)]
 #[command(after_help = DISCARD_HELP)]
-#[group(skip)]
 pub(super) struct DiscardCommand {
     /// The consumer
-    #[arg(value_name = "CONSUMER")]
     consumer: String,
 
     /// The parked change
-    #[arg(value_name = "ID")]
     id: ParkedId,
 
     #[command(flatten)]

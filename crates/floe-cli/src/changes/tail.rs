@@ -31,10 +31,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// Follow the changes of a table
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Tail {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Begin with the oldest change that is kept

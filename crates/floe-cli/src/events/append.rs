@@ -21,7 +21,6 @@ lost is settled, never made twice. Exit code 3: the stream is at another version
 /// Append an event to a stream
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Append {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

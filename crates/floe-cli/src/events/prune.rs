@@ -18,7 +18,6 @@ ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such 
 /// Delete the events of a stream before an index
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Prune {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

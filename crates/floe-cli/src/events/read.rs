@@ -20,7 +20,6 @@ any. Exit code 3: there is no such stream.";
 /// Read the events of a stream
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Read {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

@@ -19,7 +19,6 @@ only if --category names them.";
 /// Count the streams and events of a table, by category
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Stats {
     /// Only this category
     #[arg(long, value_name = "NAME")]

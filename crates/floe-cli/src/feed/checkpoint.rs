@@ -27,7 +27,6 @@ of the feed is refused.";
 /// Show how far a group has come, or move it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct CheckpointCommand {
     /// The group of consumers
     #[arg(long, value_name = "NAME", value_parser = parse_group)]

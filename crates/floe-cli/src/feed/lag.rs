@@ -17,7 +17,6 @@ code 3: a group has more than --max events before it, or there is no such group.
 /// Tell how far each group of consumers is behind
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct LagCommand {
     /// Of this group alone [default: of all]
     #[arg(long, value_name = "NAME")]

@@ -18,7 +18,6 @@ until the program tries again what is parked (Consumer::retry_parked).";
 /// Tell which streams are parked, from where on and why
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct ParkedCommand {
     /// Of this group alone [default: of all]
     #[arg(long, value_name = "NAME")]

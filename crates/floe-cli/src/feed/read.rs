@@ -33,7 +33,6 @@ reading can be continued from the last line.";
 /// Print what the feed tells, from any place on
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct ReadCommand {
     /// The partition
     #[arg(long, value_name = "N", default_value = "0")]

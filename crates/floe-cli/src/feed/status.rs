@@ -19,7 +19,6 @@ counted from the index alone. To find the groups the whole index table is read."
 /// Tell where the feed ends, and how far each group of consumers has come
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Status {
     #[command(flatten)]
     at: EventsArgs,

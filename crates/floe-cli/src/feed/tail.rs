@@ -21,7 +21,6 @@ time_ms and the rest, as `floe feed read --events` has them.";
 /// Follow what is appended, event by event
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Tail {
     /// Begin with this many of the last events of the feed
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]

@@ -27,7 +27,6 @@ const FAULTS_MAX: usize = 100;
 /// Check that the feed tells every event once, and in order
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Verify {
     #[command(flatten)]
     at: EventsArgs,

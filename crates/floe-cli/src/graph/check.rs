@@ -24,7 +24,6 @@ The exit code is 0 if all agrees, and 1 if differences remain.";
 /// Compare the three tables of a graph, tell every difference, and repair on request
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Check {
     /// Make the tables agree, as far as that can be told from them
     #[arg(long)]

@@ -16,7 +16,6 @@ Exit code 3: there is no such entity.";
 /// Get an entity by its scope, its type and its id
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Get {
     #[command(flatten)]
     entity: EntityPlace,

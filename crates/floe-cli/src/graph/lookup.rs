@@ -21,18 +21,14 @@ are in your programs, so an index that was never made is as good as empty here."
 /// Find entities by an index
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct LookupCommand {
     /// The scope
-    #[arg(value_name = "SCOPE")]
     scope: String,
 
     /// The index
-    #[arg(value_name = "INDEX")]
     index: String,
 
     /// The key, as text [default: all keys]
-    #[arg(value_name = "KEY")]
     key: Option<String>,
 
     /// The key, as a number

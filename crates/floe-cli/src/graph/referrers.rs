@@ -17,7 +17,6 @@ entity.";
 /// Tell what leads to an entity
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct ReferrersCommand {
     #[command(flatten)]
     edges: EdgesOf,

@@ -15,7 +15,6 @@ In the order of the lists. Exit code 3: there is no such entity.";
 /// Tell what an entity leads to, in order
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct RelatedCommand {
     #[command(flatten)]
     edges: EdgesOf,

@@ -17,10 +17,8 @@ An item that is not there is as good as deleted. Exit code 3: the condition does
 /// Delete an item
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct Delete {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item

@@ -17,10 +17,8 @@ With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such i
 /// Get an item by its key
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct Get {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item

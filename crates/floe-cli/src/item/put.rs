@@ -20,10 +20,8 @@ It takes the place of the item with the same key. Exit code 3: the condition doe
 /// Put an item, in place of the one with the same key
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct Put {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The item, with its key

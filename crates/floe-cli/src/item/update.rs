@@ -21,10 +21,8 @@ Exit code 3: the condition does not hold.";
 /// Change parts of an item
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct Update {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item
@@ -36,12 +34,7 @@ pub(super) struct Update {
     update: String,
 
     /// Tell this of the item
-    #[arg(
-        long = "return",
-        value_name = "WHAT",
-        value_enum,
-        default_value = "all-new"
-    )]
+    #[arg(long = "return", value_name = "WHAT", default_value = "all-new")]
     returned: Returned,
 
     #[command(flatten)]

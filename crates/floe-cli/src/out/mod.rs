@@ -19,7 +19,6 @@ pub(super) use table::Table;
 
 /// How the result is printed.
 #[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
 pub(super) struct Output {
     /// As JSON, for programs
     #[arg(long)]

@@ -17,7 +17,6 @@ With --json it is the description itself, in the words of #[derive(Registry)], a
 /// Tell all that is known of a registry
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Describe {
     #[command(flatten)]
     place: RegistryPlace,

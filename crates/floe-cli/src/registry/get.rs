@@ -18,7 +18,6 @@ alias.";
 /// Get a version by its number, or by an alias
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Get {
     /// The number
     #[arg(long, value_name = "N", required_unless_present = "alias")]

@@ -19,7 +19,6 @@ Those that are gone are told too: `until` is when they went, or are to go. Exit 
 /// Tell all versions of a group, also those that are gone
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct HistoryCommand {
     /// The newest first
     #[arg(long)]

@@ -32,7 +32,6 @@ Exit code 3: there is no such version, or it is not deployed any more.";
 /// Keep a version from expiring
 #[derive(Debug, Args)]
 #[command(after_help = PIN_HELP)]
-#[group(skip)]
 pub(super) struct Pin {
     #[command(flatten)]
     version: Numbered,
@@ -41,7 +40,6 @@ pub(super) struct Pin {
 /// Let a version go that was pinned
 #[derive(Debug, Args)]
 #[command(after_help = UNPIN_HELP)]
-#[group(skip)]
 pub(super) struct Unpin {
     #[command(flatten)]
     version: Numbered,
@@ -50,7 +48,6 @@ pub(super) struct Unpin {
 /// Have an alias lead to a version, or remove it
 #[derive(Debug, Args)]
 #[command(after_help = ALIAS_HELP)]
-#[group(skip)]
 pub(super) struct Alias {
     /// The alias
     #[arg(long, value_name = "NAME")]

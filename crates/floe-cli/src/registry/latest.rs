@@ -29,7 +29,6 @@ The latest and the deprecated, as far as the index knows. There must be an index
 /// Tell the latest version of a group, or of all groups that have a name
 #[derive(Debug, Args)]
 #[command(after_help = LATEST_HELP)]
-#[group(skip)]
 pub(super) struct Latest {
     #[command(flatten)]
     names: Names,
@@ -41,7 +40,6 @@ pub(super) struct Latest {
 /// Tell all versions that are deployed in the groups that have a name
 #[derive(Debug, Args)]
 #[command(after_help = DEPLOYED_HELP)]
-#[group(skip)]
 pub(super) struct Deployed {
     #[command(flatten)]
     names: Names,

@@ -18,7 +18,6 @@ Those are told whose description is kept in their table, as `ensure_registries` 
 /// Tell which registries there are, and what forms their groups
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct List {
     /// Only of this table [default: of all]
     #[arg(long, value_name = "NAME")]

@@ -22,7 +22,6 @@ commit. What a program checks besides, as the range of a number, is in the progr
 /// Publish an item as the next version of its group
 #[derive(Debug, Args)]
 #[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
 pub(super) struct Publish {
     /// What is published: the attributes of its fields
     #[arg(long, value_name = "JSON")]

@@ -16,7 +16,6 @@ no such version, or an alias leads to it.";
 /// Retire a version: it is not deployed any more, and stays in the history
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Retire {
     #[command(flatten)]
     version: Numbered,

@@ -21,10 +21,8 @@ seconds to make one: `floe table describe` tells when it is active.";
 /// Make a table, with its key, its indexes, its change stream and its expiry
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Create {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The partition key and its type

@@ -14,10 +14,8 @@ It asks before. Without a terminal to ask at, nothing is deleted unless --yes is
 /// Delete a table with all that is in it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Delete {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Delete it without asking

@@ -20,10 +20,8 @@ With --json it is described as DynamoDB's DescribeTable does.";
 /// Tell all that is known of a table
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct Describe {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     #[command(flatten)]

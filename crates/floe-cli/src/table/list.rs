@@ -19,7 +19,6 @@ bytes every six hours, a directory knows them at any time.";
 /// List the tables, with their keys and how much is in them
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[group(skip)]
 pub(super) struct List {
     /// Only their names, one per line
     #[arg(long)]
