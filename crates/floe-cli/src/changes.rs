@@ -18,8 +18,8 @@ commands! {
     /// Follow the changes of tables, and look after those that consumers did not get on with
     #[command(after_help = AFTER_HELP)]
     ChangesCommand:
-    Tail(tail::Tail),
-    Parked(parked::ParkedCommand),
-    Replay(parked::ReplayCommand),
-    Discard(parked::DiscardCommand),
+    Tail(tail::Tail) in at,
+    Parked(parked::ParkedCommand) in at,
+    Replay(parked::ReplayCommand) in at,
+    Discard(parked::DiscardCommand) in at,
 }

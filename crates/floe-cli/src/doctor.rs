@@ -173,9 +173,7 @@ fn print_report(report: &Report) {
         ("dropped", (dropped > 0).then(|| bytes(dropped))),
         ("repaired", repaired),
     ] {
-        if let Some(text) = text {
-            facts.fact(name, text);
-        }
+        facts.fact_if_any(name, text);
     }
     facts.print();
     print_findings(&report.findings);

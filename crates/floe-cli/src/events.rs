@@ -23,10 +23,10 @@ commands! {
     /// Read, append to, count and prune streams of events
     #[command(after_help = AFTER_HELP)]
     EventsCommand:
-    Read(read::Read),
+    Read(read::Read) in at,
     Append(append::Append),
-    Stats(stats::Stats),
-    Prune(prune::Prune),
+    Stats(stats::Stats) in at,
+    Prune(prune::Prune) in at,
 }
 
 /// The name of a stream.

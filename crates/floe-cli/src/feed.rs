@@ -18,7 +18,7 @@ use floe::events::{EventStore, StreamName};
 use floe::{Error, ErrorKind};
 
 use super::indexer::explained;
-use crate::{Failure, Found, Place, commands, note, print};
+use crate::{Failure, Output, Place, commands, describe, note, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -44,13 +44,23 @@ commands! {
     /// Look at the feed of a table of events, and move the checkpoints of its consumers
     #[command(after_help = AFTER_HELP)]
     FeedCommand:
-    Status(status::Status),
-    Checkpoint(checkpoint::CheckpointCommand),
-    Parked(parked::ParkedCommand),
-    Read(read::ReadCommand),
-    Tail(tail::Tail),
-    Lag(lag::LagCommand),
-    Verify(verify::Verify),
+    Status(status::Status) in at,
+    Checkpoint(checkpoint::CheckpointCommand) in at,
+    Parked(parked::ParkedCommand) in at,
+    Read(read::ReadCommand) in at,
+    Tail(tail::Tail) in at,
+    Lag(lag::LagCommand) in at,
+    Verify(verify::Verify) in at,
+}
+
+/// Where the feed is, and how the result is printed.
+#[derive(Debug, Args)]
+struct FeedArgs {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Which streams are printed.
@@ -82,20 +92,22 @@ struct Member {
     partition: Partition,
 }
 
-impl FoundFeed {
-    /// Runs a command on the feed, and closes the store whatever has come of that.
+impl FeedArgs {
     fn run(
-        place: &Place,
-        work: impl AsyncFnOnce(&Self) -> Result<(), Failure>,
+        &self,
+        work: impl AsyncFnOnce(&FoundFeed) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        place.run(async |found| work(&Self::of(found).await?).await)
+        let work = async |store: &EventStore| work(&FoundFeed::of(store).await?).await;
+        self.place.run(work)
     }
+}
 
-    async fn of(found: &Found) -> Result<Self, Failure> {
-        let store = found.store.clone();
+impl FoundFeed {
+    async fn of(store: &EventStore) -> Result<Self, Failure> {
+        let store = store.clone();
         let index = store.feed_index();
         let table = &index.options().table;
-        if found.describe(table).await?.is_none() {
+        if describe(store.db(), table).await?.is_none() {
             return Err(Failure::broken(format!(
                 "there is no feed, for there is no index table: table={table}; `floe indexer` makes it"
             )));

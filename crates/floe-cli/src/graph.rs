@@ -37,7 +37,7 @@ commands! {
     Related(related::RelatedCommand),
     Referrers(referrers::ReferrersCommand),
     Lookup(lookup::LookupCommand),
-    Check(check::Check),
+    Check(check::Check) in store,
 }
 
 /// Where a graph is, and how the result is printed.
@@ -164,11 +164,8 @@ fn print_node(output: Output, node: &Node) {
         let mut facts = Table::of_facts();
         facts.fact("type", node.key.type_name());
         facts.fact("id", node.key.id());
-        for (name, moment) in [("created", &node.created), ("updated", &node.updated)] {
-            if let Some(moment) = moment {
-                facts.fact(name, moment);
-            }
-        }
+        facts.fact_if_any("created", node.created.as_ref());
+        facts.fact_if_any("updated", node.updated.as_ref());
         for (name, value) in node.attributes.iter() {
             facts.fact(name, cell(value));
         }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use clap::Args;
-use floe_local::ImportOptions;
+use floe_local::{ImportOptions, ImportReport};
 
 use crate::{Failure, IfMissing, Opened, Progress, StoreArgs, bytes, grouped, members};
 
@@ -42,15 +42,6 @@ pub(super) struct Import {
     at: StoreArgs,
 }
 
-/// What was put.
-#[derive(Clone, Debug, Default)]
-struct Imported {
-    lines: u64,
-    bytes: u64,
-    items: u64,
-    tables_created: Vec<String>,
-}
-
 impl Import {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let (input, size) = self.input()?;
@@ -81,33 +72,23 @@ impl Import {
         opened: &Opened,
         input: Box<dyn BufRead>,
         size: Option<u64>,
-    ) -> Result<Imported, Failure> {
+    ) -> Result<ImportReport, Failure> {
         let progress = Progress::new(!self.at.output.json);
         progress.only_step("importing");
+        let report = |imported: &ImportReport| progress.at(imported.bytes, size);
         let imported = match &opened.local {
             Some(engine) => {
                 let mut options = ImportOptions::new();
                 options.table_name.clone_from(&self.table);
-                let report = engine.import_with(input, options, |report| {
-                    progress.at(report.bytes, size);
-                });
-                report.map(|report| Imported {
-                    lines: report.lines,
-                    bytes: report.bytes,
-                    items: report.items,
-                    tables_created: report.tables_created,
-                })?
+                engine.import_with(input, options, report)?
             }
-            None => {
-                let report = |imported: &Imported| progress.at(imported.bytes, size);
-                remote::import(opened, self.table.as_deref(), input, report).await?
-            }
+            None => remote::import(opened, self.table.as_deref(), input, report).await?,
         };
         progress.end();
         Ok(imported)
     }
 
-    fn print(&self, imported: &Imported) {
+    fn print(&self, imported: &ImportReport) {
         let made = match imported.tables_created.as_slice() {
             [] => String::new(),
             names => format!(", made {}", names.join(", ")),

@@ -23,7 +23,9 @@ use floe_store::env::Stopwatch;
 use self::figures::Figures;
 use super::serve::parse_listen;
 use super::telemetry::Export;
-use crate::{Failure, Found, Place, Signals, note, parse_duration, say, wait_for};
+use crate::{
+    Failure, Place, Signals, checked, describe, events_table, note, parse_duration, say, wait_for,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -96,17 +98,16 @@ impl IndexerCommand {
         let export = Export::begin("floe-indexer")?;
         let ran = match Runtime::here() {
             Ok(here) => wait_for(Box::pin(lambda::serve(here, self))),
-            Err(_) => self.place.run(async |found| self.index(found).await),
+            Err(_) => self.place.run(async |store| self.index(store).await),
         };
         export.end();
         ran
     }
 
-    async fn index(&self, found: &Found) -> Result<(), Failure> {
+    async fn index(&self, store: &EventStore) -> Result<(), Failure> {
         let signals = Signals::new()?;
-        check_stream(found, &self.place.table).await?;
-        self.ensure_index(found).await?;
-        let store = &found.store;
+        check_stream(store, &self.place.table).await?;
+        self.ensure_index(store).await?;
         let options = self.options(store).await?;
         let notes = Notes::default();
         let figures = Figures::new(&self.place.table, &self.name);
@@ -164,15 +165,15 @@ impl IndexerCommand {
     }
 
     /// Makes the index table, if it is missing.
-    async fn ensure_index(&self, found: &Found) -> Result<(), Failure> {
-        let index = found.store.feed_index();
+    async fn ensure_index(&self, store: &EventStore) -> Result<(), Failure> {
+        let index = store.feed_index();
         let table = &index.options().table;
-        if found.describe(table).await?.is_none() {
+        if describe(store.db(), table).await?.is_none() {
             note(&format!(
                 "there is no index table yet, it is made: table={table}"
             ));
         }
-        found.store.ensure_feed().await.map_err(Failure::broken)
+        store.ensure_feed().await.map_err(Failure::broken)
     }
 
     /// How to index, with the partitions that the feed has.
@@ -203,8 +204,8 @@ impl IndexerCommand {
 }
 
 /// Sees that there are events, and records of their changes.
-async fn check_stream(found: &Found, table: &str) -> Result<(), Failure> {
-    let described = found.events_table().await?;
+async fn check_stream(store: &EventStore, table: &str) -> Result<(), Failure> {
+    let described = events_table(store).await?;
     let switch_on = "StreamEnabled=true,StreamViewType=NEW_IMAGE";
     match described.definition.stream {
         Some(view) if view.has_new() => Ok(()),
@@ -311,10 +312,8 @@ impl Noted {
 
 /// A name that a position can be stored under.
 fn parse_name(text: &str) -> Result<String, String> {
-    match !text.is_empty() && !text.contains(['_', ' ']) {
-        true => Ok(text.to_owned()),
-        false => Err("not a name: it has no _ and no space".to_owned()),
-    }
+    let is_fit = !text.is_empty() && !text.contains(['_', ' ']);
+    checked(text, is_fit, "not a name: it has no _ and no space")
 }
 
 #[cfg(test)]

@@ -79,10 +79,9 @@ impl Resolved {
 impl Placeholders {
     pub(super) fn resolve(&self, input: Input) -> Result<Resolved, Failure> {
         let names = self.names.as_deref().map(names).transpose()?;
-        let values = match &self.values {
-            Some(text) => Some(input.item("--values", text)?),
-            None => None,
-        };
+        let values = self.values.as_deref();
+        let values = values.map(|text| input.item("--values", text));
+        let values = values.transpose()?;
         let named = |item: Item| {
             let pairs = item.iter();
             pairs

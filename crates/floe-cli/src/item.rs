@@ -32,39 +32,15 @@ commands! {
     Delete(delete::Delete),
 }
 
-/// What must hold for a write.
+/// What all writes have in common.
 #[derive(Debug, Args)]
-struct Conditional {
+struct Writing {
     /// Write only if this holds of the item as it stands: attribute_not_exists(id)
     #[arg(long, value_name = "EXPRESSION")]
     condition: Option<String>,
 
     #[command(flatten)]
     placeholders: Placeholders,
-}
-
-impl Conditional {
-    /// Parses the condition, and another expression beside it.
-    fn parse<T>(
-        &self,
-        input: Input,
-        other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
-    ) -> Result<(Option<Condition>, T), Failure> {
-        let resolved = self.placeholders.resolve(input)?;
-        let mut parser = resolved.parser();
-        let other = other(&mut parser)?;
-        let text = self.condition.as_deref();
-        let condition = text.map(|text| parser.condition(text)).transpose()?;
-        parser.finish()?;
-        Ok((condition, other))
-    }
-}
-
-/// What all writes have in common.
-#[derive(Debug, Args)]
-struct Writing {
-    #[command(flatten)]
-    conditional: Conditional,
 
     #[command(flatten)]
     input: Input,
@@ -75,8 +51,22 @@ struct Writing {
 
 impl Writing {
     fn condition(&self) -> Result<Option<Condition>, Failure> {
-        let (condition, ()) = self.conditional.parse(self.input, |_| Ok(()))?;
+        let (condition, ()) = self.parse(|_| Ok(()))?;
         Ok(condition)
+    }
+
+    /// Parses the condition, and another expression beside it.
+    fn parse<T>(
+        &self,
+        other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
+    ) -> Result<(Option<Condition>, T), Failure> {
+        let resolved = self.placeholders.resolve(self.input)?;
+        let mut parser = resolved.parser();
+        let other = other(&mut parser)?;
+        let text = self.condition.as_deref();
+        let condition = text.map(|text| parser.condition(text)).transpose()?;
+        parser.finish()?;
+        Ok((condition, other))
     }
 
     /// Writes, and prints what was returned of the item.

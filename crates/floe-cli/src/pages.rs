@@ -3,7 +3,7 @@
 mod cursor;
 
 use clap::Args;
-use floe_store::expr::{Condition, Parser, Paths};
+use floe_store::expr::{Parser, Paths};
 use floe_store::json::write_item;
 use floe_store::op::{Page, Query, Scan, Select};
 use floe_store::table::TableDef;
@@ -86,18 +86,6 @@ impl Reading {
             Self::Scan(scan) => opened.engine().scan(scan.clone()).await,
         }
     }
-
-    fn set_start(&mut self, key: Option<Item>) {
-        of_either!(self, one => one.start_key = key);
-    }
-
-    fn set_limit(&mut self, limit: Option<usize>) {
-        of_either!(self, one => one.limit = limit);
-    }
-
-    fn set_filter(&mut self, filter: Option<Condition>) {
-        of_either!(self, one => one.filter = filter);
-    }
 }
 
 /// How much was found so far.
@@ -114,13 +102,14 @@ impl Selection {
 
     pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result<(), Failure> {
         let filter = self.filter.as_deref();
-        reading.set_filter(filter.map(|text| parser.filter(text)).transpose()?);
+        let filter = filter.map(|text| parser.filter(text)).transpose()?;
         let projection = self.projection.as_deref();
         let projection = projection.map(|text| parser.projection(text)).transpose()?;
         parser.finish()?;
         let start = self.cursor.as_deref().map(cursor::open).transpose()?;
-        reading.set_start(start);
         of_either!(&mut reading, one => {
+            one.filter = filter;
+            one.start_key = start;
             one.index_name.clone_from(&self.index);
             one.consistent = self.consistent;
             if self.count {
@@ -151,7 +140,8 @@ impl Selection {
         loop {
             let left = self.left(&found);
             // With a filter the store must not know how many are wanted: it would read as few and find none.
-            reading.set_limit(left.filter(|_| self.filter.is_none()));
+            let limit = left.filter(|_| self.filter.is_none());
+            of_either!(&mut reading, one => one.limit = limit);
             let mut page = reading.page(opened).await?;
             let cut = left.filter(|left| *left < page.items.len());
             if let Some(left) = cut {
@@ -162,7 +152,8 @@ impl Selection {
             if let Some(paths) = &projected_here {
                 page.items = page.items.iter().map(|item| paths.project(item)).collect();
             }
-            found.add(&page);
+            found.count += page.count;
+            found.scanned += page.scanned_count;
             let next = page.last_key.clone();
             let is_end = next.is_none() || self.left(&found) == Some(0);
             match self.at.output.json {
@@ -172,7 +163,7 @@ impl Selection {
             if is_end {
                 return self.print_end(&table, &gathered, &found, next.as_ref());
             }
-            reading.set_start(next);
+            of_either!(&mut reading, one => one.start_key = next);
         }
     }
 
@@ -224,12 +215,5 @@ impl Selection {
         }
         note(&facts);
         Ok(())
-    }
-}
-
-impl Found {
-    fn add(&mut self, page: &Page) {
-        self.count += page.count;
-        self.scanned += page.scanned_count;
     }
 }

@@ -17,7 +17,7 @@ use floe_store::{Engine, Error as StoreError};
 use tokio::runtime::Runtime;
 
 use super::out::Output;
-use super::{ACCOUNT, Failure, note_recovery};
+use super::{ACCOUNT, Failure, checked, note_recovery, site};
 
 /// Where the store is.
 #[derive(Debug, Args)]
@@ -109,12 +109,6 @@ pub(super) struct Opened {
     pub(super) db: Db,
     /// The engine, if it is ours to close.
     pub(super) local: Option<Arc<LocalEngine>>,
-}
-
-/// A table of events that was found.
-pub(super) struct Found {
-    pub(super) store: EventStore,
-    opened: Opened,
 }
 
 impl Store {
@@ -256,34 +250,33 @@ impl EventsArgs {
         &self,
         work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.place.run(async |found| {
-            found.events_table().await?;
-            work(&found.store).await
+        self.place.run(async |store| {
+            events_table(store).await?;
+            work(store).await
         })
     }
 }
 
 impl Place {
     /// Opens the directory, or makes ready to ask the server.
-    pub(super) async fn open(&self) -> Result<Found, Failure> {
-        let opened = self.store.open(IfMissing::Refuse).await?;
-        let store = opened
-            .db
-            .event_store(EventStoreOptions::new(self.table.as_str()));
-        store.table().map_err(Failure::usage)?;
-        Ok(Found { store, opened })
+    pub(super) async fn open(&self) -> Result<EventStore, Failure> {
+        self.events_in(&self.store.open(IfMissing::Refuse).await?)
     }
 
     /// Runs a command on the events, and closes the store whatever has come of that.
     pub(super) fn run(
         &self,
-        work: impl AsyncFnOnce(&Found) -> Result<(), Failure>,
+        work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        wait_for(Box::pin(async {
-            let found = self.open().await?;
-            let done = work(&found).await;
-            done.and(found.close())
-        }))
+        self.store
+            .run(async |opened| work(&self.events_in(opened)?).await)
+    }
+
+    fn events_in(&self, opened: &Opened) -> Result<EventStore, Failure> {
+        let options = EventStoreOptions::new(self.table.as_str());
+        let store = opened.db.event_store(options);
+        store.table().map_err(Failure::usage)?;
+        Ok(store)
     }
 }
 
@@ -293,34 +286,21 @@ impl fmt::Display for Place {
     }
 }
 
-impl Found {
-    /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
-    pub(super) async fn events_table(&self) -> Result<TableDescription, Failure> {
-        let expected = self.store.table().map_err(Failure::usage)?;
-        let table = self.describe(&expected.name).await?.ok_or_else(|| {
-            Failure::broken(format!(
-                "there is no such table: table={}; see --table and --table-prefix",
-                expected.name
-            ))
-        })?;
-        if table.definition.key != expected.key {
-            return Err(Failure::broken(format!(
-                "the table is none of events, whose key is p (S) and i (N): table={}",
-                expected.name
-            )));
-        }
-        Ok(table)
+/// The table of the events as it stands. Fails if there is none, or if it is one of something else.
+pub(super) async fn events_table(store: &EventStore) -> Result<TableDescription, Failure> {
+    let expected = store.table().map_err(Failure::usage)?;
+    let name = &expected.name;
+    let table = describe(store.db(), name).await?.ok_or_else(|| {
+        Failure::broken(format!(
+            "there is no such table: table={name}; see --table and --table-prefix"
+        ))
+    })?;
+    if table.definition.key != expected.key {
+        return Err(Failure::broken(format!(
+            "the table is none of events, whose key is p (S) and i (N): table={name}"
+        )));
     }
-
-    /// A table as it stands, if there is one of this name.
-    pub(super) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, Failure> {
-        describe(self.store.db(), table).await
-    }
-
-    /// Closes what was opened.
-    pub(super) fn close(&self) -> Result<(), Failure> {
-        self.opened.close()
-    }
+    Ok(table)
 }
 
 pub(super) fn missing_table(name: &str) -> Failure {
@@ -420,13 +400,12 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {
-    let host = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    match host.is_some_and(|host| !host.is_empty() && !host.contains(' ')) {
-        true => Ok(text.to_owned()),
-        false => Err("not an address, such as http://127.0.0.1:8000".to_owned()),
-    }
+    let is_fit = site(text).is_some_and(|host| !host.is_empty() && !host.contains(' '));
+    checked(
+        text,
+        is_fit,
+        "not an address, such as http://127.0.0.1:8000",
+    )
 }
 
 /// The work of a command. It is boxed, so that the runtime and the compiler see one type for all commands.

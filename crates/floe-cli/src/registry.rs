@@ -44,17 +44,17 @@ commands! {
     /// Look at versioned registries, publish and retire versions
     #[command(after_help = AFTER_HELP)]
     RegistryCommand:
-    List(list::List),
+    List(list::List) in at,
     Describe(describe::Describe),
     Latest(latest::Latest),
     Deployed(latest::Deployed),
-    Get(get::Get),
-    History(history::HistoryCommand),
+    Get(get::Get) in group,
+    History(history::HistoryCommand) in group,
     Publish(publish::Publish),
-    Retire(retire::Retire),
-    Pin(hold::Pin),
-    Unpin(hold::Unpin),
-    Alias(hold::Alias),
+    Retire(retire::Retire) in version.group,
+    Pin(hold::Pin) in version.group,
+    Unpin(hold::Unpin) in version.group,
+    Alias(hold::Alias) in group,
 }
 
 /// Which registry, where it is, and how the result is printed.
@@ -76,12 +76,15 @@ struct RegistryPlace {
     at: StoreArgs,
 }
 
-/// The names of a group.
+/// Some or all names of a group, and where its registry is.
 #[derive(Debug, Args)]
-struct Names {
+struct GroupPlace {
     /// The names of the group, each behind the name of its field: region=eu
     #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
     names: Vec<(String, String)>,
+
+    #[command(flatten)]
+    place: RegistryPlace,
 }
 
 /// A version by its number, and where its registry is.
@@ -92,16 +95,29 @@ struct Numbered {
     version: u64,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
-impl Names {
+impl GroupPlace {
     fn pairs(&self) -> Vec<(&str, &str)> {
         let names = self.names.iter();
         names.map(|(field, name)| (&**field, &**name)).collect()
+    }
+
+    /// Runs a command on a group of which all names are given.
+    fn run(
+        &self,
+        work: impl AsyncFnOnce(Called<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.place.run(async |schema, versions| {
+            let group = &versions.group(&self.pairs())?;
+            work(Called {
+                schema,
+                versions,
+                group,
+            })
+            .await
+        })
     }
 }
 
@@ -139,23 +155,6 @@ impl RegistryPlace {
         self.at.run(async |opened| {
             let schema = self.find(opened, file).await?;
             work(schema, &opened.db.registry_described(schema)).await
-        })
-    }
-
-    /// As [`run`](Self::run), on a group of which all names are given.
-    fn run_on_group(
-        &self,
-        names: &Names,
-        work: impl AsyncFnOnce(Called<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.run(async |schema, versions| {
-            let group = &versions.group(&names.pairs())?;
-            work(Called {
-                schema,
-                versions,
-                group,
-            })
-            .await
         })
     }
 

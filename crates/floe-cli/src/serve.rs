@@ -12,7 +12,8 @@ use floe_store::Engine;
 
 use super::telemetry::Export;
 use crate::{
-    ACCOUNT, Failure, Signals, health, note, note_recovery, parse_duration, say, secrets, threads,
+    ACCOUNT, Failure, Signals, checked, health, note, note_recovery, parse_duration, say, secrets,
+    site, threads,
 };
 
 const AFTER_HELP: &str = "\
@@ -311,16 +312,10 @@ pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 
 /// The origin of a page, as browsers send it.
 fn parse_origin(text: &str) -> Result<String, String> {
-    let site = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    let is_site = site.is_some_and(|site| !site.is_empty() && !site.contains(['/', ' ', '*']));
-    match is_site || text == "*" || text == "null" {
-        true => Ok(text.to_owned()),
-        false => Err(
-            "not an origin, such as https://app.example.com or http://localhost:3000".to_owned(),
-        ),
-    }
+    let is_site = |site: &str| !site.is_empty() && !site.contains(['/', ' ', '*']);
+    let is_fit = site(text).is_some_and(is_site) || text == "*" || text == "null";
+    let unfit = "not an origin, such as https://app.example.com or http://localhost:3000";
+    checked(text, is_fit, unfit)
 }
 
 /// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.

@@ -20,10 +20,10 @@ commands! {
     /// List, describe, create and delete tables
     #[command(after_help = AFTER_HELP)]
     TableCommand:
-    List(list::List),
-    Describe(describe::Describe),
+    List(list::List) in at,
+    Describe(describe::Describe) in at,
     Create(create::Create),
-    Delete(delete::Delete),
+    Delete(delete::Delete) in at,
 }
 
 /// A key for people: `customer (S), placed (N)`.

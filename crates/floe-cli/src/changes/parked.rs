@@ -40,7 +40,7 @@ pub(super) struct ParkedCommand {
     consumer: String,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 /// Ask the consumer to try parked changes again
@@ -59,7 +59,7 @@ pub(super) struct ReplayCommand {
     all: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 /// Give up a parked change
@@ -73,52 +73,46 @@ pub(super) struct DiscardCommand {
     id: ParkedId,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl ParkedCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let parked = of(opened, &self.consumer).await?.list().await?;
-            match self.at.output.json {
-                true => parked.iter().for_each(print_change),
-                false if parked.is_empty() => note("nothing is parked"),
-                false => print_rows(&parked),
-            }
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let parked = of(opened, &self.consumer).await?.list().await?;
+        match self.at.output.json {
+            true => parked.iter().for_each(print_change),
+            false if parked.is_empty() => note("nothing is parked"),
+            false => print_rows(&parked),
+        }
+        Ok(())
     }
 }
 
 impl ReplayCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let parked = of(opened, &self.consumer).await?;
-            let items = match &self.id {
-                Some(id) => parked.replay(id).await.map(|()| 1)?,
-                None => parked.replay_all().await?,
-            };
-            let line = format_args!("asked: items={items}");
-            self.at.output.line(members!["items": items], &line);
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let parked = of(opened, &self.consumer).await?;
+        let items = match &self.id {
+            Some(id) => parked.replay(id).await.map(|()| 1)?,
+            None => parked.replay_all().await?,
+        };
+        let line = format_args!("asked: items={items}");
+        self.at.output.line(members!["items": items], &line);
+        Ok(())
     }
 }
 
 impl DiscardCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let parked = of(opened, &self.consumer).await?;
-            if !parked.discard(&self.id).await? {
-                let message = format!("no such change is parked: id={}", self.id);
-                return Err(Failure::unmet(message));
-            }
-            let line = format_args!("discarded: id={}", self.id);
-            self.at
-                .output
-                .line(members!["discarded": Text(&self.id)], &line);
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let parked = of(opened, &self.consumer).await?;
+        if !parked.discard(&self.id).await? {
+            let message = format!("no such change is parked: id={}", self.id);
+            return Err(Failure::unmet(message));
+        }
+        let line = format_args!("discarded: id={}", self.id);
+        self.at
+            .output
+            .line(members!["discarded": Text(&self.id)], &line);
+        Ok(())
     }
 }
 

@@ -11,7 +11,8 @@ use floe_store::op::{
 use floe_store::{Engine, Item};
 
 use crate::{
-    Failure, Signals, StoreArgs, escaped, item_cell, moment, note, print, print_json, write_members,
+    Failure, Opened, Signals, StoreArgs, escaped, item_cell, moment, note, print, print_json,
+    write_members,
 };
 
 const AFTER_HELP: &str = "\
@@ -44,7 +45,7 @@ pub(super) struct Tail {
     once: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 /// How far a change stream was read.
@@ -56,32 +57,30 @@ struct Reading<'o> {
 }
 
 impl Tail {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let table = opened.table(&self.table).await?;
-            let stream = table.latest_stream.ok_or_else(|| {
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let table = opened.table(&self.table).await?;
+        let stream = table.latest_stream.ok_or_else(|| {
                 Failure::broken(format!(
                     "the table has no change stream: table={}; it is asked for when the table is made, with --stream",
                     self.table
                 ))
             })?;
-            let mut reading = Reading {
-                engine: opened.engine(),
-                arn: stream.arn,
-                shards: BTreeMap::new(),
-            };
-            reading.look(self.from_start).await?;
-            if self.once {
-                while self.round(&mut reading).await? > 0 {}
-                return Ok(());
-            }
-            let signals = Signals::new()?;
-            note("following; Ctrl-C ends it");
-            tokio::select! {
-                followed = self.follow(&mut reading) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+        let mut reading = Reading {
+            engine: opened.engine(),
+            arn: stream.arn,
+            shards: BTreeMap::new(),
+        };
+        reading.look(self.from_start).await?;
+        if self.once {
+            while self.round(&mut reading).await? > 0 {}
+            return Ok(());
+        }
+        let signals = Signals::new()?;
+        note("following; Ctrl-C ends it");
+        tokio::select! {
+            followed = self.follow(&mut reading) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
     async fn follow(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::{EventData, Expected, StreamName};
 
 use super::parse_stream;
-use crate::{EventsArgs, Failure, input, members};
+use crate::{EventsArgs, Failure, events_table, input, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -65,13 +65,13 @@ impl Append {
         if let Some(meta) = &self.meta {
             event = event.meta(input::text("--meta", meta)?);
         }
-        self.at.place.run(async |found| {
+        self.at.place.run(async |store| {
             if self.create_table {
-                found.store.ensure_table().await?;
+                store.ensure_table().await?;
             }
-            found.events_table().await?;
+            events_table(store).await?;
             let expected = self.expect.unwrap_or(Expected::Any);
-            let appended = found.store.append(&self.stream, expected, [event]);
+            let appended = store.append(&self.stream, expected, [event]);
             let (stream, version) = (self.stream.as_str(), appended.await?);
             self.at.output.line(
                 members!["stream": stream, "version": version],

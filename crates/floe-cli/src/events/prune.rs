@@ -1,7 +1,7 @@
 //! `floe events prune`: deletes events at the beginning of a stream.
 
 use clap::Args;
-use floe::events::{Pruned, StreamName};
+use floe::events::{EventStore, Pruned, StreamName};
 
 use super::{parse_stream, version};
 use crate::{EventsArgs, Failure, confirm, members};
@@ -32,33 +32,30 @@ pub(super) struct Prune {
     yes: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 impl Prune {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let (stream, before) = (&self.stream, self.before);
-            let version = version(store, stream, &self.at.place.table).await?;
-            let what =
-                format!("deleting events of stream={stream} before={before} version={version}");
-            confirm(self.yes, &what, "nothing was deleted")?;
-            let Pruned {
-                deleted,
-                deferred,
-                lowest,
-                ..
-            } = store.prune(stream, before).await?;
-            self.at.output.line(
-                members![
-                    "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,
-                    "lowest": lowest
-                ],
-                &format_args!(
-                    "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
-                ),
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+        let (stream, before) = (&self.stream, self.before);
+        let version = version(store, stream, &self.at.place.table).await?;
+        let what = format!("deleting events of stream={stream} before={before} version={version}");
+        confirm(self.yes, &what, "nothing was deleted")?;
+        let Pruned {
+            deleted,
+            deferred,
+            lowest,
+            ..
+        } = store.prune(stream, before).await?;
+        self.at.output.line(
+            members![
+                "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,
+                "lowest": lowest
+            ],
+            &format_args!(
+                "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
+            ),
+        );
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! `floe events read`: the events of a stream.
 
 use clap::Args;
-use floe::events::StreamName;
+use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::feed::event::write_event;
@@ -38,38 +38,36 @@ pub(super) struct Read {
     max: u64,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 impl Read {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let version = version(store, &self.stream, &self.at.place.table).await?;
-            let mut read = store.read(&self.stream).max_count(self.max);
-            if let Some(from) = self.from {
-                read = read.from(from);
-            }
-            if self.backward {
-                read = read.backward();
-            }
-            let events = read.collect().await?;
-            self.at.output.rows(
-                &events,
-                |w, event| w.object(|w| write_event(w, event)),
-                ["index", "time", "type", "data"],
-                |recorded| {
-                    [
-                        recorded.index.to_string(),
-                        moment::text(recorded.time),
-                        recorded.event.event_type.clone(),
-                        String::from_utf8_lossy(&recorded.event.data).into_owned(),
-                    ]
-                },
-            );
-            if !self.at.output.json {
-                note(&format!("events={} version={version}", events.len()));
-            }
-            Ok(())
-        })
+    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+        let version = version(store, &self.stream, &self.at.place.table).await?;
+        let mut read = store.read(&self.stream).max_count(self.max);
+        if let Some(from) = self.from {
+            read = read.from(from);
+        }
+        if self.backward {
+            read = read.backward();
+        }
+        let events = read.collect().await?;
+        self.at.output.rows(
+            &events,
+            |w, event| w.object(|w| write_event(w, event)),
+            ["index", "time", "type", "data"],
+            |recorded| {
+                [
+                    recorded.index.to_string(),
+                    moment::text(recorded.time),
+                    recorded.event.event_type.clone(),
+                    String::from_utf8_lossy(&recorded.event.data).into_owned(),
+                ]
+            },
+        );
+        if !self.at.output.json {
+            note(&format!("events={} version={version}", events.len()));
+        }
+        Ok(())
     }
 }

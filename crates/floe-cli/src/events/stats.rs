@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use floe::events::EventStore;
 use floe_store::json::Writer;
 
 use crate::{EventsArgs, Failure, grouped, object};
@@ -25,7 +26,7 @@ pub(super) struct Stats {
     category: Option<String>,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 /// What is counted of a category.
@@ -37,34 +38,31 @@ struct Counted {
 }
 
 impl Stats {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
-            let mut streams = store.streams(self.category.as_deref());
-            while let Some(page) = streams.next_page().await? {
-                for stream in page {
-                    if stream.is_system() && self.category.is_none() {
-                        continue;
-                    }
-                    let version = store.version(&stream).await?;
-                    let of = counted.entry(stream.category().to_owned()).or_default();
-                    of.streams += 1;
-                    of.events += version;
-                    of.longest = of.longest.max(version);
+    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+        let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
+        let mut streams = store.streams(self.category.as_deref());
+        while let Some(page) = streams.next_page().await? {
+            for stream in page {
+                if stream.is_system() && self.category.is_none() {
+                    continue;
                 }
+                let version = store.version(&stream).await?;
+                let of = counted.entry(stream.category().to_owned()).or_default();
+                of.streams += 1;
+                of.events += version;
+                of.longest = of.longest.max(version);
             }
-            self.at.output.rows(
-                &counted,
-                |w, (category, of)| of.write(w, category),
-                ["category", "streams", "events", "longest"],
-                |(category, of)| {
-                    let [streams, events, longest] =
-                        [of.streams, of.events, of.longest].map(grouped);
-                    [(*category).clone(), streams, events, longest]
-                },
-            );
-            Ok(())
-        })
+        }
+        self.at.output.rows(
+            &counted,
+            |w, (category, of)| of.write(w, category),
+            ["category", "streams", "events", "longest"],
+            |(category, of)| {
+                let [streams, events, longest] = [of.streams, of.events, of.longest].map(grouped);
+                [(*category).clone(), streams, events, longest]
+            },
+        );
+        Ok(())
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
 use super::status::{Standing, print_standings};
-use super::{Failure, FoundFeed, Member, broken};
-use crate::{EventsArgs, confirm, note};
+use super::{Failure, FeedArgs, FoundFeed, Member, broken};
+use crate::{checked, confirm, note};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -45,7 +45,7 @@ pub(super) struct CheckpointCommand {
     yes: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// Where a group is moved to.
@@ -64,21 +64,19 @@ struct Move {
 }
 
 impl CheckpointCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let partitions = feed.chosen(self.partition)?;
-            if let Some(target) = self.set {
-                let moves = self.moves(feed, &partitions, target).await?;
-                self.ask(&moves)?;
-                for Move { member, to, .. } in moves {
-                    feed.consumer(&member).move_to(to).await.map_err(broken)?;
-                }
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let partitions = feed.chosen(self.partition)?;
+        if let Some(target) = self.set {
+            let moves = self.moves(feed, &partitions, target).await?;
+            self.ask(&moves)?;
+            for Move { member, to, .. } in moves {
+                feed.consumer(&member).move_to(to).await.map_err(broken)?;
             }
-            let members = partitions.iter().map(|partition| self.member(*partition));
-            let standings = Standing::of_all(feed, members).await?;
-            print_standings(self.at.output, &standings);
-            Ok(())
-        })
+        }
+        let members = partitions.iter().map(|partition| self.member(*partition));
+        let standings = Standing::of_all(feed, members).await?;
+        print_standings(self.at.output, &standings);
+        Ok(())
     }
 
     async fn moves(
@@ -169,8 +167,6 @@ impl FromStr for Target {
 
 /// A group that a checkpoint can be stored for.
 fn parse_group(text: &str) -> Result<String, String> {
-    match !text.is_empty() && !text.contains('_') {
-        true => Ok(text.to_owned()),
-        false => Err("not the name of a group: it has no _".to_owned()),
-    }
+    let is_fit = !text.is_empty() && !text.contains('_');
+    checked(text, is_fit, "not the name of a group: it has no _")
 }

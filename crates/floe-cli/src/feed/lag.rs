@@ -3,8 +3,7 @@
 use clap::Args;
 
 use super::status::{Standing, print_standings};
-use super::{Failure, FoundFeed};
-use crate::EventsArgs;
+use super::{Failure, FeedArgs, FoundFeed};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,22 +26,20 @@ pub(super) struct LagCommand {
     max: Option<u64>,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 impl LagCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let members = feed.members(self.group.as_deref()).await?;
-            let standings = Standing::of_all(feed, members).await?;
-            if let (Some(group), []) = (&self.group, standings.as_slice()) {
-                return Err(Failure::unmet(format!(
-                    "there is no such group, or it has stored no checkpoint yet: group={group}"
-                )));
-            }
-            print_standings(self.at.output, &standings);
-            self.check(&standings)
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let members = feed.members(self.group.as_deref()).await?;
+        let standings = Standing::of_all(feed, members).await?;
+        if let (Some(group), []) = (&self.group, standings.as_slice()) {
+            return Err(Failure::unmet(format!(
+                "there is no such group, or it has stored no checkpoint yet: group={group}"
+            )));
+        }
+        print_standings(self.at.output, &standings);
+        self.check(&standings)
     }
 
     /// Whether every group keeps up.

@@ -4,8 +4,8 @@ use clap::Args;
 use floe::events::feed::Parked;
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, Member, broken, note};
-use crate::{EventsArgs, object};
+use super::{Failure, FeedArgs, FoundFeed, Member, broken, note};
+use crate::object;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,38 +24,36 @@ pub(super) struct ParkedCommand {
     group: Option<String>,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 impl ParkedCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut rows = Vec::new();
-            for member in feed.members(self.group.as_deref()).await? {
-                let parked = feed.consumer(&member).parked().await.map_err(broken)?;
-                rows.extend(parked.into_iter().map(|parked| (member.clone(), parked)));
-            }
-            if rows.is_empty() && !self.at.output.json {
-                note("nothing is parked");
-                return Ok(());
-            }
-            self.at.output.rows(
-                rows,
-                |w, (member, parked)| write(w, member, parked),
-                ["group", "partition", "stream", "from", "to", "reason"],
-                |(member, parked)| {
-                    [
-                        member.group.clone(),
-                        member.partition.number().to_string(),
-                        parked.stream.to_string(),
-                        parked.index.to_string(),
-                        parked.end.to_string(),
-                        parked.reason.clone(),
-                    ]
-                },
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let mut rows = Vec::new();
+        for member in feed.members(self.group.as_deref()).await? {
+            let parked = feed.consumer(&member).parked().await.map_err(broken)?;
+            rows.extend(parked.into_iter().map(|parked| (member.clone(), parked)));
+        }
+        if rows.is_empty() && !self.at.output.json {
+            note("nothing is parked");
+            return Ok(());
+        }
+        self.at.output.rows(
+            rows,
+            |w, (member, parked)| write(w, member, parked),
+            ["group", "partition", "stream", "from", "to", "reason"],
+            |(member, parked)| {
+                [
+                    member.group.clone(),
+                    member.partition.number().to_string(),
+                    parked.stream.to_string(),
+                    parked.index.to_string(),
+                    parked.end.to_string(),
+                    parked.reason.clone(),
+                ]
+            },
+        );
+        Ok(())
     }
 }
 

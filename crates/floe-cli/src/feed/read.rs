@@ -8,8 +8,8 @@ use floe_store::json::Writer;
 
 use super::checkpoint::Target;
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FoundFeed, broken, print};
-use crate::{Each, EventsArgs, Signals, escaped, write_members};
+use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
+use crate::{Each, Signals, escaped, write_members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -58,7 +58,7 @@ pub(super) struct ReadCommand {
     follow: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// What is read: the index alone, or the events.
@@ -68,18 +68,16 @@ enum Reading {
 }
 
 impl ReadCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut reading = self.begin(feed).await?;
-            if !self.follow {
-                return self.print_some(&mut reading).await;
-            }
-            let signals = Signals::new()?;
-            tokio::select! {
-                followed = self.follow(&mut reading) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let mut reading = self.begin(feed).await?;
+        if !self.follow {
+            return self.print_some(&mut reading).await;
+        }
+        let signals = Signals::new()?;
+        tokio::select! {
+            followed = self.follow(&mut reading) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
     async fn begin(&self, feed: &FoundFeed) -> Result<Reading, Failure> {

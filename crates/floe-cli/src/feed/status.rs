@@ -4,8 +4,8 @@ use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, Member, broken, print};
-use crate::{Each, EventsArgs, Output, Table, Text, grouped, object};
+use super::{Failure, FeedArgs, FoundFeed, Member, broken, print};
+use crate::{Each, Output, Table, Text, grouped, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,7 +21,7 @@ counted from the index alone. To find the groups the whole index table is read."
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Status {
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// How far a group has come in a partition.
@@ -33,29 +33,27 @@ pub(super) struct Standing {
 }
 
 impl Status {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
-            for partition in &feed.partitions {
-                tails.push((*partition, feed.tail(*partition).await?));
-            }
-            let standings = Standing::of_all(feed, feed.members(None).await?).await?;
-            let table = &self.at.place.table;
-            let tail = |w: &mut Writer, (partition, tail): &(Partition, Checkpoint)| {
-                object!(w;
-                    "partition": partition.number(), "epoch": tail.epoch(), "tail": Text(tail)
-                );
-            };
-            let json = |w: &mut Writer| {
-                object!(w;
-                    "table": table, "index": format!("{table}-index"),
-                    "partitions": Each(&tails, tail), "groups": Each(&standings, Standing::write)
-                );
-            };
-            let people = || print_status(table, &tails, &standings);
-            self.at.output.either(&json, &people);
-            Ok(())
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
+        for partition in &feed.partitions {
+            tails.push((*partition, feed.tail(*partition).await?));
+        }
+        let standings = Standing::of_all(feed, feed.members(None).await?).await?;
+        let table = &self.at.place.table;
+        let tail = |w: &mut Writer, (partition, tail): &(Partition, Checkpoint)| {
+            object!(w;
+                "partition": partition.number(), "epoch": tail.epoch(), "tail": Text(tail)
+            );
+        };
+        let json = |w: &mut Writer| {
+            object!(w;
+                "table": table, "index": format!("{table}-index"),
+                "partitions": Each(&tails, tail), "groups": Each(&standings, Standing::write)
+            );
+        };
+        let people = || print_status(table, &tails, &standings);
+        self.at.output.either(&json, &people);
+        Ok(())
     }
 }
 

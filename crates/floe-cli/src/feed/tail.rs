@@ -5,8 +5,8 @@ use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Partition, Subscription};
 
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FoundFeed, broken, print};
-use crate::{EventsArgs, Signals, note};
+use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
+use crate::{Signals, note};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -34,7 +34,7 @@ pub(super) struct Tail {
     categories: Categories,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// A partition that is followed.
@@ -44,19 +44,17 @@ struct Followed {
 }
 
 impl Tail {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let signals = Signals::new()?;
-            let followed = self.print_last(feed).await?;
-            if self.once {
-                return Ok(());
-            }
-            note("following; Ctrl-C ends it");
-            tokio::select! {
-                followed = self.follow(followed) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let signals = Signals::new()?;
+        let followed = self.print_last(feed).await?;
+        if self.once {
+            return Ok(());
+        }
+        note("following; Ctrl-C ends it");
+        tokio::select! {
+            followed = self.follow(followed) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
     /// Prints the last events there are, and goes on behind them.

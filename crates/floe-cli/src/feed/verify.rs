@@ -7,8 +7,8 @@ use floe::events::feed::Checkpoint;
 use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, broken, print};
-use crate::{EventsArgs, Table, grouped, object};
+use super::{Failure, FeedArgs, FoundFeed, broken, print};
+use crate::{Table, grouped, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -29,7 +29,7 @@ const FAULTS_MAX: usize = 100;
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Verify {
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// What was found in the feed.
@@ -45,23 +45,21 @@ struct Verified {
 }
 
 impl Verify {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut verified = Verified::default();
-            for partition in &feed.partitions {
-                let mut reader = feed.reader(*partition, Checkpoint::START);
-                while let Some(batch) = reader.next().await.map_err(broken)? {
-                    for span in &batch.spans {
-                        let count = u64::try_from(span.types.len()).unwrap_or(0);
-                        verified.span(&span.stream, span.start, count);
-                    }
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+        let mut verified = Verified::default();
+        for partition in &feed.partitions {
+            let mut reader = feed.reader(*partition, Checkpoint::START);
+            while let Some(batch) = reader.next().await.map_err(broken)? {
+                for span in &batch.spans {
+                    let count = u64::try_from(span.types.len()).unwrap_or(0);
+                    verified.span(&span.stream, span.start, count);
                 }
             }
-            verified.compare(&feed.store).await?;
-            let output = self.at.output;
-            output.either(&|w| verified.write(w), &|| verified.print());
-            verified.check()
-        })
+        }
+        verified.compare(&feed.store).await?;
+        let output = self.at.output;
+        output.either(&|w| verified.write(w), &|| verified.print());
+        verified.check()
     }
 }
 

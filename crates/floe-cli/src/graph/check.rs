@@ -6,7 +6,7 @@ use floe::graph::{Difference, Report};
 use floe_store::json::Writer;
 
 use super::{Failure, Prefix};
-use crate::{Each, Output, Store, Table, Text, grouped, object, print};
+use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(super) struct Check {
     prefix: Prefix,
 
     #[command(flatten)]
-    store: Store,
+    pub(super) store: Store,
 }
 
 /// What was found in a scope.
@@ -52,28 +52,26 @@ struct Checked {
 }
 
 impl Check {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
-            let db = self.prefix.find(&opened.db).await?;
-            let scopes = match &self.scope {
-                Some(scope) => vec![scope.clone()],
-                None => db.graph_scopes().await.map_err(Failure::broken)?,
-            };
-            let mut all = Vec::new();
-            for scope in scopes {
-                all.push(self.check(&db, scope).await?);
-            }
-            let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
-            let people = || print_all(&all, self.repair);
-            self.output.either(&json, &people);
-            let left: usize = all.iter().map(|checked| checked.left.len()).sum();
-            match left {
-                0 => Ok(()),
-                left => Err(Failure::broken(format!(
-                    "the tables of the graph do not agree: differences={left}"
-                ))),
-            }
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let db = self.prefix.find(&opened.db).await?;
+        let scopes = match &self.scope {
+            Some(scope) => vec![scope.clone()],
+            None => db.graph_scopes().await.map_err(Failure::broken)?,
+        };
+        let mut all = Vec::new();
+        for scope in scopes {
+            all.push(self.check(&db, scope).await?);
+        }
+        let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
+        let people = || print_all(&all, self.repair);
+        self.output.either(&json, &people);
+        let left: usize = all.iter().map(|checked| checked.left.len()).sum();
+        match left {
+            0 => Ok(()),
+            left => Err(Failure::broken(format!(
+                "the tables of the graph do not agree: differences={left}"
+            ))),
+        }
     }
 
     async fn check(&self, db: &Db, scope: String) -> Result<Checked, Failure> {

@@ -2,13 +2,12 @@
 
 use std::io::BufRead;
 
-use floe_local::LocalEngine;
+use floe_local::{ImportReport, LocalEngine};
 use floe_store::json::{Malformed, Reader, Unsound, sound_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
 
-use super::Imported;
 use crate::{Failure, Opened, describe, missing_table};
 
 /// Puts all items of the lines, and makes the tables that are missing.
@@ -16,8 +15,8 @@ pub(super) async fn import(
     opened: &Opened,
     table: Option<&str>,
     input: impl BufRead,
-    report: impl Fn(&Imported),
-) -> Result<Imported, Failure> {
+    report: impl Fn(&ImportReport),
+) -> Result<ImportReport, Failure> {
     let mut importer = Importer {
         opened,
         named: table,
@@ -25,7 +24,7 @@ pub(super) async fn import(
         waiting: Vec::new(),
         counted: 0,
         must_end: false,
-        done: Imported::default(),
+        done: ImportReport::default(),
     };
     if let Some(name) = table {
         // If it is missing, a line may yet define it.
@@ -59,7 +58,7 @@ struct Importer<'o> {
     counted: u64,
     /// Whether a line must yet say how many there are.
     must_end: bool,
-    done: Imported,
+    done: ImportReport,
 }
 
 /// What a line is.

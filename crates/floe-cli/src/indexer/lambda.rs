@@ -54,9 +54,9 @@ pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result<
 
 /// Makes ready to bring changes to the feed. The tables must be there: a function needs no right to make them.
 async fn begin(command: &IndexerCommand) -> Result<Intake, Failure> {
-    let found = command.place.open().await?;
-    let options = command.options(&found.store).await?;
-    let mut intake = found.store.intake(&options).map_err(Failure::usage)?;
+    let store = command.place.open().await?;
+    let options = command.options(&store).await?;
+    let mut intake = store.intake(&options).map_err(Failure::usage)?;
     let begun = intake.begin().await;
     begun.map_err(|error| explained(&error))?;
     Ok(intake)

@@ -63,11 +63,8 @@ impl Update {
     }
 
     fn request(&self) -> Result<UpdateItem, Failure> {
-        let Writing {
-            conditional, input, ..
-        } = &self.writing;
-        let key = input.item("--key", &self.key)?;
-        let parsed = conditional.parse(*input, |parser| parser.update(&self.update));
+        let key = self.writing.input.item("--key", &self.key)?;
+        let parsed = self.writing.parse(|parser| parser.update(&self.update));
         let (condition, update) = parsed?;
         let mut request = UpdateItem::new(self.table.as_str(), key, update);
         request.condition = condition;

@@ -65,6 +65,13 @@ impl Table {
             .push(vec![name.to_owned(), escaped(&value.to_string())]);
     }
 
+    /// A name and what it stands for, if that is anything.
+    pub(crate) fn fact_if_any(&mut self, name: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.fact(name, value);
+        }
+    }
+
     /// Prints it; `false` if nobody reads it any more.
     pub(crate) fn print(&self) -> bool {
         self.lines(columns_of_terminal()).into_iter().all(print)

@@ -38,17 +38,10 @@ impl Describe {
                 format!("{}…, number in {}", schema.version_prefix, schema.version),
             );
             facts.fact("latest", schema.latest);
-            for (name, attribute) in [("status", schema.status), ("expires", schema.expires)] {
-                if let Some(attribute) = attribute {
-                    facts.fact(name, attribute);
-                }
-            }
-            if let Some(retention) = schema.retention_text() {
-                facts.fact("retention", retention);
-            }
-            if schema.legacy_keys {
-                facts.fact("legacy keys", "yes");
-            }
+            facts.fact_if_any("status", schema.status);
+            facts.fact_if_any("expires", schema.expires);
+            facts.fact_if_any("retention", schema.retention_text());
+            facts.fact_if_any("legacy keys", schema.legacy_keys.then_some("yes"));
             for index in schema.indexes {
                 let field = schema.group.get(index.field).map_or("", |field| field.name);
                 facts.fact("index", format!("{} by {field}", index.name));

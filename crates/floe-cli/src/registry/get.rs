@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::print::print_version;
-use super::{Names, RegistryPlace};
+use super::{Called, GroupPlace};
 use crate::Failure;
 
 const AFTER_HELP: &str = "\
@@ -28,35 +28,30 @@ pub(super) struct Get {
     alias: Option<String>,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        let (output, alias) = (self.place.at.output, self.alias.as_deref());
-        self.place.run_on_group(&self.names, async |called| {
-            let (versions, group) = (called.versions, called.group);
-            let (found, asked) = match (self.version, alias.unwrap_or_default()) {
-                (Some(number), _) => {
-                    let found = versions.version(group, number).await?;
-                    (found, format!("version={number}"))
-                }
-                (None, alias) => {
-                    let found = versions.by_alias(group, alias).await?;
-                    (found, format!("alias={alias}"))
-                }
-            };
-            let version = found.ok_or_else(|| {
-                Failure::unmet(format!(
-                    "{} {asked}",
-                    called.unmet("there is no such version")
-                ))
-            })?;
-            print_version(output, called.schema, &version);
-            Ok(())
-        })
+    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+        let (output, alias) = (self.group.place.at.output, self.alias.as_deref());
+        let (versions, group) = (called.versions, called.group);
+        let (found, asked) = match (self.version, alias.unwrap_or_default()) {
+            (Some(number), _) => {
+                let found = versions.version(group, number).await?;
+                (found, format!("version={number}"))
+            }
+            (None, alias) => {
+                let found = versions.by_alias(group, alias).await?;
+                (found, format!("alias={alias}"))
+            }
+        };
+        let version = found.ok_or_else(|| {
+            Failure::unmet(format!(
+                "{} {asked}",
+                called.unmet("there is no such version")
+            ))
+        })?;
+        print_version(output, called.schema, &version);
+        Ok(())
     }
 }

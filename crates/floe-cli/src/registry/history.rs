@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::print::print_versions;
-use super::{Names, RegistryPlace};
+use super::{Called, GroupPlace};
 use crate::{Failure, note};
 
 const AFTER_HELP: &str = "\
@@ -29,44 +29,39 @@ pub(super) struct HistoryCommand {
     max: u32,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl HistoryCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run_on_group(&self.names, async |called| {
-            let max = usize::try_from(self.max).unwrap_or(usize::MAX);
-            let (mut found, mut after) = (Vec::new(), None::<String>);
-            loop {
-                let mut history = called
-                    .versions
-                    .history(called.group)
-                    .limit(max - found.len());
-                if self.newest_first {
-                    history = history.newest_first();
-                }
-                if let Some(after) = after.take() {
-                    history = history.after(after);
-                }
-                let page = history.page().await?;
-                found.extend(page.rows);
-                after = page.next.map(Into::into);
-                if after.is_none() || found.len() >= max {
-                    break;
-                }
+    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+        let max = usize::try_from(self.max).unwrap_or(usize::MAX);
+        let (mut found, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let mut history = called
+                .versions
+                .history(called.group)
+                .limit(max - found.len());
+            if self.newest_first {
+                history = history.newest_first();
             }
-            if found.is_empty() {
-                return Err(called.unmet("nothing was published"));
+            if let Some(after) = after.take() {
+                history = history.after(after);
             }
-            print_versions(self.place.at.output, called.schema, &found, false);
-            if after.is_some() {
-                let count = found.len();
-                note(&format!("there are more: versions={count}; see --max"));
+            let page = history.page().await?;
+            found.extend(page.rows);
+            after = page.next.map(Into::into);
+            if after.is_none() || found.len() >= max {
+                break;
             }
-            Ok(())
-        })
+        }
+        if found.is_empty() {
+            return Err(called.unmet("nothing was published"));
+        }
+        print_versions(self.group.place.at.output, called.schema, &found, false);
+        if after.is_some() {
+            let count = found.len();
+            note(&format!("there are more: versions={count}; see --max"));
+        }
+        Ok(())
     }
 }

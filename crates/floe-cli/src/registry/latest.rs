@@ -2,8 +2,8 @@
 
 use clap::Args;
 
+use super::GroupPlace;
 use super::print::{print_version, print_versions};
-use super::{Names, RegistryPlace};
 use crate::Failure;
 
 const LATEST_HELP: &str = "\
@@ -31,10 +31,7 @@ The latest and the deprecated, as far as the index knows. There must be an index
 #[command(after_help = LATEST_HELP)]
 pub(super) struct Latest {
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
 /// Tell all versions that are deployed in the groups that have a name
@@ -42,19 +39,16 @@ pub(super) struct Latest {
 #[command(after_help = DEPLOYED_HELP)]
 pub(super) struct Deployed {
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
 impl Latest {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |schema, versions| {
-            let names = self.names.pairs();
+        self.group.place.run(async |schema, versions| {
+            let names = self.group.pairs();
             let found = versions.latest_named(&names).await?;
             match (names.len() >= schema.group.len(), found.first()) {
-                (true, Some(version)) => print_version(self.place.at.output, schema, version),
+                (true, Some(version)) => print_version(self.group.place.at.output, schema, version),
                 (true, None) => {
                     let group = versions.group(&names)?;
                     return Err(Failure::unmet(format!(
@@ -63,7 +57,7 @@ impl Latest {
                         group.as_str()
                     )));
                 }
-                (false, _) => print_versions(self.place.at.output, schema, &found, true),
+                (false, _) => print_versions(self.group.place.at.output, schema, &found, true),
             }
             Ok(())
         })
@@ -72,9 +66,9 @@ impl Latest {
 
 impl Deployed {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run(async |schema, versions| {
-            let found = versions.deployed_named(&self.names.pairs()).await?;
-            print_versions(self.place.at.output, schema, &found, true);
+        self.group.place.run(async |schema, versions| {
+            let found = versions.deployed_named(&self.group.pairs()).await?;
+            print_versions(self.group.place.at.output, schema, &found, true);
             Ok(())
         })
     }

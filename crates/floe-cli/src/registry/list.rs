@@ -5,7 +5,7 @@ use floe::registry::RegistrySchema;
 use floe_store::json::Writer;
 
 use super::described;
-use crate::{Failure, StoreArgs, object};
+use crate::{Failure, Opened, StoreArgs, object};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,26 +24,24 @@ pub(super) struct List {
     table: Option<String>,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl List {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let all = described(opened, self.table.as_deref()).await?;
-            self.at.output.rows(
-                all,
-                |w, schema| write(w, schema),
-                ["registry", "table", "group", "retention", "indexes"],
-                |schema| {
-                    let (group, indexes) = (group(schema).join(", "), indexes(schema).join(", "));
-                    let retention = schema.retention_text().unwrap_or_default();
-                    let (name, table) = (schema.name.to_owned(), schema.table.to_owned());
-                    [name, table, group, retention, indexes]
-                },
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let all = described(opened, self.table.as_deref()).await?;
+        self.at.output.rows(
+            all,
+            |w, schema| write(w, schema),
+            ["registry", "table", "group", "retention", "indexes"],
+            |schema| {
+                let (group, indexes) = (group(schema).join(", "), indexes(schema).join(", "));
+                let retention = schema.retention_text().unwrap_or_default();
+                let (name, table) = (schema.name.to_owned(), schema.table.to_owned());
+                [name, table, group, retention, indexes]
+            },
+        );
+        Ok(())
     }
 }
 

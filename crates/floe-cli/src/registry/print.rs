@@ -13,25 +13,15 @@ pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &V
         let mut facts = Table::of_facts();
         facts.fact("version", version.number);
         facts.fact("status", status(version));
-        for (name, at) in [
-            ("published", version.published),
-            ("expires", expires(version)),
-            ("deleted", version.deleted),
-        ] {
-            if let Some(at) = at {
-                facts.fact(name, moment::text(at));
-            }
-        }
-        let hash = version.hash.clone().unwrap_or_default();
-        for (name, text) in [("held by", held(version)), ("hash", hash)] {
-            if !text.is_empty() {
-                facts.fact(name, text);
-            }
-        }
+        facts.fact_if_any("published", version.published.map(moment::text));
+        facts.fact_if_any("expires", expires(version).map(moment::text));
+        facts.fact_if_any("deleted", version.deleted.map(moment::text));
+        facts.fact_if_any("held by", is_held(version).then(|| held(version)));
+        let hash = version.hash.as_ref().filter(|hash| !hash.is_empty());
+        facts.fact_if_any("hash", hash);
         for field in schema.fields {
-            if let Some(value) = version.value.get(field.attribute) {
-                facts.fact(field.name, cell(value));
-            }
+            let value = version.value.get(field.attribute);
+            facts.fact_if_any(field.name, value.map(cell));
         }
         facts.print();
     });

@@ -4,7 +4,7 @@ use clap::Args;
 use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
-use super::{Names, RegistryPlace};
+use super::GroupPlace;
 use crate::{Failure, Input, members, with_forms};
 
 const AFTER_HELP: &str = "\
@@ -35,16 +35,13 @@ pub(super) struct Publish {
     input: Input,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
 impl Publish {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let item = self.input.item("--item", &self.item)?;
-        self.place.run(async |schema, versions| {
+        self.group.place.run(async |schema, versions| {
             let item = self.with_names(schema, item)?;
             let (number, is_new) = match self.if_changed {
                 true => {
@@ -54,7 +51,7 @@ impl Publish {
                 false => (versions.publish(&item).await?, true),
             };
             let done = if is_new { "published" } else { "unchanged" };
-            self.place.at.output.line(
+            self.group.place.at.output.line(
                 members!["version": number, "published": is_new],
                 &format_args!("{done}: version {number}"),
             );
@@ -64,7 +61,7 @@ impl Publish {
 
     /// The item, with the names that were given before it.
     fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item, Failure> {
-        for (name, text) in &self.names.names {
+        for (name, text) in &self.group.names {
             let mut fields = schema.group.iter();
             let field = fields.find(|field| field.name == name || field.attribute == name);
             let field = field.ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Numbered;
+use super::{Called, Numbered};
 use crate::{Failure, members};
 
 const AFTER_HELP: &str = "\
@@ -18,33 +18,27 @@ no such version, or an alias leads to it.";
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Retire {
     #[command(flatten)]
-    version: Numbered,
+    pub(super) version: Numbered,
 }
 
 impl Retire {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        let Numbered {
-            version,
-            names,
-            place,
-        } = &self.version;
-        place.run_on_group(names, async |called| {
-            let (versions, group) = (called.versions, called.group);
-            let is_changed = versions.retire(group, *version).await?;
-            let latest = versions.latest(group).await?.map(|latest| latest.number);
-            let done = match is_changed {
-                true => "retired",
-                false => "gone already",
-            };
-            let left = latest.map_or_else(
-                || "there is no latest version".to_owned(),
-                |latest| format!("the latest is version {latest}"),
-            );
-            place.at.output.line(
-                members!["version": *version, "retired": is_changed, "latest": latest],
-                &format_args!("{done}: version {version}; {left}"),
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+        let version = self.version.version;
+        let (versions, group) = (called.versions, called.group);
+        let is_changed = versions.retire(group, version).await?;
+        let latest = versions.latest(group).await?.map(|latest| latest.number);
+        let done = match is_changed {
+            true => "retired",
+            false => "gone already",
+        };
+        let left = latest.map_or_else(
+            || "there is no latest version".to_owned(),
+            |latest| format!("the latest is version {latest}"),
+        );
+        self.version.group.place.at.output.line(
+            members!["version": version, "retired": is_changed, "latest": latest],
+            &format_args!("{done}: version {version}; {left}"),
+        );
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::{Failure, StoreArgs, confirm, grouped, members};
+use crate::{Failure, Opened, StoreArgs, confirm, grouped, members};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -23,22 +23,20 @@ pub(super) struct Delete {
     yes: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl Delete {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let name = &self.table;
-            let items = opened.table(name).await?.item_count;
-            let what = format!("deleting table={name} items={}", grouped(items));
-            confirm(self.yes, &what, "nothing was deleted")?;
-            opened.engine().delete_table(name.clone()).await?;
-            self.at.output.line(
-                members!["deleted": *name, "items": items],
-                &format_args!("deleted: table={name} items={}", grouped(items)),
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let name = &self.table;
+        let items = opened.table(name).await?.item_count;
+        let what = format!("deleting table={name} items={}", grouped(items));
+        confirm(self.yes, &what, "nothing was deleted")?;
+        opened.engine().delete_table(name.clone()).await?;
+        self.at.output.line(
+            members!["deleted": *name, "items": items],
+            &format_args!("deleted: table={name} items={}", grouped(items)),
+        );
+        Ok(())
     }
 }

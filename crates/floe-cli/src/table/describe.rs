@@ -25,16 +25,14 @@ pub(super) struct Describe {
     table: String,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl Describe {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let table = opened.table(&self.table).await?;
-            print_table(self.at.output, opened, &table);
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let table = opened.table(&self.table).await?;
+        print_table(self.at.output, opened, &table);
+        Ok(())
     }
 }
 
@@ -54,15 +52,10 @@ fn print_facts(table: &TableDescription) {
     facts.fact("items", grouped(table.item_count));
     facts.fact("size", bytes(table.size_bytes));
     facts.fact("paid", billing(definition.billing));
-    if let Some(view) = definition.stream {
-        facts.fact("stream", view.as_str());
-    }
-    if let Some(attribute) = &definition.ttl_attribute {
-        facts.fact("expires by", attribute);
-    }
-    if definition.deletion_protection {
-        facts.fact("deletion", "refused");
-    }
+    facts.fact_if_any("stream", definition.stream.map(|view| view.as_str()));
+    facts.fact_if_any("expires by", definition.ttl_attribute.as_ref());
+    let deletion = definition.deletion_protection.then_some("refused");
+    facts.fact_if_any("deletion", deletion);
     for (key, value) in &definition.tags {
         facts.fact("tag", format!("{key}={value}"));
     }

@@ -25,26 +25,24 @@ pub(super) struct List {
     names: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl List {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let names = names(opened).await?;
-            if self.names {
-                for name in &names {
-                    self.at.output.line(members!["table": *name], name);
-                }
-                return Ok(());
+    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+        let names = names(opened).await?;
+        if self.names {
+            for name in &names {
+                self.at.output.line(members!["table": *name], name);
             }
-            let tables = opened.tables(&names).await?;
-            match self.at.output.json {
-                true => tables.iter().for_each(print_row),
-                false => print_rows(&tables),
-            }
-            Ok(())
-        })
+            return Ok(());
+        }
+        let tables = opened.tables(&names).await?;
+        match self.at.output.json {
+            true => tables.iter().for_each(print_row),
+            false => print_rows(&tables),
+        }
+        Ok(())
     }
 }
 
