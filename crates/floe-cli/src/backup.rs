@@ -8,25 +8,16 @@ use crate::{
     Failure, IfMissing, Opened, Output, Progress, bytes, check_store, grouped, print, write_members,
 };
 
-const BACKUP_HELP: &str = "\
+/// Copy a whole store into a new directory
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe backup ./backups/monday --data ./shop
   floe backup ./backups/monday --data ./shop --json
 
 The copy is of one moment, and a store like any other: `floe serve --data ./backups/monday` serves it. It appears under its \
 name only when it is complete and on the disk. A directory that `floe serve` has open cannot be copied by another program: \
-export its tables with --endpoint, or stop it first.";
-
-const RESTORE_HELP: &str = "\
-Examples:
-  floe restore ./backups/monday --data ./shop-again
-
-The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
-and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.";
-
-/// Copy a whole store into a new directory
-#[derive(Debug, Args)]
-#[command(after_help = BACKUP_HELP)]
+export its tables with --endpoint, or stop it first.")]
 pub(super) struct Backup {
     /// Where the copy goes: a directory that is not there yet, or empty
     target: PathBuf,
@@ -41,7 +32,12 @@ pub(super) struct Backup {
 
 /// Make a store of a backup
 #[derive(Debug, Args)]
-#[command(after_help = RESTORE_HELP)]
+#[command(after_help = "\
+Examples:
+  floe restore ./backups/monday --data ./shop-again
+
+The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
+and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.")]
 pub(super) struct Restore {
     /// The backup
     backup: PathBuf,

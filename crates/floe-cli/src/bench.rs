@@ -14,7 +14,12 @@ use floe_store::{Engine, TableDef};
 use crate::{EVENT_INTERVAL, Failure, Output, Progress, grouped, note, object, threads};
 use measure::{Kind, Measured, TABLE};
 
-const AFTER_HELP: &str = "\
+/// The store of the benchmark, in the directory that was given.
+const FOLDER: &str = "floe-bench-store";
+
+/// Measure puts, gets, queries and transactions on this machine
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   # on the disk that will hold the data
   floe bench --data /var/lib/floe
@@ -24,14 +29,7 @@ Examples:
 A store of its own is made in the directory, filled, measured and removed; a store that is there is not touched. Every write \
 is answered when it is on the disk, so the rate of writes grows with the number of tasks that write at once, which share the \
 cost of a sync. Items have 6 attributes and about 200 bytes; a query reads 20 of them; a transaction updates 2 and puts 1. \
-The numbers are those of this machine, this disk and this moment, in the same process: a server adds the way over HTTP.";
-
-/// The store of the benchmark, in the directory that was given.
-const FOLDER: &str = "floe-bench-store";
-
-/// Measure puts, gets, queries and transactions on this machine
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+The numbers are those of this machine, this disk and this moment, in the same process: a server adds the way over HTTP.")]
 pub(super) struct Bench {
     #[command(flatten)]
     target: Target,

@@ -7,20 +7,13 @@ use clap_complete::Shell;
 
 use crate::{Failure, Floe, print};
 
-const COMPLETIONS_HELP: &str = "\
+/// Write what a shell needs to complete the commands and options of floe
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe completions bash > ~/.local/share/bash-completion/completions/floe
   floe completions zsh > ~/.zfunc/_floe
-  floe completions fish > ~/.config/fish/completions/floe.fish";
-
-const MAN_HELP: &str = "\
-Examples:
-  floe man ~/.local/share/man/man1
-  man floe-serve";
-
-/// Write what a shell needs to complete the commands and options of floe
-#[derive(Debug, Args)]
-#[command(after_help = COMPLETIONS_HELP)]
+  floe completions fish > ~/.config/fish/completions/floe.fish")]
 pub(super) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
@@ -29,7 +22,10 @@ pub(super) struct Completions {
 
 /// Write the man pages of floe and of all its commands
 #[derive(Debug, Args)]
-#[command(after_help = MAN_HELP)]
+#[command(after_help = "\
+Examples:
+  floe man ~/.local/share/man/man1
+  man floe-serve")]
 pub(super) struct Man {
     /// Into this directory, which must be there
     #[arg(value_name = "DIR")]

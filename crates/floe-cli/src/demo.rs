@@ -15,7 +15,13 @@ use floe_store::env::Stopwatch;
 use super::serve::{parse_listen, serve_engine};
 use crate::{ACCOUNT, EVENT_INTERVAL, Failure, print, refuse_file, threads};
 
-const AFTER_HELP: &str = "\
+/// Where the demo listens, if that is free.
+const LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+
+/// Fill a store through all patterns, tell what was done, and serve it
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe demo
   # keep the shop in a directory
@@ -25,15 +31,7 @@ Examples:
 A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
 change of a price one over the product and the next version of the price list. Then the store is served over DynamoDB's \
 protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
-without --data nothing is left behind.";
-
-/// Where the demo listens, if that is free.
-const LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
-
-/// Fill a store through all patterns, tell what was done, and serve it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+without --data nothing is left behind.")]
 pub(super) struct Demo {
     /// Keep the shop in this directory, which must not be there yet or be empty [default: in memory]
     #[arg(long, value_name = "DIR")]

@@ -12,7 +12,9 @@ use crate::{
     object, print,
 };
 
-const AFTER_HELP: &str = "\
+/// Examine a store, and repair it on request
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe doctor --data ./shop
   floe doctor --data ./shop --repair
@@ -25,11 +27,7 @@ with --repair made anew. What follows from nothing (items, change records, the c
 --salvage copies everything intact into a new store, and lists what is lost. It only reads the damaged store, and needs \
 neither its FORMAT file nor its lists of files: data/ is enough.
 
-The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.";
-
-/// Examine a store, and repair it on request
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.")]
 pub(super) struct Doctor {
     /// The store, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR")]

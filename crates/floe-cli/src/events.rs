@@ -9,7 +9,9 @@ use floe::events::{EventStore, StreamName};
 
 use crate::{Failure, commands};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Read, append to, count and prune streams of events
+    #[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
       --data ./shop
@@ -17,11 +19,7 @@ Examples:
   floe events stats --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes
 
-A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.";
-
-commands! {
-    /// Read, append to, count and prune streams of events
-    #[command(after_help = AFTER_HELP)]
+A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.")]
     EventsCommand:
     Read(read::Read) in at,
     Append(append::Append),

@@ -12,7 +12,9 @@ use floe_store::op::Scan;
 
 use crate::{Failure, Opened, Progress, StoreArgs, bytes, grouped, note, object};
 
-const AFTER_HELP: &str = "\
+/// Write a table as lines of JSON
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe export orders --data ./shop > orders.jsonl
   floe export orders --to orders.jsonl --endpoint http://127.0.0.1:8000
@@ -23,11 +25,7 @@ Examples:
 A file is called as --to says only when it is complete; until then its name ends with .part. An export that was killed \
 leaves that file behind; remove it before the next one. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
 many there were. Of a directory they are the items of one moment; behind a server they are read page by page, while others \
-may write.";
-
-/// Write a table as lines of JSON
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+may write.")]
 pub(super) struct Export {
     /// The table
     table: String,

@@ -20,7 +20,12 @@ use floe::{Error, ErrorKind};
 use super::indexer::explained;
 use crate::{Failure, Output, Place, commands, describe, note, print};
 
-const AFTER_HELP: &str = "\
+/// Where the checkpoints of groups are kept.
+const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
+
+commands! {
+    /// Look at the feed of a table of events, and move the checkpoints of its consumers
+    #[command(after_help = "\
 Examples:
   # partitions, groups, how far each has come
   floe feed status --table shop
@@ -35,14 +40,7 @@ Examples:
   floe feed verify --table shop
 
 A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
-epoch@offset. A group of consumers stores one checkpoint for each partition.";
-
-/// Where the checkpoints of groups are kept.
-const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
-
-commands! {
-    /// Look at the feed of a table of events, and move the checkpoints of its consumers
-    #[command(after_help = AFTER_HELP)]
+epoch@offset. A group of consumers stores one checkpoint for each partition.")]
     FeedCommand:
     Status(status::Status) in at,
     Checkpoint(checkpoint::CheckpointCommand) in at,

@@ -14,7 +14,9 @@ use floe_store::json::Writer;
 
 use crate::{Failure, Output, StoreArgs, Table, cell, commands, describe, item_cell, object};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Look at an entity graph, and look after its tables
+    #[command(after_help = "\
 Examples:
   # an entity of the scope `library`
   floe graph get library author ann --data ./data
@@ -27,11 +29,7 @@ Examples:
   # compare the three tables, and tell every difference
   floe graph check --data ./data
   # and make them agree
-  floe graph check --data ./data --repair";
-
-commands! {
-    /// Look at an entity graph, and look after its tables
-    #[command(after_help = AFTER_HELP)]
+  floe graph check --data ./data --repair")]
     GraphCommand:
     Get(get::Get),
     Related(related::RelatedCommand),

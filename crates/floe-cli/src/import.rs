@@ -11,7 +11,9 @@ use floe_local::{ImportOptions, ImportReport};
 
 use crate::{Failure, IfMissing, Opened, Progress, StoreArgs, bytes, grouped, members};
 
-const AFTER_HELP: &str = "\
+/// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe import --from orders.jsonl --data ./shop
   floe import --from orders.jsonl --data ./fresh --new
@@ -20,11 +22,7 @@ Examples:
 
 It reads what `floe export` has written, several tables in a row too, and the lines of DynamoDB's export to S3, for which \
 --table names a table that is there. Tables that are missing are made. Items that are there under the same key are replaced, \
-others are left; if it was stopped, it can be run again.";
-
-/// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+others are left; if it was stopped, it can be run again.")]
 pub(super) struct Import {
     /// From this file [default: the standard input]
     #[arg(long, value_name = "FILE")]

@@ -27,7 +27,12 @@ use crate::{
     Failure, Place, Signals, checked, describe, events_table, note, parse_duration, say, wait_for,
 };
 
-const AFTER_HELP: &str = "\
+/// How long there is nothing to be read of it, at least.
+const NOTES_APART: Duration = Duration::from_secs(5);
+
+/// Bring what is appended to a table of events to its feed, from which consumers read
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe indexer --table shop                       Amazon DynamoDB, as the environment says
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
@@ -45,14 +50,7 @@ DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gon
 In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment \
 (FLOE_TABLE, FLOE_TABLE_PREFIX, FLOE_PARTITIONS, FLOE_BATCH_MAX, FLOE_REPORT_BATCH_ITEM_FAILURES).
 
-Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.";
-
-/// How long there is nothing to be read of it, at least.
-const NOTES_APART: Duration = Duration::from_secs(5);
-
-/// Bring what is appended to a table of events to its feed, from which consumers read
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.")]
 pub(super) struct IndexerCommand {
     /// How many partitions the feed has [default: as it was begun, or 1]
     #[arg(long, value_name = "N", env = "FLOE_PARTITIONS")]

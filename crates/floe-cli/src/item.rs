@@ -13,18 +13,16 @@ use crate::{
     Failure, Input, Placeholders, StoreArgs, commands, object, print, print_item, with_forms,
 };
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Get, put, update and delete items
+    #[command(after_help = with_forms("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
       --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
-  floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop";
-
-commands! {
-    /// Get, put, update and delete items
-    #[command(after_help = with_forms(AFTER_HELP))]
+  floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop"))]
     ItemCommand:
     Get(get::Get),
     Put(put::Put),

@@ -21,7 +21,9 @@ use floe_store::table::{KeyKind, TableDef};
 use super::table::list::names;
 use crate::{Failure, Opened, StoreArgs, commands, input};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Look at versioned registries, publish and retire versions
+    #[command(after_help = "\
 Examples:
   # which registries there are
   floe registry list --data ./layers
@@ -38,11 +40,7 @@ Examples:
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
 A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
-by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.";
-
-commands! {
-    /// Look at versioned registries, publish and retire versions
-    #[command(after_help = AFTER_HELP)]
+by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.")]
     RegistryCommand:
     List(list::List) in at,
     Describe(describe::Describe),

@@ -6,7 +6,9 @@ use floe_store::op::Scan;
 use super::pages::{Reading, Selection};
 use crate::{Failure, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Read all items of a table, or of an index
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe scan orders --data ./shop
   floe scan orders --filter 'quantity > :q' --values '{\":q\":1}' --limit 20 \\
@@ -17,11 +19,7 @@ Examples:
 
 A filter leaves items out after they were read and paid for. At most --limit items are told; if there are more, a cursor is \
 told with which --cursor goes on. With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor \
-if there is more.";
-
-/// Read all items of a table, or of an index
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+if there is more."))]
 pub(super) struct ScanCommand {
     #[command(flatten)]
     selection: Selection,

@@ -16,7 +16,13 @@ use crate::{
     site, threads,
 };
 
-const AFTER_HELP: &str = "\
+/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
+/// request should not have to wait for sixty of them.
+const EVENT_INTERVAL: u32 = 8;
+
+/// Serve DynamoDB's protocol, for any AWS SDK in any language
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe serve --memory
   floe serve --data ./orders --listen 9000
@@ -29,15 +35,7 @@ GET /healthz answers 200 (ready, read-only), and 503 while writes are refused; t
 
 With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports spans and measurements of its requests.
 
-Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.";
-
-/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
-/// request should not have to wait for sixty of them.
-const EVENT_INTERVAL: u32 = 8;
-
-/// Serve DynamoDB's protocol, for any AWS SDK in any language
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.")]
 pub(super) struct Serve {
     #[command(flatten)]
     store: Store,

@@ -10,31 +10,16 @@ use crate::{
     Failure, Opened, StoreArgs, Table, Text, members, moment, note, print_json, write_members,
 };
 
-const PARKED_HELP: &str = "\
+/// Tell which changes are parked, and why
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe changes parked mailer --data ./shop
   floe changes parked mailer --json --endpoint http://127.0.0.1:8000 | jq -r .id
 
 A change is parked when its handler has failed too often, or says that trying again cannot help; every later change of the \
 same item waits behind it. Told are the id, when it was parked or tried last, how often, by which handlers, and why; `again` \
-says that a replay was asked for.";
-
-const REPLAY_HELP: &str = "\
-Examples:
-  floe changes replay mailer orders/aXQx/000000000000000000042 --data ./shop
-  floe changes replay mailer --all --endpoint http://127.0.0.1:8000
-
-The consumer tries the changes of the item again, the oldest first, at its next beat; this command only asks it to.";
-
-const DISCARD_HELP: &str = "\
-Examples:
-  floe changes discard mailer orders/aXQx/000000000000000000042 --data ./shop
-
-The change is never given to its handlers; those behind it are, when they are replayed. Exit code 3 if it is not parked.";
-
-/// Tell which changes are parked, and why
-#[derive(Debug, Args)]
-#[command(after_help = PARKED_HELP)]
+says that a replay was asked for.")]
 pub(super) struct ParkedCommand {
     /// The consumer
     consumer: String,
@@ -45,7 +30,12 @@ pub(super) struct ParkedCommand {
 
 /// Ask the consumer to try parked changes again
 #[derive(Debug, Args)]
-#[command(after_help = REPLAY_HELP)]
+#[command(after_help = "\
+Examples:
+  floe changes replay mailer orders/aXQx/000000000000000000042 --data ./shop
+  floe changes replay mailer --all --endpoint http://127.0.0.1:8000
+
+The consumer tries the changes of the item again, the oldest first, at its next beat; this command only asks it to.")]
 pub(super) struct ReplayCommand {
     /// The consumer
     consumer: String,
@@ -64,7 +54,11 @@ pub(super) struct ReplayCommand {
 
 /// Give up a parked change
 #[derive(Debug, Args)]
-#[command(after_help = DISCARD_HELP)]
+#[command(after_help = "\
+Examples:
+  floe changes discard mailer orders/aXQx/000000000000000000042 --data ./shop
+
+The change is never given to its handlers; those behind it are, when they are replayed. Exit code 3 if it is not parked.")]
 pub(super) struct DiscardCommand {
     /// The consumer
     consumer: String,

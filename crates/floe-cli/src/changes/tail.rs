@@ -15,7 +15,12 @@ use crate::{
     write_members,
 };
 
-const AFTER_HELP: &str = "\
+/// How long to wait where nothing has changed.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Follow the changes of a table
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe changes tail orders --endpoint http://127.0.0.1:8000
   floe changes tail orders --from-start --once --data ./shop
@@ -24,14 +29,7 @@ Examples:
 
 A line for each change: time, kind (INSERT, MODIFY, REMOVE), the key, and the item as it is then, as far as the stream \
 keeps images. Changes of one item come in their order. They are kept for a day. With --json each line is an object: kind, \
-sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.";
-
-/// How long to wait where nothing has changed.
-const POLL: Duration = Duration::from_millis(500);
-
-/// Follow the changes of a table
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.")]
 pub(super) struct Tail {
     /// The table
     table: String,

@@ -6,7 +6,9 @@ use floe::events::{EventData, Expected, StreamName};
 use super::parse_stream;
 use crate::{EventsArgs, Failure, events_table, input, members};
 
-const AFTER_HELP: &str = "\
+/// Append an event to a stream
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
       --data ./shop
@@ -16,11 +18,7 @@ Examples:
       --data ./shop
 
 The body is stored as it is given; @FILE stands for what is in a file, - for the standard input. An append whose answer was \
-lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.";
-
-/// Append an event to a stream
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.")]
 pub(super) struct Append {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

@@ -6,18 +6,16 @@ use floe::events::{EventStore, Pruned, StreamName};
 use super::{parse_stream, version};
 use crate::{EventsArgs, Failure, confirm, members};
 
-const AFTER_HELP: &str = "\
+/// Delete the events of a stream before an index
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe events prune Cart-7 --before 100 --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes
 
 The version of the stream and its snapshots stay. Events that share a batch with later ones stay as well, and are told as \
 deferred. From then on the state of the stream can be told only from a snapshot. It asks before; without a terminal to \
-ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such stream.";
-
-/// Delete the events of a stream before an index
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such stream.")]
 pub(super) struct Prune {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

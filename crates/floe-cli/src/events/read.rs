@@ -7,7 +7,9 @@ use super::{parse_stream, version};
 use crate::feed::event::write_event;
 use crate::{EventsArgs, Failure, moment, note};
 
-const AFTER_HELP: &str = "\
+/// Read the events of a stream
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe events read Cart-7 --data ./shop
   floe events read Cart-7 --backward --max 5 --data ./shop
@@ -15,11 +17,7 @@ Examples:
       | jq -c .data
 
 With --json each line is an event: index, type, time_ms, and data, meta, correlation_id and causation_id where there are \
-any. Exit code 3: there is no such stream.";
-
-/// Read the events of a stream
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+any. Exit code 3: there is no such stream.")]
 pub(super) struct Read {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]

@@ -8,18 +8,16 @@ use floe_store::json::Writer;
 
 use crate::{EventsArgs, Failure, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// Count the streams and events of a table, by category
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe events stats --data ./shop
   floe events stats --table shop --category Cart --json \\
       --endpoint http://127.0.0.1:8000
 
 It reads the whole table, and the end of each stream. Events that were pruned count. Streams of the store itself are told \
-only if --category names them.";
-
-/// Count the streams and events of a table, by category
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+only if --category names them.")]
 pub(super) struct Stats {
     /// Only this category
     #[arg(long, value_name = "NAME")]

@@ -9,7 +9,9 @@ use super::status::{Standing, print_standings};
 use super::{Failure, FeedArgs, FoundFeed, Member, broken};
 use crate::{checked, confirm, note};
 
-const AFTER_HELP: &str = "\
+/// Show how far a group has come, or move it
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed checkpoint --table shop --group mail
   # handle everything again
@@ -22,11 +24,7 @@ Further back, events are handled again; further ahead, some are passed over for 
 Workers of the group may go on running: they notice, and begin anew from there.
 
 It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
-of the feed is refused.";
-
-/// Show how far a group has come, or move it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+of the feed is refused.")]
 pub(super) struct CheckpointCommand {
     /// The group of consumers
     #[arg(long, value_name = "NAME", value_parser = parse_group)]

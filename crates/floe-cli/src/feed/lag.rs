@@ -5,17 +5,15 @@ use clap::Args;
 use super::status::{Standing, print_standings};
 use super::{Failure, FeedArgs, FoundFeed};
 
-const AFTER_HELP: &str = "\
+/// Tell how far each group of consumers is behind
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed lag --table shop
   floe feed lag --table shop --group mail --max 1000 || page somebody
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. Exit \
-code 3: a group has more than --max events before it, or there is no such group.";
-
-/// Tell how far each group of consumers is behind
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+code 3: a group has more than --max events before it, or there is no such group.")]
 pub(super) struct LagCommand {
     /// Of this group alone [default: of all]
     #[arg(long, value_name = "NAME")]

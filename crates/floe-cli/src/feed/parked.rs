@@ -7,17 +7,15 @@ use floe_store::json::Writer;
 use super::{Failure, FeedArgs, FoundFeed, Member, broken, note};
 use crate::object;
 
-const AFTER_HELP: &str = "\
+/// Tell which streams are parked, from where on and why
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed parked --table shop --group mail
   floe feed parked --table shop --json
 
 A stream is parked when its handler has failed too often. Its events from the index on are passed by, up to the end, \
-until the program tries again what is parked (Consumer::retry_parked).";
-
-/// Tell which streams are parked, from where on and why
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+until the program tries again what is parked (Consumer::retry_parked).")]
 pub(super) struct ParkedCommand {
     /// Of this group alone [default: of all]
     #[arg(long, value_name = "NAME")]

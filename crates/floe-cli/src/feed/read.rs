@@ -11,7 +11,9 @@ use super::event::{json_line, line, write_event};
 use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
 use crate::{Each, Signals, escaped, write_members};
 
-const AFTER_HELP: &str = "\
+/// Print what the feed tells, from any place on
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   # what was appended to which streams
   floe feed read --table shop
@@ -28,11 +30,7 @@ correlation_id and causation_id where there are any. Bodies that are no JSON com
 meta_base64.
 
 The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
-reading can be continued from the last line.";
-
-/// Print what the feed tells, from any place on
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+reading can be continued from the last line.")]
 pub(super) struct ReadCommand {
     /// The partition
     #[arg(long, value_name = "N", default_value = "0")]

@@ -7,18 +7,16 @@ use floe_store::json::Writer;
 use super::{Failure, FeedArgs, FoundFeed, Member, broken, print};
 use crate::{Each, Output, Table, Text, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// Tell where the feed ends, and how far each group of consumers has come
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed status --table shop
   floe feed status --table shop --json \\
       | jq '.groups[] | select(.lag_events > 1000)'
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is \
-counted from the index alone. To find the groups the whole index table is read.";
-
-/// Tell where the feed ends, and how far each group of consumers has come
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+counted from the index alone. To find the groups the whole index table is read.")]
 pub(super) struct Status {
     #[command(flatten)]
     pub(super) at: FeedArgs,

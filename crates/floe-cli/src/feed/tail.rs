@@ -8,7 +8,9 @@ use super::event::{json_line, line, write_event};
 use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
 use crate::{Signals, note};
 
-const AFTER_HELP: &str = "\
+/// Follow what is appended, event by event
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed tail --table shop --endpoint http://127.0.0.1:8000
   floe feed tail --table shop --last 10 --once --data ./shop
@@ -16,11 +18,7 @@ Examples:
 
 A line for each event of every partition: time, stream, index, type and what it says. Events come when `floe indexer` has \
 brought them to the feed. Ctrl-C ends it. With --json each line is an object: partition, checkpoint, stream, index, type, \
-time_ms and the rest, as `floe feed read --events` has them.";
-
-/// Follow what is appended, event by event
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+time_ms and the rest, as `floe feed read --events` has them.")]
 pub(super) struct Tail {
     /// Begin with this many of the last events of the feed
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]

@@ -10,7 +10,12 @@ use floe_store::json::Writer;
 use super::{Failure, FeedArgs, FoundFeed, broken, print};
 use crate::{Table, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// The most faults that are printed one by one.
+const FAULTS_MAX: usize = 100;
+
+/// Check that the feed tells every event once, and in order
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe feed verify --table shop --data ./shop
   floe feed verify --table shop --endpoint http://127.0.0.1:8000 --json
@@ -19,14 +24,7 @@ It reads the whole feed and compares it with the streams: an event that was told
 is one that was passed over. What was appended and is not in the feed yet is told as behind, which `floe indexer --once` \
 brings. Run it while nobody appends, or what comes meanwhile is told as behind too.
 
-The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.";
-
-/// The most faults that are printed one by one.
-const FAULTS_MAX: usize = 100;
-
-/// Check that the feed tells every event once, and in order
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.")]
 pub(super) struct Verify {
     #[command(flatten)]
     pub(super) at: FeedArgs,

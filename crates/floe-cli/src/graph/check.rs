@@ -8,7 +8,9 @@ use floe_store::json::Writer;
 use super::{Failure, Prefix};
 use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
 
-const AFTER_HELP: &str = "\
+/// Compare the three tables of a graph, tell every difference, and repair on request
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe graph check --data ./data
   floe graph check --endpoint http://127.0.0.1:8000 --scope library --repair
@@ -19,11 +21,7 @@ keys with what the entities tell of them. What was begun in steps and not ended 
 of indexes are in your programs: whether an entity tells the right keys, and an entry that is missing, are for \
 Graph::check and Graph::repair there. Run it while nobody writes; it reads the tables whole, and holds one scope in memory.
 
-The exit code is 0 if all agrees, and 1 if differences remain.";
-
-/// Compare the three tables of a graph, tell every difference, and repair on request
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+The exit code is 0 if all agrees, and 1 if differences remain.")]
 pub(super) struct Check {
     /// Make the tables agree, as far as that can be told from them
     #[arg(long)]

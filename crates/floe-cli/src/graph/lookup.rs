@@ -8,7 +8,9 @@ use floe_store::json::Writer;
 use super::{GraphPlace, cell_unless_empty};
 use crate::{Failure, object};
 
-const AFTER_HELP: &str = "\
+/// Find entities by an index
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe graph lookup library by_tag rust --data ./data
   floe graph lookup library by_year --number 1970 --data ./data
@@ -16,11 +18,7 @@ Examples:
       --data ./data
 
 Entries are told as the index holds them: the key, the entity, and what the index keeps beside it. The functions of indexes \
-are in your programs, so an index that was never made is as good as empty here.";
-
-/// Find entities by an index
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+are in your programs, so an index that was never made is as good as empty here.")]
 pub(super) struct LookupCommand {
     /// The scope
     scope: String,

@@ -5,18 +5,16 @@ use clap::Args;
 use super::{EdgesOf, Led};
 use crate::Failure;
 
-const AFTER_HELP: &str = "\
+/// Tell what leads to an entity
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe graph referrers library article a-1 --data ./data
   floe graph referrers library article a-1 --predicate wrote --json \\
       --data ./data
 
 As far as the index of reversed edges knows, which may be a little behind in Amazon DynamoDB. Exit code 3: there is no such \
-entity.";
-
-/// Tell what leads to an entity
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+entity.")]
 pub(super) struct ReferrersCommand {
     #[command(flatten)]
     edges: EdgesOf,

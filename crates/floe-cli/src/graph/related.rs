@@ -5,16 +5,14 @@ use clap::Args;
 use super::{EdgesOf, Led};
 use crate::Failure;
 
-const AFTER_HELP: &str = "\
+/// Tell what an entity leads to, in order
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe graph related library author ann --data ./data
   floe graph related library author ann --predicate wrote --json --data ./data
 
-In the order of the lists. Exit code 3: there is no such entity.";
-
-/// Tell what an entity leads to, in order
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+In the order of the lists. Exit code 3: there is no such entity.")]
 pub(super) struct RelatedCommand {
     #[command(flatten)]
     edges: EdgesOf,

@@ -6,17 +6,15 @@ use floe_store::op::DeleteItem;
 use super::{Before, Writing};
 use crate::{Failure, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Delete an item
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item delete orders --key @key.json --condition 'quantity = :none' \\
       --values '{\":none\":0}' --old --data ./shop
 
-An item that is not there is as good as deleted. Exit code 3: the condition does not hold.";
-
-/// Delete an item
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+An item that is not there is as good as deleted. Exit code 3: the condition does not hold."))]
 pub(super) struct Delete {
     /// The table
     table: String,

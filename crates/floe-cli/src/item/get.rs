@@ -6,17 +6,15 @@ use floe_store::op::GetItem;
 
 use crate::{Failure, Input, Placeholders, StoreArgs, print_item, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Get an item by its key
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item get orders --key @key.json --projection 'product, quantity' --json \\
       --endpoint http://127.0.0.1:8000
 
-With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item.";
-
-/// Get an item by its key
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item."))]
 pub(super) struct Get {
     /// The table
     table: String,

@@ -6,7 +6,9 @@ use floe_store::op::PutItem;
 use super::{Before, Writing};
 use crate::{Failure, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Put an item, in place of the one with the same key
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
@@ -15,11 +17,7 @@ Examples:
   floe item put tags --item '{\"id\":{\"S\":\"a\"},\"tags\":{\"SS\":[\"x\",\"y\"]}}' \\
       --endpoint http://127.0.0.1:8000
 
-It takes the place of the item with the same key. Exit code 3: the condition does not hold.";
-
-/// Put an item, in place of the one with the same key
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+It takes the place of the item with the same key. Exit code 3: the condition does not hold."))]
 pub(super) struct Put {
     /// The table
     table: String,

@@ -6,7 +6,9 @@ use floe_store::op::{ReturnValues, UpdateItem};
 use super::Writing;
 use crate::{Failure, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Change parts of an item
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
       --update 'SET quantity = quantity + :n REMOVE note' --values '{\":n\":1}' \\
@@ -16,11 +18,7 @@ Examples:
       --condition 'attribute_exists(customer)' --data ./shop
 
 The update is DynamoDB's: SET, REMOVE, ADD and DELETE. An item that is not there is made, unless the condition asks for it. \
-Exit code 3: the condition does not hold.";
-
-/// Change parts of an item
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+Exit code 3: the condition does not hold."))]
 pub(super) struct Update {
     /// The table
     table: String,

@@ -5,18 +5,16 @@ use clap::Args;
 use super::RegistryPlace;
 use crate::{Failure, Table, print};
 
-const AFTER_HELP: &str = "\
+/// Tell all that is known of a registry
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry describe Layer --data ./layers
   floe registry describe Layer --json --data ./layers > layer.json
   floe registry latest Layer region=eu package=numpy --schema layer.json \\
       --region eu-west-1
 
-With --json it is the description itself, in the words of #[derive(Registry)], as --schema takes it.";
-
-/// Tell all that is known of a registry
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+With --json it is the description itself, in the words of #[derive(Registry)], as --schema takes it.")]
 pub(super) struct Describe {
     #[command(flatten)]
     place: RegistryPlace,

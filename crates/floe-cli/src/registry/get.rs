@@ -6,18 +6,16 @@ use super::print::print_version;
 use super::{Called, GroupPlace};
 use crate::Failure;
 
-const AFTER_HELP: &str = "\
+/// Get a version by its number, or by an alias
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry get Layer region=eu package=numpy --version 7 --data ./layers
   floe registry get Layer region=eu package=numpy --alias lts --json \\
       --data ./layers | jq .item
 
 A version that is gone is told as well, with the moment since when it is. Exit code 3: there is no such version, or no such \
-alias.";
-
-/// Get a version by its number, or by an alias
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+alias.")]
 pub(super) struct Get {
     /// The number
     #[arg(long, value_name = "N", required_unless_present = "alias")]

@@ -6,7 +6,9 @@ use super::print::print_versions;
 use super::{Called, GroupPlace};
 use crate::{Failure, note};
 
-const AFTER_HELP: &str = "\
+/// Tell all versions of a group, also those that are gone
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry history Layer region=eu package=numpy --data ./layers
   floe registry history Layer region=eu package=numpy --newest-first --max 5 \\
@@ -14,11 +16,7 @@ Examples:
   floe registry history Layer region=eu package=numpy --json --data ./layers \\
       | jq 'select(.deleted_ms == null)'
 
-Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.";
-
-/// Tell all versions of a group, also those that are gone
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.")]
 pub(super) struct HistoryCommand {
     /// The newest first
     #[arg(long)]

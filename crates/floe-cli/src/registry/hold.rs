@@ -5,20 +5,34 @@ use clap::Args;
 use super::{Called, GroupPlace, Numbered};
 use crate::{Failure, members};
 
-const PIN_HELP: &str = "\
+/// Keep a version from expiring
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry pin Layer region=eu package=numpy --version 3 --data ./layers
 
-Exit code 3: there is no such version, or it is not deployed any more.";
+Exit code 3: there is no such version, or it is not deployed any more.")]
+pub(super) struct Pin {
+    #[command(flatten)]
+    pub(super) version: Numbered,
+}
 
-const UNPIN_HELP: &str = "\
+/// Let a version go that was pinned
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry unpin Layer region=eu package=numpy --version 3 --data ./layers
 
 If it is deprecated, it goes after the retention, counted from now. Exit code 3: there is no such version, or it is not \
-deployed any more.";
+deployed any more.")]
+pub(super) struct Unpin {
+    #[command(flatten)]
+    pub(super) version: Numbered,
+}
 
-const ALIAS_HELP: &str = "\
+/// Have an alias lead to a version, or remove it
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry alias Layer region=eu package=numpy --alias lts --version 3 \\
       --data ./layers
@@ -27,27 +41,7 @@ Examples:
   floe registry get Layer region=eu package=numpy --alias lts --data ./layers
 
 The alias moves from wherever it led, in one commit. The version that it leads to does not expire, and cannot be retired. \
-Exit code 3: there is no such version, or it is not deployed any more.";
-
-/// Keep a version from expiring
-#[derive(Debug, Args)]
-#[command(after_help = PIN_HELP)]
-pub(super) struct Pin {
-    #[command(flatten)]
-    pub(super) version: Numbered,
-}
-
-/// Let a version go that was pinned
-#[derive(Debug, Args)]
-#[command(after_help = UNPIN_HELP)]
-pub(super) struct Unpin {
-    #[command(flatten)]
-    pub(super) version: Numbered,
-}
-
-/// Have an alias lead to a version, or remove it
-#[derive(Debug, Args)]
-#[command(after_help = ALIAS_HELP)]
+Exit code 3: there is no such version, or it is not deployed any more.")]
 pub(super) struct Alias {
     /// The alias
     #[arg(long, value_name = "NAME")]

@@ -6,7 +6,9 @@ use super::GroupPlace;
 use super::print::{print_version, print_versions};
 use crate::Failure;
 
-const LATEST_HELP: &str = "\
+/// Tell the latest version of a group, or of all groups that have a name
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry latest Layer region=eu package=numpy --data ./layers
   # of all regions
@@ -16,19 +18,7 @@ Examples:
 
 With all names of the group it is one version. With some of them it is one of each group that has these names, for which \
 there must be an index by one of them. Without any it is one of each group, if the partition key is the version. Exit code \
-3: the group has no latest version.";
-
-const DEPLOYED_HELP: &str = "\
-Examples:
-  floe registry deployed Layer region=eu --data ./layers
-  floe registry deployed Layer package=numpy --json \\
-      --endpoint http://127.0.0.1:8000
-
-The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.";
-
-/// Tell the latest version of a group, or of all groups that have a name
-#[derive(Debug, Args)]
-#[command(after_help = LATEST_HELP)]
+3: the group has no latest version.")]
 pub(super) struct Latest {
     #[command(flatten)]
     group: GroupPlace,
@@ -36,7 +26,13 @@ pub(super) struct Latest {
 
 /// Tell all versions that are deployed in the groups that have a name
 #[derive(Debug, Args)]
-#[command(after_help = DEPLOYED_HELP)]
+#[command(after_help = "\
+Examples:
+  floe registry deployed Layer region=eu --data ./layers
+  floe registry deployed Layer package=numpy --json \\
+      --endpoint http://127.0.0.1:8000
+
+The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.")]
 pub(super) struct Deployed {
     #[command(flatten)]
     group: GroupPlace,

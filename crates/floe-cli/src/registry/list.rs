@@ -7,17 +7,15 @@ use floe_store::json::Writer;
 use super::described;
 use crate::{Failure, Opened, StoreArgs, object};
 
-const AFTER_HELP: &str = "\
+/// Tell which registries there are, and what forms their groups
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry list --data ./layers
   floe registry list --table klayers --json --endpoint http://127.0.0.1:8000 \\
       | jq -r .registry
 
-Those are told whose description is kept in their table, as `ensure_registries` does.";
-
-/// Tell which registries there are, and what forms their groups
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+Those are told whose description is kept in their table, as `ensure_registries` does.")]
 pub(super) struct List {
     /// Only of this table [default: of all]
     #[arg(long, value_name = "NAME")]

@@ -7,7 +7,9 @@ use floe_store::{Item, Number, Value};
 use super::GroupPlace;
 use crate::{Failure, Input, members, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Publish an item as the next version of its group
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
       --data ./layers
@@ -17,11 +19,7 @@ Examples:
 The item has the attributes of the fields, as they are stored; names of the group may be given before it instead. It is \
 checked against the description: all fields that are not optional, of their kinds, and nothing else. It gets the next \
 number and the same hash as a program would give it, and is the latest; the version that was is deprecated, all in one \
-commit. What a program checks besides, as the range of a number, is in the program.";
-
-/// Publish an item as the next version of its group
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
+commit. What a program checks besides, as the range of a number, is in the program."))]
 pub(super) struct Publish {
     /// What is published: the attributes of its fields
     #[arg(long, value_name = "JSON")]

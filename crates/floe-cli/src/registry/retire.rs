@@ -5,17 +5,15 @@ use clap::Args;
 use super::{Called, Numbered};
 use crate::{Failure, members};
 
-const AFTER_HELP: &str = "\
+/// Retire a version: it is not deployed any more, and stays in the history
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
 It leaves the lists of what is deployed, and stays in the history with the moment of its deletion. If it was the latest, the \
 newest before it that is still deployed is the latest again. To retire what is gone changes nothing. Exit code 3: there is \
-no such version, or an alias leads to it.";
-
-/// Retire a version: it is not deployed any more, and stays in the history
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+no such version, or an alias leads to it.")]
 pub(super) struct Retire {
     #[command(flatten)]
     pub(super) version: Numbered,

@@ -7,7 +7,9 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use super::describe;
 use crate::{Failure, IfMissing, StoreArgs};
 
-const AFTER_HELP: &str = "\
+/// Make a table, with its key, its indexes, its change stream and its expiry
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe table create orders --key customer:S --sort placed:N --data ./shop
   floe table create orders --key id:S --index by_product=product:S,quantity:N \\
@@ -16,11 +18,7 @@ Examples:
 
 The types of keys are S (text), N (number) and B (bytes). An index holds all attributes; the first attribute of its key \
 is the partition, the second, if there is one, the order. Tables are paid for by the request. Amazon DynamoDB takes some \
-seconds to make one: `floe table describe` tells when it is active.";
-
-/// Make a table, with its key, its indexes, its change stream and its expiry
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+seconds to make one: `floe table describe` tells when it is active.")]
 pub(super) struct Create {
     /// The table
     table: String,

@@ -4,16 +4,14 @@ use clap::Args;
 
 use crate::{Failure, Opened, StoreArgs, confirm, grouped, members};
 
-const AFTER_HELP: &str = "\
+/// Delete a table with all that is in it
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe table delete orders --data ./shop
   floe table delete orders --endpoint http://127.0.0.1:8000 --yes
 
-It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.";
-
-/// Delete a table with all that is in it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.")]
 pub(super) struct Delete {
     /// The table
     table: String,

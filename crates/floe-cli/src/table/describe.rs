@@ -9,17 +9,15 @@ use floe_store::table::{
 use super::key_text;
 use crate::{Failure, Opened, Output, StoreArgs, Table, bytes, grouped};
 
-const AFTER_HELP: &str = "\
+/// Tell all that is known of a table
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe table describe orders --data ./shop
   floe table describe orders --endpoint http://127.0.0.1:8000 --json \\
       | jq .TableStatus
 
-With --json it is described as DynamoDB's DescribeTable does.";
-
-/// Tell all that is known of a table
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+With --json it is described as DynamoDB's DescribeTable does.")]
 pub(super) struct Describe {
     /// The table
     table: String,

@@ -7,18 +7,16 @@ use floe_store::table::TableDescription;
 use super::key_text;
 use crate::{Failure, Opened, StoreArgs, Table, bytes, grouped, members, object, print_json};
 
-const AFTER_HELP: &str = "\
+/// List the tables, with their keys and how much is in them
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe table list --data ./shop
   floe table list --endpoint http://127.0.0.1:8000 --names
   floe table list --data ./shop --json | jq -r 'select(.items > 1000) | .table'
 
 Each table is asked for what is in it, which takes a request; --names leaves that out. Amazon DynamoDB counts items and \
-bytes every six hours, a directory knows them at any time.";
-
-/// List the tables, with their keys and how much is in them
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+bytes every six hours, a directory knows them at any time.")]
 pub(super) struct List {
     /// Only their names, one per line
     #[arg(long)]

@@ -59,7 +59,7 @@ impl ContentType {
 }
 
 /// An answer before it has headers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reply {
     status: StatusCode,
     body: Bytes,
@@ -83,16 +83,11 @@ struct Preflight {
 }
 
 impl Reply {
-    const fn new(status: StatusCode, body: Bytes) -> Self {
+    fn new(status: StatusCode, body: Bytes) -> Self {
         Self {
             status,
             body,
-            content_type: None,
-            encoding: None,
-            origin: None,
-            preflight: None,
-            is_chunked: false,
-            closes: false,
+            ..Self::default()
         }
     }
 
@@ -119,7 +114,7 @@ impl Reply {
     }
 
     /// The service is up.
-    pub(super) const fn healthy(words: Bytes) -> Self {
+    pub(super) fn healthy(words: Bytes) -> Self {
         Self::new(StatusCode::OK, words)
     }
 
@@ -142,24 +137,28 @@ impl Reply {
     }
 
     /// There is no such page.
-    pub(super) const fn unknown_page() -> Self {
+    pub(super) fn unknown_page() -> Self {
         let words = Bytes::from_static(b"<UnknownOperationException/>\n");
         Self::new(StatusCode::NOT_FOUND, words)
     }
 
     /// The body is larger than any request may be.
-    pub(super) const fn too_large() -> Self {
-        let mut reply = Self::new(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new());
-        reply.is_chunked = true;
-        reply.closes = true;
-        reply
+    pub(super) fn too_large() -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            is_chunked: true,
+            closes: true,
+            ..Self::default()
+        }
     }
 
     /// The body is not framed as HTTP/1.1 requires, so the end of the request is unknown.
-    pub(super) const fn malformed() -> Self {
-        let mut reply = Self::new(StatusCode::BAD_REQUEST, Bytes::new());
-        reply.closes = true;
-        reply
+    pub(super) fn malformed() -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            closes: true,
+            ..Self::default()
+        }
     }
 
     /// The body is compressed in a way that is not known, or not as it says. DynamoDB has it that this is its own

@@ -50,7 +50,8 @@ pub(crate) use single_write::{WriteMembers, completed, send};
 pub(crate) use value::{Attribute, Attributes, TransactAttribute, nameless};
 pub(crate) use voice::Voice;
 pub(crate) use write::{
-    Split, room, write_collections, write_consumed, write_consumed_list, write_items,
+    Split, room, write_collections, write_consumed, write_consumed_list, write_items, write_list,
+    write_text,
 };
 
 /// Answers a call. Details of failures that are not for clients go to the log.

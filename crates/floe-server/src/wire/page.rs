@@ -15,7 +15,7 @@ use super::legacy::filter::{Filters, filter};
 use super::read::{Place, Read};
 use super::refusal::{Refusal, Result};
 use super::value::Attributes;
-use super::write::{room, write_consumed};
+use super::write::{room, write_consumed, write_list};
 
 pub(crate) use members::{PageMembers, Segments};
 
@@ -194,9 +194,7 @@ pub(crate) fn write_page(
     object(256 + room(&page.items), |w| {
         w.name("Count").number(page.count);
         if select != Some(Select::Count) {
-            let items = page.items.iter();
-            w.name("Items")
-                .array(|w| items.for_each(|item| write(w, item)));
+            write_list(w, "Items", &page.items, write);
         }
         if let Some(last_key) = &page.last_key {
             write_item(w.name("LastEvaluatedKey"), last_key);

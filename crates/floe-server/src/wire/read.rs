@@ -256,7 +256,7 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
     entries
 }
 
-/// Declares a structure of the protocol: a Rust struct with an `Option` for each member, and how it is read. Members that
+/// Declares structures of the protocol: for each a Rust struct with an `Option` for each member, and how it is read. Members that
 /// several structures have are declared once and flattened into each. A structure that stands inside of a request has a
 /// class, by which an array in its place is refused.
 ///
@@ -270,10 +270,10 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
 /// }
 /// ```
 macro_rules! members {
-    ($(#[$doc:meta])* $name:ident<'a> $(as $class:literal)? {
+    ($($(#[$doc:meta])* $name:ident<'a> $(as $class:literal)? {
         $($member:literal => $field:ident: $type:ty,)*
         $(..$shared:ident: $shared_type:ty,)*
-    }) => {
+    })+) => {$(
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
@@ -312,7 +312,7 @@ macro_rules! members {
                 Ok(members)
             }
         })?
-    };
+    )+};
 }
 
 pub(crate) use members;

@@ -13,6 +13,25 @@ pub fn write_items(w: &mut Writer, items: &[Item]) {
     w.array(|w| items.iter().for_each(|item| write_item(w, item)));
 }
 
+/// A member that is text, if there is one.
+pub(crate) fn write_text(w: &mut Writer, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        w.name(name).string(text);
+    }
+}
+
+/// A member that is a list, of elements that are each written so.
+pub(crate) fn write_list<T>(
+    w: &mut Writer,
+    name: &str,
+    elements: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut Writer, T),
+) {
+    let elements = elements.into_iter();
+    w.name(name)
+        .array(|w| elements.for_each(|element| write(w, element)));
+}
+
 /// About the bytes that items take, so that the buffer of an answer need not grow: what they take where they are
 /// stored, and for each attribute the type, the brackets and the quotes.
 pub(crate) fn room<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
@@ -33,11 +52,8 @@ pub(crate) fn write_consumed(w: &mut Writer, consumed: Option<&ConsumedCapacity>
 /// The member `ConsumedCapacity` of an answer about several tables, if it was asked for.
 pub(crate) fn write_consumed_list(w: &mut Writer, consumed: &[ConsumedCapacity], split: Split) {
     if !consumed.is_empty() {
-        w.name("ConsumedCapacity").array(|w| {
-            for table in consumed {
-                write_capacity(w, table, split);
-            }
-        });
+        let write = |w: &mut Writer, table: &_| write_capacity(w, table, split);
+        write_list(w, "ConsumedCapacity", consumed, write);
     }
 }
 
@@ -109,11 +125,7 @@ pub(crate) fn write_collections(
     }
     w.name("ItemCollectionMetrics").object(|w| {
         for (table, metrics) in collections {
-            w.name(names.given(table)).array(|w| {
-                for metrics in metrics {
-                    write_collection(w, metrics);
-                }
-            });
+            write_list(w, names.given(table), metrics, write_collection);
         }
     });
 }

@@ -11,9 +11,7 @@ members! {
         "TableName" => table_name: TableName<'a>,
         "TimeToLiveSpecification" => specification: Specification<'a>,
     }
-}
 
-members! {
     /// Whether items expire, and by which attribute.
     Specification<'a> as "TimeToLiveSpecification" {
         "Enabled" => enabled: bool,
