@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::{
-    Failure, IfMissing, Opened, Output, Progress, bytes, check_store, grouped, print, write_members,
+    Failure, IfMissing, Opened, Output, Progress, Result, bytes, check_store, grouped, print,
+    write_members,
 };
 
 /// Copy a whole store into a new directory
@@ -51,18 +52,18 @@ pub(super) struct Restore {
 }
 
 impl Backup {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         copy(&self.data, &self.target, "backup", self.output)
     }
 }
 
 impl Restore {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         copy(&self.backup, &self.data, "restored", self.output)
     }
 }
 
-fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result<(), Failure> {
+fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result {
     check_store(source)?;
     let opened = Opened::of_directory(source, IfMissing::Refuse)?;
     let Some(engine) = &opened.local else {

@@ -11,7 +11,7 @@ use floe_local::LocalEngine;
 use floe_store::table::KeyKind;
 use floe_store::{Engine, TableDef};
 
-use crate::{EVENT_INTERVAL, Failure, Output, Progress, grouped, note, object, threads};
+use crate::{EVENT_INTERVAL, Failure, Output, Progress, Result, grouped, note, object, threads};
 use measure::{Kind, Measured, TABLE};
 
 /// The store of the benchmark, in the directory that was given.
@@ -60,7 +60,7 @@ struct Target {
 }
 
 impl Bench {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let runtime = threads(EVENT_INTERVAL)?;
         let Some(data) = &self.target.data else {
             let engine = Arc::new(LocalEngine::memory()?);
@@ -80,7 +80,7 @@ impl Bench {
         measured.and(closed).and(removed)
     }
 
-    async fn measure(&self, engine: Arc<LocalEngine>) -> Result<(), Failure> {
+    async fn measure(&self, engine: Arc<LocalEngine>) -> Result {
         let table = TableDef::builder(TABLE, "p", KeyKind::S)
             .sort_key("s", KeyKind::N)
             .build()?;
@@ -129,7 +129,7 @@ impl Bench {
 }
 
 /// A folder for the store, which is not there yet.
-fn folder_in(data: &Path) -> Result<PathBuf, Failure> {
+fn folder_in(data: &Path) -> Result<PathBuf> {
     if !data.is_dir() {
         return Err(Failure::broken(format!(
             "there is no such directory: path={}; make it first, or name another",

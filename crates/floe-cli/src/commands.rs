@@ -19,7 +19,7 @@ macro_rules! commands {
         }
 
         impl $group {
-            pub(super) fn run(&self) -> Result<(), $crate::Failure> {
+            pub(super) fn run(&self) -> $crate::Result {
                 self.command.run()
             }
         }
@@ -34,7 +34,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            fn run(&self) -> Result<(), $crate::Failure> {
+            fn run(&self) -> $crate::Result {
                 match self {
                     $(Self::$name(command) => {
                         $crate::commands::commands!(run command $(in $($place).+)?)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::{Failure, Floe, print};
+use crate::{Failure, Floe, Result, print};
 
 /// Write what a shell needs to complete the commands and options of floe
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) struct Man {
 }
 
 impl Completions {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Floe::command(), "floe", &mut text);
         print(text.trim_ascii_end());
@@ -42,7 +42,7 @@ impl Completions {
 }
 
 impl Man {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
             return Err(Failure::broken(format!(

@@ -13,7 +13,7 @@ use floe_server::{Options, ServeError, Server, Service};
 use floe_store::env::Stopwatch;
 
 use super::serve::{parse_listen, serve_engine};
-use crate::{ACCOUNT, EVENT_INTERVAL, Failure, print, refuse_file, threads};
+use crate::{ACCOUNT, EVENT_INTERVAL, Failure, Result, print, refuse_file, threads};
 
 /// Where the demo listens, if that is free.
 const LISTEN: SocketAddr =
@@ -47,14 +47,14 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let runtime = threads(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
         let done = runtime.block_on(Box::pin(self.show(&engine)));
         done.and(engine.close().map_err(Failure::broken))
     }
 
-    fn open(&self) -> Result<LocalEngine, Failure> {
+    fn open(&self) -> Result<LocalEngine> {
         let options = floe_local::Options::new()
             .region("us-east-1")
             .account(ACCOUNT);
@@ -72,7 +72,7 @@ impl Demo {
         LocalEngine::open_with(path, options).map_err(Failure::broken)
     }
 
-    async fn show(&self, engine: &Arc<LocalEngine>) -> Result<(), Failure> {
+    async fn show(&self, engine: &Arc<LocalEngine>) -> Result {
         let watch = Stopwatch::start();
         let db = Db::with_engine(Arc::clone(engine) as _);
         let filled = shop::fill(db).await?;
@@ -97,7 +97,7 @@ impl Demo {
     }
 
     /// Takes the address that was asked for, or the usual one, or any that is free.
-    async fn bind(&self, engine: &Arc<LocalEngine>) -> Result<Server, Failure> {
+    async fn bind(&self, engine: &Arc<LocalEngine>) -> Result<Server> {
         let bind = async |address: SocketAddr| {
             let service = Service::new(Arc::clone(engine) as _);
             let server = Server::bind(Options::new().listen(address), service.clone()).await?;

@@ -8,8 +8,8 @@ use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageRep
 use floe_store::json::Writer;
 
 use crate::{
-    Each, Failure, Output, Progress, Table, Text, bytes, check_store, grouped, note, note_recovery,
-    object, print,
+    Each, Failure, Output, Progress, Result, Table, Text, bytes, check_store, grouped, note,
+    note_recovery, object, print,
 };
 
 /// Examine a store, and repair it on request
@@ -46,7 +46,7 @@ pub(super) struct Doctor {
 }
 
 impl Doctor {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if let Some(target) = &self.salvage {
             return self.salvage(target);
         }
@@ -71,7 +71,7 @@ impl Doctor {
         }
     }
 
-    fn salvage(&self, target: &Path) -> Result<(), Failure> {
+    fn salvage(&self, target: &Path) -> Result {
         let report = self.watched(|watch| doctor::salvage(&self.data, target, watch))?;
         self.output.either(&|w| write_salvaged(w, &report), &|| {
             print_salvaged(&report, target);
@@ -91,7 +91,7 @@ impl Doctor {
     fn watched<T>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         let quiet = self.output.json;
         let mut progress = Progress::new(!quiet);
         let done = work(&mut |examined| {

@@ -7,7 +7,7 @@ mod stats;
 
 use floe::events::{EventStore, StreamName};
 
-use crate::{Failure, commands};
+use crate::{Failure, Result, commands};
 
 commands! {
     /// Read, append to, count and prune streams of events
@@ -33,7 +33,7 @@ fn parse_stream(text: &str) -> Result<StreamName, String> {
 }
 
 /// How many events a stream has. Fails if there is no such stream.
-async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64, Failure> {
+async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64> {
     match store.version(stream).await? {
         0 => Err(Failure::unmet(format!(
             "there is no such stream: stream={stream} table={table}"

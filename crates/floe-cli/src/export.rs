@@ -10,7 +10,7 @@ use floe_server::json::{Moment, write_table};
 use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
-use crate::{Failure, Opened, Progress, StoreArgs, bytes, grouped, note, object};
+use crate::{Failure, Opened, Progress, Result, StoreArgs, bytes, grouped, note, object};
 
 /// Write a table as lines of JSON
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
 }
 
 impl Export {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if self.at.output.json && self.to.is_none() {
             return Err(Failure::usage(
                 "--json tells what was done, and the lines go to the standard output; say where they go with --to",
@@ -74,7 +74,7 @@ impl Export {
     }
 
     /// Writes the file under another name first: half of a table must not be taken for a whole one.
-    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<ExportReport, Failure> {
+    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<ExportReport> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             let shown = path.display();
             Failure::broken(format!("{what}, {error}: path={shown}"))
@@ -106,7 +106,7 @@ impl Export {
         written
     }
 
-    async fn export(&self, opened: &Opened, out: impl Write) -> Result<ExportReport, Failure> {
+    async fn export(&self, opened: &Opened, out: impl Write) -> Result<ExportReport> {
         let progress = Progress::new(self.to.is_some() && !self.at.output.json);
         progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
@@ -131,7 +131,7 @@ impl Export {
         opened: &Opened,
         mut out: impl Write,
         progress: &Progress,
-    ) -> Result<ExportReport, Failure> {
+    ) -> Result<ExportReport> {
         let table = opened.table(&self.table).await?;
         let moment = Moment::Life(opened.engine().now());
         let mut exported = ExportReport::default();
@@ -182,7 +182,7 @@ fn write_line(
     exported: &mut ExportReport,
     out: &mut impl Write,
     write: impl FnOnce(&mut Writer),
-) -> Result<(), Failure> {
+) -> Result {
     let mut writer = Writer::with_capacity(256);
     write(&mut writer);
     let mut line = writer.into_bytes();

@@ -18,7 +18,7 @@ use floe::events::{EventStore, StreamName};
 use floe::{Error, ErrorKind};
 
 use super::indexer::explained;
-use crate::{Failure, Output, Place, commands, describe, note, print};
+use crate::{Failure, Output, Place, Result, commands, describe, note, print};
 
 /// Where the checkpoints of groups are kept.
 const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
@@ -91,17 +91,14 @@ struct Member {
 }
 
 impl FeedArgs {
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(&FoundFeed) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, work: impl AsyncFnOnce(&FoundFeed) -> Result) -> Result {
         let work = async |store: &EventStore| work(&FoundFeed::of(store).await?).await;
         self.place.run(work)
     }
 }
 
 impl FoundFeed {
-    async fn of(store: &EventStore) -> Result<Self, Failure> {
+    async fn of(store: &EventStore) -> Result<Self> {
         let store = store.clone();
         let index = store.feed_index();
         let table = &index.options().table;
@@ -130,7 +127,7 @@ impl FoundFeed {
 
     /// The groups that have stored a checkpoint (of this name, or all), with the partitions of which they have. Reads the whole
     /// index table.
-    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>, Failure> {
+    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>> {
         let index = self.store.feed_index();
         let streams = index.streams(Some(CHECKPOINT_CATEGORY)).collect();
         let streams = streams.await.map_err(broken)?;
@@ -148,7 +145,7 @@ impl FoundFeed {
     }
 
     /// Whether a checkpoint is one of ours. Others keep theirs under the same category.
-    async fn can_read(&self, member: &Member, stream: &StreamName) -> Result<bool, Failure> {
+    async fn can_read(&self, member: &Member, stream: &StreamName) -> Result<bool> {
         match self.consumer(member).checkpoint().await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::InvalidEvent => {
@@ -162,7 +159,7 @@ impl FoundFeed {
     }
 
     /// The partitions that were asked for: this one, or all.
-    fn chosen(&self, partition: Option<u32>) -> Result<Vec<Partition>, Failure> {
+    fn chosen(&self, partition: Option<u32>) -> Result<Vec<Partition>> {
         let Some(number) = partition else {
             return Ok(self.partitions.clone());
         };
@@ -186,7 +183,7 @@ impl FoundFeed {
     }
 
     /// Where a partition ends now.
-    async fn tail(&self, partition: Partition) -> Result<Checkpoint, Failure> {
+    async fn tail(&self, partition: Partition) -> Result<Checkpoint> {
         let reader = self.reader(partition, Checkpoint::START);
         reader.tail().await.map_err(broken)
     }

@@ -12,7 +12,9 @@ use floe::graph::{Edge, EntityKey, Graph, GraphSchema, Node};
 use floe_store::Item;
 use floe_store::json::Writer;
 
-use crate::{Failure, Output, StoreArgs, Table, cell, commands, describe, item_cell, object};
+use crate::{
+    Failure, Output, Result, StoreArgs, Table, cell, commands, describe, item_cell, object,
+};
 
 commands! {
     /// Look at an entity graph, and look after its tables
@@ -50,11 +52,7 @@ struct GraphPlace {
 
 impl GraphPlace {
     /// Runs a command on the graph of a scope.
-    fn run(
-        &self,
-        scope: &str,
-        work: impl AsyncFnOnce(&Graph<'static>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, scope: &str, work: impl AsyncFnOnce(&Graph<'static>) -> Result) -> Result {
         self.at.run(async |opened| {
             let db = self.prefix.find(&opened.db).await?;
             work(&db.graph(scope)).await
@@ -72,7 +70,7 @@ struct Prefix {
 
 impl Prefix {
     /// The store with its graph. Refuses a place in which there is no graph.
-    async fn find(&self, db: &Db) -> Result<Db, Failure> {
+    async fn find(&self, db: &Db) -> Result<Db> {
         let schema = GraphSchema::new().prefix(self.prefix.as_str());
         for table in schema.tables().map_err(Failure::usage)? {
             if describe(db, &table.name).await?.is_none() {
@@ -105,10 +103,7 @@ struct EntityPlace {
 
 impl EntityPlace {
     /// Runs a command on the entity, if it is there.
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result) -> Result {
         self.place.run(&self.scope, async |graph| {
             let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
             let node = graph.get_node(&key).await?;
@@ -137,7 +132,7 @@ impl EdgesOf {
             &EntityKey,
             Option<&str>,
         ) -> Result<Vec<Led>, floe::Error>,
-    ) -> Result<(), Failure> {
+    ) -> Result {
         self.entity.run(async |graph, node| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
             print_edges(self.entity.place.at.output, &found);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use floe_local::{ImportOptions, ImportReport};
 
-use crate::{Failure, IfMissing, Opened, Progress, StoreArgs, bytes, grouped, members};
+use crate::{Failure, IfMissing, Opened, Progress, Result, StoreArgs, bytes, grouped, members};
 
 /// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let (input, size) = self.input()?;
         let missing = IfMissing::made(self.new);
         self.at.store.run_or(missing, async |opened| {
@@ -52,7 +52,7 @@ impl Import {
     }
 
     /// What is read, and how many bytes that are if it is known.
-    fn input(&self) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+    fn input(&self) -> Result<(Box<dyn BufRead>, Option<u64>)> {
         let Some(path) = &self.from else {
             return Ok((Box::new(std::io::stdin().lock()), None));
         };
@@ -70,7 +70,7 @@ impl Import {
         opened: &Opened,
         input: Box<dyn BufRead>,
         size: Option<u64>,
-    ) -> Result<ImportReport, Failure> {
+    ) -> Result<ImportReport> {
         let progress = Progress::new(!self.at.output.json);
         progress.only_step("importing");
         let report = |imported: &ImportReport| progress.at(imported.bytes, size);

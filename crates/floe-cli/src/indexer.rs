@@ -24,7 +24,8 @@ use self::figures::Figures;
 use super::serve::parse_listen;
 use super::telemetry::Export;
 use crate::{
-    Failure, Place, Signals, checked, describe, events_table, note, parse_duration, say, wait_for,
+    Failure, Place, Result, Signals, checked, describe, events_table, note, parse_duration, say,
+    wait_for,
 };
 
 /// How long there is nothing to be read of it, at least.
@@ -92,7 +93,7 @@ pub(super) struct IndexerCommand {
 }
 
 impl IndexerCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let export = Export::begin("floe-indexer")?;
         let ran = match Runtime::here() {
             Ok(here) => wait_for(Box::pin(lambda::serve(here, self))),
@@ -102,7 +103,7 @@ impl IndexerCommand {
         ran
     }
 
-    async fn index(&self, store: &EventStore) -> Result<(), Failure> {
+    async fn index(&self, store: &EventStore) -> Result {
         let signals = Signals::new()?;
         check_stream(store, &self.place.table).await?;
         self.ensure_index(store).await?;
@@ -126,7 +127,7 @@ impl IndexerCommand {
     }
 
     /// Serves figures, if that is wanted.
-    async fn serve(&self, figures: &Figures) -> Result<Option<Running>, Failure> {
+    async fn serve(&self, figures: &Figures) -> Result<Option<Running>> {
         let Some(listen) = self.metrics else {
             return Ok(None);
         };
@@ -163,7 +164,7 @@ impl IndexerCommand {
     }
 
     /// Makes the index table, if it is missing.
-    async fn ensure_index(&self, store: &EventStore) -> Result<(), Failure> {
+    async fn ensure_index(&self, store: &EventStore) -> Result {
         let index = store.feed_index();
         let table = &index.options().table;
         if describe(store.db(), table).await?.is_none() {
@@ -175,7 +176,7 @@ impl IndexerCommand {
     }
 
     /// How to index, with the partitions that the feed has.
-    async fn options(&self, store: &EventStore) -> Result<IndexerOptions, Failure> {
+    async fn options(&self, store: &EventStore) -> Result<IndexerOptions> {
         let begun = store.feed_partitions().await;
         let begun = begun.map_err(|error| explained(&error))?;
         let partitions = match (begun, self.partitions.map(Partitions::new)) {
@@ -202,7 +203,7 @@ impl IndexerCommand {
 }
 
 /// Sees that there are events, and records of their changes.
-async fn check_stream(store: &EventStore, table: &str) -> Result<(), Failure> {
+async fn check_stream(store: &EventStore, table: &str) -> Result {
     let described = events_table(store).await?;
     let switch_on = "StreamEnabled=true,StreamViewType=NEW_IMAGE";
     match described.definition.stream {

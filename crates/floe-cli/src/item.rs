@@ -10,7 +10,7 @@ use floe_store::expr::{Condition, Parser};
 use floe_store::op::{ReturnValues, WriteItem};
 
 use crate::{
-    Failure, Input, Placeholders, StoreArgs, commands, object, print, print_item, with_forms,
+    Input, Placeholders, Result, StoreArgs, commands, object, print, print_item, with_forms,
 };
 
 commands! {
@@ -48,7 +48,7 @@ struct Writing {
 }
 
 impl Writing {
-    fn condition(&self) -> Result<Option<Condition>, Failure> {
+    fn condition(&self) -> Result<Option<Condition>> {
         let (condition, ()) = self.parse(|_| Ok(()))?;
         Ok(condition)
     }
@@ -57,7 +57,7 @@ impl Writing {
     fn parse<T>(
         &self,
         other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
-    ) -> Result<(Option<Condition>, T), Failure> {
+    ) -> Result<(Option<Condition>, T)> {
         let resolved = self.placeholders.resolve(self.input)?;
         let mut parser = resolved.parser();
         let other = other(&mut parser)?;
@@ -68,7 +68,7 @@ impl Writing {
     }
 
     /// Writes, and prints what was returned of the item.
-    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
+    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result {
         self.at.run(async |opened| {
             let key = opened.table(table).await?.definition.key;
             let item = opened.engine().write_item(write).await?.attributes;

@@ -60,6 +60,9 @@ use signals::Signals;
 /// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
 const ACCOUNT: &str = "100000000001";
 
+/// What came of something that fails in words for people.
+type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
 const AFTER_HELP: &str = "\
 Begin with:
   # a shop to look at, filled and served

@@ -10,7 +10,7 @@ use floe_store::table::TableDef;
 use floe_store::{Item, Result as StoreResult};
 
 use crate::{
-    Each, Failure, Input, Opened, Placeholders, Resolved, StoreArgs, grouped, note, object, print,
+    Each, Input, Opened, Placeholders, Resolved, Result, StoreArgs, grouped, note, object, print,
     print_items, print_json,
 };
 
@@ -96,11 +96,11 @@ struct Found {
 }
 
 impl Selection {
-    pub(super) fn placeholders(&self) -> Result<Resolved, Failure> {
+    pub(super) fn placeholders(&self) -> Result<Resolved> {
         self.placeholders.resolve(self.input)
     }
 
-    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result<(), Failure> {
+    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result {
         let filter = self.filter.as_deref();
         let filter = filter.map(|text| parser.filter(text)).transpose()?;
         let projection = self.projection.as_deref();
@@ -125,7 +125,7 @@ impl Selection {
         opened: &Opened,
         mut reading: Reading,
         projection: Option<Paths>,
-    ) -> Result<(), Failure> {
+    ) -> Result {
         let table = opened.table(&self.table).await?.definition;
         // What is cut off is found again by its key, which a projection of the store might leave out.
         let projected_here = match self.filter.is_some() && !self.all {
@@ -200,7 +200,7 @@ impl Selection {
         items: &[Item],
         found: &Found,
         next: Option<&Item>,
-    ) -> Result<(), Failure> {
+    ) -> Result {
         if self.at.output.json {
             return Ok(());
         }

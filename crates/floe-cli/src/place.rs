@@ -17,7 +17,7 @@ use floe_store::{Engine, Error as StoreError};
 use tokio::runtime::Runtime;
 
 use super::out::Output;
-use super::{ACCOUNT, Failure, checked, note_recovery, site};
+use super::{ACCOUNT, Failure, Result, checked, note_recovery, site};
 
 /// Where the store is.
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ pub(super) struct Opened {
 
 impl Store {
     /// Opens the directory, or makes ready to ask the server.
-    async fn open(&self, missing: IfMissing) -> Result<Opened, Failure> {
+    async fn open(&self, missing: IfMissing) -> Result<Opened> {
         match &self.data {
             Some(path) => Ok(Opened::of_directory(path, missing)?),
             None => Ok(Opened {
@@ -124,10 +124,7 @@ impl Store {
     }
 
     /// Runs a command on the store, and closes it whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&Opened) -> Result) -> Result {
         self.run_or(IfMissing::Refuse, work)
     }
 
@@ -135,8 +132,8 @@ impl Store {
     pub(super) fn run_or(
         &self,
         missing: IfMissing,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        work: impl AsyncFnOnce(&Opened) -> Result,
+    ) -> Result {
         wait_for(Box::pin(async {
             let opened = self.open(missing).await?;
             let done = work(&opened).await;
@@ -146,7 +143,7 @@ impl Store {
 
     /// Makes ready to ask a server, or Amazon DynamoDB.
     #[cfg(feature = "aws")]
-    async fn connect(&self) -> Result<Db, Failure> {
+    async fn connect(&self) -> Result<Db> {
         let db = Db::connect(self.connect_options()).await;
         db.map_err(|error| {
             Failure::broken(format!(
@@ -158,7 +155,7 @@ impl Store {
     /// Refuses what only the AWS SDK can do.
     #[cfg(not(feature = "aws"))]
     #[expect(clippy::unused_async, reason = "with the feature it waits for the SDK")]
-    async fn connect(&self) -> Result<Db, Failure> {
+    async fn connect(&self) -> Result<Db> {
         Err(Failure::usage(
             "this program is built without the feature aws, and opens directories alone; say which with --data",
         ))
@@ -199,7 +196,7 @@ impl fmt::Display for Store {
 
 impl Opened {
     /// Opens the store in a directory.
-    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self, Failure> {
+    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self> {
         let engine = Arc::new(open_directory(path, missing)?);
         Ok(Self {
             db: Db::with_engine(engine.clone()),
@@ -212,13 +209,13 @@ impl Opened {
     }
 
     /// A table as it stands. Fails if there is none of this name.
-    pub(super) async fn table(&self, name: &str) -> Result<TableDescription, Failure> {
+    pub(super) async fn table(&self, name: &str) -> Result<TableDescription> {
         let found = describe(&self.db, name).await?;
         found.ok_or_else(|| missing_table(name))
     }
 
     /// Tables as they stand. Fails if one is missing.
-    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableDescription>, Failure> {
+    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableDescription>> {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             tables.push(self.table(name).await?);
@@ -227,7 +224,7 @@ impl Opened {
     }
 
     /// Closes what was opened.
-    pub(super) fn close(&self) -> Result<(), Failure> {
+    pub(super) fn close(&self) -> Result {
         let local = self.local.as_ref();
         local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
     }
@@ -235,10 +232,7 @@ impl Opened {
 
 impl StoreArgs {
     /// Runs a command on the store, and closes it whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&Opened) -> Result) -> Result {
         self.store.run(work)
     }
 }
@@ -246,10 +240,7 @@ impl StoreArgs {
 impl EventsArgs {
     /// Runs a command on the table of the events, and closes the store whatever has come of that. Fails if there is no such
     /// table.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&EventStore) -> Result) -> Result {
         self.place.run(async |store| {
             events_table(store).await?;
             work(store).await
@@ -259,20 +250,17 @@ impl EventsArgs {
 
 impl Place {
     /// Opens the directory, or makes ready to ask the server.
-    pub(super) async fn open(&self) -> Result<EventStore, Failure> {
+    pub(super) async fn open(&self) -> Result<EventStore> {
         self.events_in(&self.store.open(IfMissing::Refuse).await?)
     }
 
     /// Runs a command on the events, and closes the store whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&EventStore) -> Result) -> Result {
         self.store
             .run(async |opened| work(&self.events_in(opened)?).await)
     }
 
-    fn events_in(&self, opened: &Opened) -> Result<EventStore, Failure> {
+    fn events_in(&self, opened: &Opened) -> Result<EventStore> {
         let options = EventStoreOptions::new(self.table.as_str());
         let store = opened.db.event_store(options);
         store.table().map_err(Failure::usage)?;
@@ -287,7 +275,7 @@ impl fmt::Display for Place {
 }
 
 /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
-pub(super) async fn events_table(store: &EventStore) -> Result<TableDescription, Failure> {
+pub(super) async fn events_table(store: &EventStore) -> Result<TableDescription> {
     let expected = store.table().map_err(Failure::usage)?;
     let name = &expected.name;
     let table = describe(store.db(), name).await?.ok_or_else(|| {
@@ -310,7 +298,7 @@ pub(super) fn missing_table(name: &str) -> Failure {
 }
 
 /// A table as it stands, if there is one of this name.
-pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>, Failure> {
+pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>> {
     match db.engine().describe_table(table.to_owned()).await {
         Ok(table) => Ok(Some(table)),
         Err(StoreError::ResourceNotFound(_)) => Ok(None),
@@ -318,7 +306,7 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
     }
 }
 
-fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
+fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine> {
     // The engine would make one, and the mistake be found later.
     match missing {
         IfMissing::Refuse => check_store(path)?,
@@ -335,7 +323,7 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 }
 
 /// Refuses a directory that is not there, and one that holds no store.
-pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
+pub(super) fn check_store(path: &Path) -> Result {
     refuse_file(path)?;
     let (shown, unfinished) = (path.display(), unfinished(path));
     if path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
@@ -382,7 +370,7 @@ const ENTRIES_SHOWN: usize = 5;
 const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
 
 /// Refuses a file in the place of a directory.
-pub(super) fn refuse_file(path: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_file(path: &Path) -> Result {
     match path.exists() && !path.is_dir() {
         false => Ok(()),
         true => Err(Failure::broken(format!(
@@ -409,10 +397,10 @@ fn parse_endpoint(text: &str) -> Result<String, String> {
 }
 
 /// The work of a command. It is boxed, so that the runtime and the compiler see one type for all commands.
-pub(super) type Work<'w> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'w>>;
+pub(super) type Work<'w> = Pin<Box<dyn Future<Output = Result> + 'w>>;
 
 /// Does the work of a command that waits for answers, and for little else.
-pub(super) fn wait_for(work: Work<'_>) -> Result<(), Failure> {
+pub(super) fn wait_for(work: Work<'_>) -> Result {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -423,7 +411,7 @@ pub(super) fn wait_for(work: Work<'_>) -> Result<(), Failure> {
 
 /// A runtime with a thread for each core, for a command that serves or measures. It looks at its sockets after so many steps
 /// of tasks.
-pub(super) fn threads(event_interval: u32) -> Result<Runtime, Failure> {
+pub(super) fn threads(event_interval: u32) -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("floe-worker")
         .event_interval(event_interval)

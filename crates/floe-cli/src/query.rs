@@ -4,7 +4,7 @@ use clap::Args;
 use floe_store::op::Query;
 
 use super::pages::{Reading, Selection};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
 /// Find the items under one partition key, in their order
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct QueryCommand {
 }
 
 impl QueryCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let resolved = self.selection.placeholders()?;
         let mut parser = resolved.parser();
         let condition = parser.key_condition(&self.key_condition)?;

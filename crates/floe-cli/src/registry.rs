@@ -19,7 +19,7 @@ use floe_store::Item;
 use floe_store::table::{KeyKind, TableDef};
 
 use super::table::list::names;
-use crate::{Failure, Opened, StoreArgs, commands, input};
+use crate::{Failure, Opened, Result, StoreArgs, commands, input};
 
 commands! {
     /// Look at versioned registries, publish and retire versions
@@ -103,10 +103,7 @@ impl GroupPlace {
     }
 
     /// Runs a command on a group of which all names are given.
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(Called<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, work: impl AsyncFnOnce(Called<'_>) -> Result) -> Result {
         self.place.run(async |schema, versions| {
             let group = &versions.group(&self.pairs())?;
             work(Called {
@@ -147,8 +144,8 @@ impl RegistryPlace {
     /// Runs a command on the versions of the registry.
     fn run(
         &self,
-        work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result,
+    ) -> Result {
         let file = self.file()?;
         self.at.run(async |opened| {
             let schema = self.find(opened, file).await?;
@@ -157,7 +154,7 @@ impl RegistryPlace {
     }
 
     /// The registry that the file describes, if one was given.
-    fn file(&self) -> Result<Option<&'static RegistrySchema>, Failure> {
+    fn file(&self) -> Result<Option<&'static RegistrySchema>> {
         let Some(path) = &self.schema else {
             return Ok(None);
         };
@@ -180,7 +177,7 @@ impl RegistryPlace {
         &self,
         opened: &Opened,
         file: Option<&'static RegistrySchema>,
-    ) -> Result<&'static RegistrySchema, Failure> {
+    ) -> Result<&'static RegistrySchema> {
         if let Some(schema) = file {
             opened.table(schema.table).await?;
             return Ok(schema);
@@ -206,10 +203,7 @@ impl RegistryPlace {
 }
 
 /// The registries that are described in a table, or in all of them.
-async fn described(
-    opened: &Opened,
-    table: Option<&str>,
-) -> Result<Vec<&'static RegistrySchema>, Failure> {
+async fn described(opened: &Opened, table: Option<&str>) -> Result<Vec<&'static RegistrySchema>> {
     let tables = match table {
         Some(table) => vec![table.to_owned()],
         None => names(opened).await?,

@@ -4,7 +4,7 @@ use clap::Args;
 use floe_store::op::Scan;
 
 use super::pages::{Reading, Selection};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
 /// Read all items of a table, or of an index
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(super) struct ScanCommand {
 }
 
 impl ScanCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let resolved = self.selection.placeholders()?;
         let parser = resolved.parser();
         let scan = Scan::new(self.selection.table.as_str());

@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-use crate::{Failure, note};
+use crate::{Failure, Result, note};
 
 /// The commands that take a secret.
 const COMMANDS: [&str; 1] = ["serve"];
@@ -88,7 +88,7 @@ fn restart(arguments: &[OsString], secret: &OsStr) {
 fn restart(_: &[OsString], _: &OsStr) {}
 
 /// Reads a file of secrets. Refuses one that other users can read, and anything but a regular file.
-pub(super) fn read_private(path: &Path) -> Result<String, Failure> {
+pub(super) fn read_private(path: &Path) -> Result<String> {
     let failed = |error| {
         let shown = path.display();
         Failure::broken(format!("the keys cannot be read: {error}: path={shown}"))
@@ -102,7 +102,7 @@ pub(super) fn read_private(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn check_private(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+fn check_private(path: &Path, metadata: &Metadata) -> Result {
     let shown = path.display();
     if !metadata.is_file() {
         return Err(Failure::broken(format!(

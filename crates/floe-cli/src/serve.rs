@@ -12,8 +12,8 @@ use floe_store::Engine;
 
 use super::telemetry::Export;
 use crate::{
-    ACCOUNT, Failure, Signals, checked, health, note, note_recovery, parse_duration, say, secrets,
-    site, threads,
+    ACCOUNT, Failure, Result, Signals, checked, health, note, note_recovery, parse_duration, say,
+    secrets, site, threads,
 };
 
 /// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
@@ -150,7 +150,7 @@ enum DurabilityArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let options = self.options()?;
         options.check().map_err(|error| exposed(&error))?;
         raise_file_limit();
@@ -163,12 +163,7 @@ impl Serve {
         served.and(closed)
     }
 
-    async fn serve(
-        &self,
-        options: Options,
-        engine: &Arc<LocalEngine>,
-        export: &Export,
-    ) -> Result<(), Failure> {
+    async fn serve(&self, options: Options, engine: &Arc<LocalEngine>, export: &Export) -> Result {
         let signals = Signals::new()?;
         let service = Service::new(export.serving(Arc::clone(engine) as _));
         let service = match self.metrics {
@@ -183,7 +178,7 @@ impl Serve {
         Ok(())
     }
 
-    fn open(&self) -> Result<LocalEngine, Failure> {
+    fn open(&self) -> Result<LocalEngine> {
         let options = self.store_options();
         let engine = match &self.store.data {
             Some(path) => LocalEngine::open_with(path, options),
@@ -211,7 +206,7 @@ impl Serve {
         }
     }
 
-    fn options(&self) -> Result<Options, Failure> {
+    fn options(&self) -> Result<Options> {
         let access = &self.access;
         let limits = Limits {
             connections_max: usize::try_from(self.max_connections).unwrap_or(usize::MAX),
@@ -242,18 +237,14 @@ async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: S
 }
 
 /// Serves on a server that is bound, until a signal asks it to stop.
-pub(super) async fn serve_engine(
-    server: Server,
-    engine: &dyn Engine,
-    what: &str,
-) -> Result<(), Failure> {
+pub(super) async fn serve_engine(server: Server, engine: &dyn Engine, what: &str) -> Result {
     serve_bound(server, engine, what, Signals::new()?).await;
     Ok(())
 }
 
 impl Access {
     /// All keys that were given; none if everybody is let in.
-    fn keys(&self) -> Result<Option<Keys>, Failure> {
+    fn keys(&self) -> Result<Option<Keys>> {
         let path = self.keys.as_deref();
         let mut pairs = path.map(read_keys).transpose()?.unwrap_or_default();
         pairs.extend(self.access_key.clone().zip(self.secret_key.clone()));
@@ -268,7 +259,7 @@ impl Access {
 }
 
 /// Reads a file with an access key and its secret per line, and lines that begin with `#` between them.
-fn read_keys(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+fn read_keys(path: &Path) -> Result<Vec<(String, String)>> {
     let shown = path.display();
     let text = secrets::read_private(path)?;
     let mut pairs = Vec::new();

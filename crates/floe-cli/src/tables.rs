@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use floe::model::tables::{InfrastructureFormat, infrastructure_of};
 
 use super::table::list::names;
-use crate::{Failure, Store, print};
+use crate::{Result, Store, print};
 
 /// Write the tables as CloudFormation, Terraform, or the input of the AWS CLI
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ enum Format {
 }
 
 impl Tables {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.store.run(async |opened| {
             let names = match self.tables.is_empty() {
                 true => names(opened).await?,

@@ -7,7 +7,8 @@ use floe::changes::{Parked, ParkedChanges, ParkedId};
 use floe_server::json::write_item_hashed;
 
 use crate::{
-    Failure, Opened, StoreArgs, Table, Text, members, moment, note, print_json, write_members,
+    Failure, Opened, Result, StoreArgs, Table, Text, members, moment, note, print_json,
+    write_members,
 };
 
 /// Tell which changes are parked, and why
@@ -71,7 +72,7 @@ pub(super) struct DiscardCommand {
 }
 
 impl ParkedCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let parked = of(opened, &self.consumer).await?.list().await?;
         match self.at.output.json {
             true => parked.iter().for_each(print_change),
@@ -83,7 +84,7 @@ impl ParkedCommand {
 }
 
 impl ReplayCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let parked = of(opened, &self.consumer).await?;
         let items = match &self.id {
             Some(id) => parked.replay(id).await.map(|()| 1)?,
@@ -96,7 +97,7 @@ impl ReplayCommand {
 }
 
 impl DiscardCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let parked = of(opened, &self.consumer).await?;
         if !parked.discard(&self.id).await? {
             let message = format!("no such change is parked: id={}", self.id);
@@ -111,7 +112,7 @@ impl DiscardCommand {
 }
 
 /// What is parked of a consumer, if consumers have a table here.
-async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges, Failure> {
+async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges> {
     opened.table(ConsumerLease::SCHEMA.table).await?;
     Ok(ParkedChanges::of(&opened.db, consumer))
 }

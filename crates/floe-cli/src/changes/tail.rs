@@ -11,8 +11,8 @@ use floe_store::op::{
 use floe_store::{Engine, Item};
 
 use crate::{
-    Failure, Opened, Signals, StoreArgs, escaped, item_cell, moment, note, print, print_json,
-    write_members,
+    Failure, Opened, Result, Signals, StoreArgs, escaped, item_cell, moment, note, print,
+    print_json, write_members,
 };
 
 /// How long to wait where nothing has changed.
@@ -55,7 +55,7 @@ struct Reading<'o> {
 }
 
 impl Tail {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let table = opened.table(&self.table).await?;
         let stream = table.latest_stream.ok_or_else(|| {
                 Failure::broken(format!(
@@ -81,7 +81,7 @@ impl Tail {
         }
     }
 
-    async fn follow(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {
+    async fn follow(&self, reading: &mut Reading<'_>) -> Result {
         loop {
             if self.round(reading).await? == 0 {
                 tokio::time::sleep(POLL).await;
@@ -91,7 +91,7 @@ impl Tail {
 
     /// Prints what has changed in all shards since the last round, and returns how many changes that were. What comes after a
     /// shard that has ended is read in the next.
-    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize, Failure> {
+    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize> {
         let mut count = 0;
         for shard in reading.open() {
             let records = reading.next(&shard).await?;
@@ -146,7 +146,7 @@ fn rest(image: &Item, keys: &Item) -> String {
 impl Reading<'_> {
     /// Finds the shards that were not seen yet, of which the ones before have been read to their ends. They are read from
     /// their starts, or from now on.
-    async fn look(&mut self, from_start: bool) -> Result<(), Failure> {
+    async fn look(&mut self, from_start: bool) -> Result {
         let shards = self.describe().await?;
         let is_there = |id: &String| shards.iter().any(|shard| shard.id == *id);
         for shard in &shards {
@@ -172,7 +172,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    async fn describe(&self) -> Result<Vec<Shard>, Failure> {
+    async fn describe(&self) -> Result<Vec<Shard>> {
         let mut shards = Vec::new();
         let mut request = DescribeStream {
             stream_arn: self.arn.clone(),
@@ -196,7 +196,7 @@ impl Reading<'_> {
     }
 
     /// The next changes of a shard.
-    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>, Failure> {
+    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>> {
         let Some(Some(iterator)) = self.shards.get(shard).cloned() else {
             return Ok(Vec::new());
         };

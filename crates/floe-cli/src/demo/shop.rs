@@ -11,7 +11,7 @@ use floe::events::{Access, Decider};
 use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
 use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
-use crate::{Failure, Table};
+use crate::{Result, Table};
 
 /// What is sold.
 #[derive(Clone, Debug, Model)]
@@ -169,7 +169,7 @@ pub(super) struct Filled {
 }
 
 /// Fills an empty store.
-pub(super) async fn fill(db: Db) -> Result<Filled, Failure> {
+pub(super) async fn fill(db: Db) -> Result<Filled> {
     let db = db.with_graph(GraphSchema::new().relation::<Bought>().index::<ByCity>());
     db.ensure_tables(&[Product::SCHEMA, Purchase::SCHEMA])
         .await?;

@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::{EventData, Expected, StreamName};
 
 use super::parse_stream;
-use crate::{EventsArgs, Failure, events_table, input, members};
+use crate::{EventsArgs, Failure, Result, events_table, input, members};
 
 /// Append an event to a stream
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) struct Append {
 }
 
 impl Append {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if self.event_type.is_empty() {
             return Err(Failure::usage("--type is empty: an event has a type"));
         }

@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::{EventStore, Pruned, StreamName};
 
 use super::{parse_stream, version};
-use crate::{EventsArgs, Failure, confirm, members};
+use crate::{EventsArgs, Result, confirm, members};
 
 /// Delete the events of a stream before an index
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct Prune {
 }
 
 impl Prune {
-    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
         let (stream, before) = (&self.stream, self.before);
         let version = version(store, stream, &self.at.place.table).await?;
         let what = format!("deleting events of stream={stream} before={before} version={version}");

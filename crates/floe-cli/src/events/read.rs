@@ -5,7 +5,7 @@ use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::feed::event::write_event;
-use crate::{EventsArgs, Failure, moment, note};
+use crate::{EventsArgs, Result, moment, note};
 
 /// Read the events of a stream
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
         let version = version(store, &self.stream, &self.at.place.table).await?;
         let mut read = store.read(&self.stream).max_count(self.max);
         if let Some(from) = self.from {

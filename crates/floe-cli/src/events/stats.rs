@@ -6,7 +6,7 @@ use clap::Args;
 use floe::events::EventStore;
 use floe_store::json::Writer;
 
-use crate::{EventsArgs, Failure, grouped, object};
+use crate::{EventsArgs, Result, grouped, object};
 
 /// Count the streams and events of a table, by category
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ struct Counted {
 }
 
 impl Stats {
-    pub(super) async fn run(&self, store: &EventStore) -> Result<(), Failure> {
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
         let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
         let mut streams = store.streams(self.category.as_deref());
         while let Some(page) = streams.next_page().await? {

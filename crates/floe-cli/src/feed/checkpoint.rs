@@ -6,7 +6,7 @@ use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
 use super::status::{Standing, print_standings};
-use super::{Failure, FeedArgs, FoundFeed, Member, broken};
+use super::{Failure, FeedArgs, FoundFeed, Member, Result, broken};
 use crate::{checked, confirm, note};
 
 /// Show how far a group has come, or move it
@@ -62,7 +62,7 @@ struct Move {
 }
 
 impl CheckpointCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let partitions = feed.chosen(self.partition)?;
         if let Some(target) = self.set {
             let moves = self.moves(feed, &partitions, target).await?;
@@ -82,7 +82,7 @@ impl CheckpointCommand {
         feed: &FoundFeed,
         partitions: &[Partition],
         target: Target,
-    ) -> Result<Vec<Move>, Failure> {
+    ) -> Result<Vec<Move>> {
         if matches!(target, Target::At(_)) && partitions.len() > 1 {
             return Err(Failure::usage(format!(
                 "a place is one of a partition: partitions={}; say which with --partition",
@@ -106,7 +106,7 @@ impl CheckpointCommand {
     }
 
     /// Asks whether that is meant, unless it was said before.
-    fn ask(&self, moves: &[Move]) -> Result<(), Failure> {
+    fn ask(&self, moves: &[Move]) -> Result {
         for Move { member, from, to } in moves {
             let Member { group, partition } = member;
             note(&format!(
@@ -139,7 +139,7 @@ impl Target {
         self,
         feed: &FoundFeed,
         partition: Partition,
-    ) -> Result<Checkpoint, Failure> {
+    ) -> Result<Checkpoint> {
         let tail = match self {
             Self::Tail => feed.tail(partition).await?,
             Self::Start | Self::At(_) => Checkpoint::START,

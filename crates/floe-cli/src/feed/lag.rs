@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::status::{Standing, print_standings};
-use super::{Failure, FeedArgs, FoundFeed};
+use super::{Failure, FeedArgs, FoundFeed, Result};
 
 /// Tell how far each group of consumers is behind
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(super) struct LagCommand {
 }
 
 impl LagCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let members = feed.members(self.group.as_deref()).await?;
         let standings = Standing::of_all(feed, members).await?;
         if let (Some(group), []) = (&self.group, standings.as_slice()) {
@@ -41,7 +41,7 @@ impl LagCommand {
     }
 
     /// Whether every group keeps up.
-    fn check(&self, standings: &[Standing]) -> Result<(), Failure> {
+    fn check(&self, standings: &[Standing]) -> Result {
         let Some(max) = self.max else { return Ok(()) };
         for standing in standings {
             let group = &standing.member.group;

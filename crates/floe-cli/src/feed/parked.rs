@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::feed::Parked;
 use floe_store::json::Writer;
 
-use super::{Failure, FeedArgs, FoundFeed, Member, broken, note};
+use super::{FeedArgs, FoundFeed, Member, Result, broken, note};
 use crate::object;
 
 /// Tell which streams are parked, from where on and why
@@ -26,7 +26,7 @@ pub(super) struct ParkedCommand {
 }
 
 impl ParkedCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let mut rows = Vec::new();
         for member in feed.members(self.group.as_deref()).await? {
             let parked = feed.consumer(&member).parked().await.map_err(broken)?;

@@ -8,7 +8,7 @@ use floe_store::json::Writer;
 
 use super::checkpoint::Target;
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
+use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
 use crate::{Each, Signals, escaped, write_members};
 
 /// Print what the feed tells, from any place on
@@ -66,7 +66,7 @@ enum Reading {
 }
 
 impl ReadCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let mut reading = self.begin(feed).await?;
         if !self.follow {
             return self.print_some(&mut reading).await;
@@ -78,7 +78,7 @@ impl ReadCommand {
         }
     }
 
-    async fn begin(&self, feed: &FoundFeed) -> Result<Reading, Failure> {
+    async fn begin(&self, feed: &FoundFeed) -> Result<Reading> {
         feed.chosen(Some(self.partition))?;
         let partition = Partition::new(self.partition);
         let from = self.from.in_partition(feed, partition).await?;
@@ -92,7 +92,7 @@ impl ReadCommand {
         })
     }
 
-    async fn print_some(&self, reading: &mut Reading) -> Result<(), Failure> {
+    async fn print_some(&self, reading: &mut Reading) -> Result {
         let (mut printed, lines_max) = (0, usize::try_from(self.max).unwrap_or(usize::MAX));
         while let Some(lines) = self.next(reading).await? {
             let fits = printed == 0 || printed + lines.len() <= lines_max;
@@ -104,7 +104,7 @@ impl ReadCommand {
         Ok(())
     }
 
-    async fn follow(&self, reading: &mut Reading) -> Result<(), Failure> {
+    async fn follow(&self, reading: &mut Reading) -> Result {
         loop {
             match self.next(reading).await? {
                 Some(lines) if lines.iter().all(print) => {}
@@ -115,7 +115,7 @@ impl ReadCommand {
     }
 
     /// The lines of the next batch; `None` at the tail.
-    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>, Failure> {
+    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>> {
         let lines = match reading {
             Reading::Spans(reader) => reader.next().await.map_err(broken)?.map(|batch| {
                 let line = |span| self.span_line(batch.checkpoint, span);

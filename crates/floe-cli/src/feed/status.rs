@@ -4,7 +4,7 @@ use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
 use floe_store::json::Writer;
 
-use super::{Failure, FeedArgs, FoundFeed, Member, broken, print};
+use super::{FeedArgs, FoundFeed, Member, Result, broken, print};
 use crate::{Each, Output, Table, Text, grouped, object};
 
 /// Tell where the feed ends, and how far each group of consumers has come
@@ -31,7 +31,7 @@ pub(super) struct Standing {
 }
 
 impl Status {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
         for partition in &feed.partitions {
             tails.push((*partition, feed.tail(*partition).await?));
@@ -79,7 +79,7 @@ impl Standing {
     pub(super) async fn of_all(
         feed: &FoundFeed,
         members: impl IntoIterator<Item = Member>,
-    ) -> Result<Vec<Self>, Failure> {
+    ) -> Result<Vec<Self>> {
         let mut standings = Vec::new();
         for member in members {
             let consumer = feed.consumer(&member);

@@ -5,7 +5,7 @@ use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Partition, Subscription};
 
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FeedArgs, FoundFeed, broken, print};
+use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
 use crate::{Signals, note};
 
 /// Follow what is appended, event by event
@@ -42,7 +42,7 @@ struct Followed {
 }
 
 impl Tail {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let signals = Signals::new()?;
         let followed = self.print_last(feed).await?;
         if self.once {
@@ -56,7 +56,7 @@ impl Tail {
     }
 
     /// Prints the last events there are, and goes on behind them.
-    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>, Failure> {
+    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>> {
         let mut followed = Vec::new();
         let mut last: Vec<(u64, String)> = Vec::new();
         for partition in &feed.partitions {
@@ -84,7 +84,7 @@ impl Tail {
         Ok(followed)
     }
 
-    async fn follow(&self, mut followed: Vec<Followed>) -> Result<(), Failure> {
+    async fn follow(&self, mut followed: Vec<Followed>) -> Result {
         loop {
             let mut is_idle = true;
             for Followed { partition, events } in &mut followed {

@@ -7,7 +7,7 @@ use floe::events::feed::Checkpoint;
 use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
 
-use super::{Failure, FeedArgs, FoundFeed, broken, print};
+use super::{Failure, FeedArgs, FoundFeed, Result, broken, print};
 use crate::{Table, grouped, object};
 
 /// The most faults that are printed one by one.
@@ -43,7 +43,7 @@ struct Verified {
 }
 
 impl Verify {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result<(), Failure> {
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
         let mut verified = Verified::default();
         for partition in &feed.partitions {
             let mut reader = feed.reader(*partition, Checkpoint::START);
@@ -63,7 +63,7 @@ impl Verify {
 
 impl Verified {
     /// Compares what the feed has with how many events the streams have.
-    async fn compare(&mut self, store: &EventStore) -> Result<(), Failure> {
+    async fn compare(&mut self, store: &EventStore) -> Result {
         let mut streams = store.streams(None);
         while let Some(page) = streams.next_page().await.map_err(broken)? {
             for stream in page.iter().filter(|stream| !stream.is_system()) {
@@ -123,7 +123,7 @@ impl Verified {
         );
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result {
         match (self.faults_total, self.behind) {
             (0, 0) => Ok(()),
             (0, behind) => Err(Failure::unmet(format!(

@@ -5,7 +5,7 @@ use floe::Db;
 use floe::graph::{Difference, Report};
 use floe_store::json::Writer;
 
-use super::{Failure, Prefix};
+use super::{Failure, Prefix, Result};
 use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
 
 /// Compare the three tables of a graph, tell every difference, and repair on request
@@ -50,7 +50,7 @@ struct Checked {
 }
 
 impl Check {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let db = self.prefix.find(&opened.db).await?;
         let scopes = match &self.scope {
             Some(scope) => vec![scope.clone()],
@@ -72,7 +72,7 @@ impl Check {
         }
     }
 
-    async fn check(&self, db: &Db, scope: String) -> Result<Checked, Failure> {
+    async fn check(&self, db: &Db, scope: String) -> Result<Checked> {
         let graph = db.graph(scope.as_str());
         let report = match self.repair {
             true => graph.repair().await,

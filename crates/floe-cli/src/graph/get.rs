@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{EntityPlace, print_node};
-use crate::Failure;
+use crate::Result;
 
 /// Get an entity by its scope, its type and its id
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.entity.run(async |_, node| {
             print_node(self.entity.place.at.output, &node);
             Ok(())

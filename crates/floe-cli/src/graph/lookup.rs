@@ -6,7 +6,7 @@ use floe_store::Number;
 use floe_store::json::Writer;
 
 use super::{GraphPlace, cell_unless_empty};
-use crate::{Failure, object};
+use crate::{Result, object};
 
 /// Find entities by an index
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub(super) struct LookupCommand {
 }
 
 impl LookupCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.place.run(&self.scope, async |graph| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let mut lookup = graph.find_stored(&self.index).limit(limit);

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{EdgesOf, Led};
-use crate::Failure;
+use crate::Result;
 
 /// Tell what leads to an entity
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(super) struct ReferrersCommand {
 }
 
 impl ReferrersCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.edges.run(async |graph, key, predicate| {
             let mut referrers = graph.referrers(key);
             if let Some(predicate) = predicate {

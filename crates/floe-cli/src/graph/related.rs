@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{EdgesOf, Led};
-use crate::Failure;
+use crate::Result;
 
 /// Tell what an entity leads to, in order
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(super) struct RelatedCommand {
 }
 
 impl RelatedCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.edges.run(async |graph, key, predicate| {
             let list = match predicate {
                 Some(predicate) => graph.related_by(key, predicate),

@@ -4,7 +4,7 @@ use clap::Args;
 use floe_store::op::DeleteItem;
 
 use super::{Before, Writing};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
 /// Delete an item
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(super) struct Delete {
 }
 
 impl Delete {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let key = self.writing.input.item("--key", &self.key)?;
         let mut delete = DeleteItem::new(self.table.as_str(), key);
         delete.condition = self.writing.condition()?;

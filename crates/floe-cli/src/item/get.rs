@@ -4,7 +4,7 @@ use clap::Args;
 use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
-use crate::{Failure, Input, Placeholders, StoreArgs, print_item, with_forms};
+use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_forms};
 
 /// Get an item by its key
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let request = self.request()?;
         self.at.run(async |opened| {
             let key = opened.table(&self.table).await?.definition.key;
@@ -56,7 +56,7 @@ impl Get {
         })
     }
 
-    fn request(&self) -> Result<GetItem, Failure> {
+    fn request(&self) -> Result<GetItem> {
         let key = self.input.item("--key", &self.key)?;
         let resolved = self.placeholders.resolve(self.input)?;
         let mut parser = resolved.parser();

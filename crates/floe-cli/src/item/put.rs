@@ -4,7 +4,7 @@ use clap::Args;
 use floe_store::op::PutItem;
 
 use super::{Before, Writing};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
 /// Put an item, in place of the one with the same key
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(super) struct Put {
 }
 
 impl Put {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let item = self.writing.input.item("--item", &self.item)?;
         let mut put = PutItem::new(self.table.as_str(), item);
         put.condition = self.writing.condition()?;

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use floe_store::op::{ReturnValues, UpdateItem};
 
 use super::Writing;
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
 /// Change parts of an item
 #[derive(Debug, Args)]
@@ -55,12 +55,12 @@ enum Returned {
 }
 
 impl Update {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let request = self.request()?;
         self.writing.run(&self.table, request.into(), "updated")
     }
 
-    fn request(&self) -> Result<UpdateItem, Failure> {
+    fn request(&self) -> Result<UpdateItem> {
         let key = self.writing.input.item("--key", &self.key)?;
         let parsed = self.writing.parse(|parser| parser.update(&self.update));
         let (condition, update) = parsed?;

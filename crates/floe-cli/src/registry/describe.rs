@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::RegistryPlace;
-use crate::{Failure, Table, print};
+use crate::{Result, Table, print};
 
 /// Tell all that is known of a registry
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(super) struct Describe {
 }
 
 impl Describe {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.place.run(async |schema, _| {
             if self.place.at.output.json {
                 print(schema.describe().trim_end());

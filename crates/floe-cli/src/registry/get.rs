@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::print::print_version;
 use super::{Called, GroupPlace};
-use crate::Failure;
+use crate::{Failure, Result};
 
 /// Get a version by its number, or by an alias
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         let (output, alias) = (self.group.place.at.output, self.alias.as_deref());
         let (versions, group) = (called.versions, called.group);
         let (found, asked) = match (self.version, alias.unwrap_or_default()) {

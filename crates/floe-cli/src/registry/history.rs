@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::print::print_versions;
 use super::{Called, GroupPlace};
-use crate::{Failure, note};
+use crate::{Result, note};
 
 /// Tell all versions of a group, also those that are gone
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(super) struct HistoryCommand {
 }
 
 impl HistoryCommand {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         let max = usize::try_from(self.max).unwrap_or(usize::MAX);
         let (mut found, mut after) = (Vec::new(), None::<String>);
         loop {

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Called, GroupPlace, Numbered};
-use crate::{Failure, members};
+use crate::{Result, members};
 
 /// Keep a version from expiring
 #[derive(Debug, Args)]
@@ -60,19 +60,19 @@ pub(super) struct Alias {
 }
 
 impl Pin {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         self.version.pin(called, true).await
     }
 }
 
 impl Unpin {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         self.version.pin(called, false).await
     }
 }
 
 impl Numbered {
-    async fn pin(&self, called: Called<'_>, is_pinned: bool) -> Result<(), Failure> {
+    async fn pin(&self, called: Called<'_>, is_pinned: bool) -> Result {
         let (versions, group, number) = (called.versions, called.group, self.version);
         let (is_changed, done) = match is_pinned {
             true => (versions.pin(group, number).await?, "pinned"),
@@ -85,7 +85,7 @@ impl Numbered {
 }
 
 impl Alias {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         let (versions, group, alias) = (called.versions, called.group, &self.alias);
         let (is_changed, what) = match self.version {
             Some(number) => {

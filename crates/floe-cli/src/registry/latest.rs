@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::GroupPlace;
 use super::print::{print_version, print_versions};
-use crate::Failure;
+use crate::{Failure, Result};
 
 /// Tell the latest version of a group, or of all groups that have a name
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(super) struct Deployed {
 }
 
 impl Latest {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.group.place.run(async |schema, versions| {
             let names = self.group.pairs();
             let found = versions.latest_named(&names).await?;
@@ -61,7 +61,7 @@ impl Latest {
 }
 
 impl Deployed {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.group.place.run(async |schema, versions| {
             let found = versions.deployed_named(&self.group.pairs()).await?;
             print_versions(self.group.place.at.output, schema, &found, true);

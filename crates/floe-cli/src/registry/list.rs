@@ -5,7 +5,7 @@ use floe::registry::RegistrySchema;
 use floe_store::json::Writer;
 
 use super::described;
-use crate::{Failure, Opened, StoreArgs, object};
+use crate::{Opened, Result, StoreArgs, object};
 
 /// Tell which registries there are, and what forms their groups
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let all = described(opened, self.table.as_deref()).await?;
         self.at.output.rows(
             all,

@@ -5,7 +5,7 @@ use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
 use super::GroupPlace;
-use crate::{Failure, Input, members, with_forms};
+use crate::{Failure, Input, Result, members, with_forms};
 
 /// Publish an item as the next version of its group
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub(super) struct Publish {
 }
 
 impl Publish {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let item = self.input.item("--item", &self.item)?;
         self.group.place.run(async |schema, versions| {
             let item = self.with_names(schema, item)?;
@@ -58,7 +58,7 @@ impl Publish {
     }
 
     /// The item, with the names that were given before it.
-    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item, Failure> {
+    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item> {
         for (name, text) in &self.group.names {
             let mut fields = schema.group.iter();
             let field = fields.find(|field| field.name == name || field.attribute == name);

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Called, Numbered};
-use crate::{Failure, members};
+use crate::{Result, members};
 
 /// Retire a version: it is not deployed any more, and stays in the history
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(super) struct Retire {
 }
 
 impl Retire {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result<(), Failure> {
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
         let version = self.version.version;
         let (versions, group) = (called.versions, called.group);
         let is_changed = versions.retire(group, version).await?;

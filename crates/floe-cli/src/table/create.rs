@@ -5,7 +5,7 @@ use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
 
 use super::describe;
-use crate::{Failure, IfMissing, StoreArgs};
+use crate::{Failure, IfMissing, Result, StoreArgs};
 
 /// Make a table, with its key, its indexes, its change stream and its expiry
 #[derive(Debug, Args)]
@@ -80,7 +80,7 @@ enum View {
 }
 
 impl Create {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let definition = self.definition()?;
         let missing = IfMissing::made(self.new);
         self.at.store.run_or(missing, async |opened| {
@@ -90,7 +90,7 @@ impl Create {
         })
     }
 
-    fn definition(&self) -> Result<TableDef, Failure> {
+    fn definition(&self) -> Result<TableDef> {
         let (key, kind) = &self.key;
         let mut table = TableDef::builder(self.table.as_str(), key.as_str(), *kind);
         if let Some((sort, kind)) = &self.sort {

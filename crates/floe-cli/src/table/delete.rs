@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::{Failure, Opened, StoreArgs, confirm, grouped, members};
+use crate::{Opened, Result, StoreArgs, confirm, grouped, members};
 
 /// Delete a table with all that is in it
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) struct Delete {
 }
 
 impl Delete {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let name = &self.table;
         let items = opened.table(name).await?.item_count;
         let what = format!("deleting table={name} items={}", grouped(items));

@@ -7,7 +7,7 @@ use floe_store::table::{
 };
 
 use super::key_text;
-use crate::{Failure, Opened, Output, StoreArgs, Table, bytes, grouped};
+use crate::{Opened, Output, Result, StoreArgs, Table, bytes, grouped};
 
 /// Tell all that is known of a table
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(super) struct Describe {
 }
 
 impl Describe {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let table = opened.table(&self.table).await?;
         print_table(self.at.output, opened, &table);
         Ok(())

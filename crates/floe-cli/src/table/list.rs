@@ -5,7 +5,7 @@ use floe_store::op::ListTables;
 use floe_store::table::TableDescription;
 
 use super::key_text;
-use crate::{Failure, Opened, StoreArgs, Table, bytes, grouped, members, object, print_json};
+use crate::{Opened, Result, StoreArgs, Table, bytes, grouped, members, object, print_json};
 
 /// List the tables, with their keys and how much is in them
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) async fn run(&self, opened: &Opened) -> Result<(), Failure> {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
         let names = names(opened).await?;
         if self.names {
             for name in &names {
@@ -77,7 +77,7 @@ fn print_row(table: &TableDescription) {
 }
 
 /// The names of all tables, in their order.
-pub(crate) async fn names(opened: &Opened) -> Result<Vec<String>, Failure> {
+pub(crate) async fn names(opened: &Opened) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut request = ListTables::default();
     loop {
