@@ -88,9 +88,7 @@ impl Bench {
         let mut progress = Progress::new(!self.output.json);
         let mut all = Vec::new();
         for kind in Kind::ALL {
-            if !self.output.json {
-                progress.step(&format!("measuring {}", kind.name()));
-            }
+            progress.step(&format!("measuring {}", kind.name()));
             let span = Duration::from_secs(self.seconds);
             let measured = measure::measure(&engine, kind, self.tasks, span).await?;
             all.push((kind, measured));

@@ -92,12 +92,9 @@ impl Doctor {
         &self,
         work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
     ) -> Result<T> {
-        let quiet = self.output.json;
-        let mut progress = Progress::new(!quiet);
+        let mut progress = Progress::new(!self.output.json);
         let done = work(&mut |examined| {
-            if !quiet {
-                progress.step(&step(examined));
-            }
+            progress.step(&step(examined));
             progress.at(examined.checked.entries, None);
         });
         progress.end();

@@ -156,9 +156,8 @@ impl IndexerCommand {
             "indexing {table} into {table}-index (name: {}, {})",
             self.name, self.place
         ));
-        let Indexed {
-            events, records, ..
-        } = indexer.run(signals.stop()).await?;
+        let indexed = indexer.run(signals.stop()).await?;
+        let (events, records) = (indexed.events, indexed.records);
         note(&format!("stopped: events={events} records={records}"));
         Ok(())
     }
@@ -284,9 +283,7 @@ impl Noted {
         self.indexed.events += stepped.indexed.events;
         self.indexed.records += stepped.indexed.records;
         self.checkpoints.extend(&stepped.checkpoints);
-        let Indexed {
-            events, records, ..
-        } = self.indexed;
+        let (events, records) = (self.indexed.events, self.indexed.records);
         (self.noted != self.indexed).then(|| {
             format!(
                 "indexed events={events} records={records} at={} lag={}s",

@@ -1,7 +1,7 @@
 //! `floe events prune`: deletes events at the beginning of a stream.
 
 use clap::Args;
-use floe::events::{EventStore, Pruned, StreamName};
+use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::{EventsArgs, Result, confirm, members};
@@ -39,12 +39,8 @@ impl Prune {
         let version = version(store, stream, &self.at.place.table).await?;
         let what = format!("deleting events of stream={stream} before={before} version={version}");
         confirm(self.yes, &what, "nothing was deleted")?;
-        let Pruned {
-            deleted,
-            deferred,
-            lowest,
-            ..
-        } = store.prune(stream, before).await?;
+        let pruned = store.prune(stream, before).await?;
+        let (deleted, deferred, lowest) = (pruned.deleted, pruned.deferred, pruned.lowest);
         self.at.output.line(
             members![
                 "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,

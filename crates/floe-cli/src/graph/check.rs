@@ -96,12 +96,8 @@ fn print_all(all: &[Checked], is_repaired: bool) {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
     let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
-    for Checked {
-        scope,
-        report,
-        left,
-    } in all
-    {
+    for checked in all {
+        let (scope, report, left) = (&checked.scope, &checked.report, &checked.left);
         let mut counts = vec![
             report.entities,
             report.edges,

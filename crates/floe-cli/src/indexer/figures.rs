@@ -75,9 +75,7 @@ impl Figures {
 
     fn write(&self, text: &mut String) -> fmt::Result {
         let (counted, labels) = (self.lock(), &self.labels);
-        let Indexed {
-            records, events, ..
-        } = counted.indexed;
+        let (records, events) = (counted.indexed.records, counted.indexed.events);
         let figures: [(_, _, _, &dyn fmt::Display); 6] = [
             ("records_total", "counter", RECORDS, &records),
             ("events_total", "counter", EVENTS, &events),

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::GroupPlace;
 use super::print::{print_version, print_versions};
-use crate::{Failure, Result};
+use super::{Called, GroupPlace};
+use crate::Result;
 
 /// Tell the latest version of a group, or of all groups that have a name
 #[derive(Debug, Args)]
@@ -46,12 +46,12 @@ impl Latest {
             match (names.len() >= schema.group.len(), found.first()) {
                 (true, Some(version)) => print_version(self.group.place.at.output, schema, version),
                 (true, None) => {
-                    let group = versions.group(&names)?;
-                    return Err(Failure::unmet(format!(
-                        "there is no latest version: registry={} group={}",
-                        schema.name,
-                        group.as_str()
-                    )));
+                    let called = Called {
+                        schema,
+                        versions,
+                        group: &versions.group(&names)?,
+                    };
+                    return Err(called.unmet("there is no latest version"));
                 }
                 (false, _) => print_versions(self.group.place.at.output, schema, &found, true),
             }

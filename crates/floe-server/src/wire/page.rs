@@ -132,19 +132,19 @@ impl PageMembers<'_> {
         let mut faults = Faults::new();
         faults.one_of(word, "select", &SELECTS);
         faults.into_result()?;
-        let (select, named) = match word {
-            "ALL_ATTRIBUTES" => (Select::AllAttributes, word),
-            "ALL_PROJECTED_ATTRIBUTES" => (Select::AllProjectedAttributes, word),
-            "COUNT" => (Select::Count, "only the Count"),
-            _ => (Select::SpecificAttributes, word),
-        };
-        match self.refusal(select, named) {
+        // The word has been checked.
+        let select = Select::from_name(word).unwrap_or(Select::SpecificAttributes);
+        match self.refusal(select) {
             None => Ok(Some(select)),
             Some(message) => Err(enveloped(floe_store::Error::Validation(message)).into()),
         }
     }
 
-    fn refusal(&self, select: Select, named: &str) -> Option<String> {
+    fn refusal(&self, select: Select) -> Option<String> {
+        let named = match select {
+            Select::Count => "only the Count",
+            _ => select.as_str(),
+        };
         let given = match (&self.attributes_to_get, &self.projection) {
             (Some(_), _) => Some("AttributesToGet"),
             (None, Some(_)) => Some("ProjectionExpression"),

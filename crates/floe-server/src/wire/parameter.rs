@@ -188,11 +188,8 @@ pub(crate) fn return_capacity_faults(faults: &mut Faults, word: &Word<'_>) {
 
 /// How much of the cost an answer has, of a word that has been checked.
 pub(crate) fn return_capacity(word: &Word<'_>) -> ReturnConsumedCapacity {
-    match word.as_deref() {
-        Some("TOTAL") => ReturnConsumedCapacity::Total,
-        Some("INDEXES") => ReturnConsumedCapacity::Indexes,
-        _ => ReturnConsumedCapacity::None,
-    }
+    let known = word.as_deref().and_then(ReturnConsumedCapacity::from_name);
+    known.unwrap_or_default()
 }
 
 /// The fault of a `ReturnItemCollectionMetrics` that is none of the words for it.

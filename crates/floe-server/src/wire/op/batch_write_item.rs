@@ -136,11 +136,8 @@ fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
     let is_table = |name: &Str<'_>| is_name(name) || is_name(&TableName::new(Str::Borrowed(name)));
     let mut faults = Faults::new();
     if !tables.iter().all(|(name, _)| is_table(name)) {
-        faults.add(
-            echo(AsTables(tables)),
-            "requestItems",
-            TABLE_NAMES_CONSTRAINT,
-        );
+        let tables = echo(AsTables(tables));
+        faults.add(tables, "requestItems", TABLE_NAMES_CONSTRAINT);
     }
     Ok(faults.into_result()?)
 }

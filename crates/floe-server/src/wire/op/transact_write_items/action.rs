@@ -205,12 +205,8 @@ impl<'a> Action<'a> {
         missing("conditionExpression", lacks_condition);
         let name = "returnValuesOnConditionCheckFailure";
         let path = format_args!("transactItems.{at}.member.{member}.{name}");
-        word_faults(
-            faults,
-            &members.return_on_failure,
-            path,
-            &["ALL_OLD", "NONE"],
-        );
+        let word = &members.return_on_failure;
+        word_faults(faults, word, path, &["ALL_OLD", "NONE"]);
     }
 
     /// Names of attributes come before everything else in an action.
@@ -251,18 +247,14 @@ impl<'a> Action<'a> {
         });
         let placeholders = Placeholders::new(members.names, values, Layer::Older)?;
         let mut parser = placeholders.parser();
-        let update = match &self.update {
-            Some(text) => Some(parser.update(text)?),
-            None => None,
-        };
-        let condition = match &members.condition {
-            Some(text) => {
-                check_condition_size(text, Voice::from(Layer::Older))?;
-                let condition = parser.condition(text);
-                Some(condition.map_err(|error| self.kind.refuse_condition(&item, error))?)
-            }
-            None => None,
-        };
+        let update = self.update.as_deref();
+        let update = update.map(|text| parser.update(text)).transpose()?;
+        let condition = members.condition.as_deref().map(|text| {
+            check_condition_size(text, Voice::from(Layer::Older))?;
+            let condition = parser.condition(text);
+            condition.map_err(|error| self.kind.refuse_condition(&item, error))
+        });
+        let condition = condition.transpose()?;
         // Placeholders are not looked at if there is nothing that they could stand in.
         if update.is_some() || condition.is_some() {
             parser.finish()?;
