@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 use floe_store::json::Writer;
 
@@ -13,7 +12,7 @@ use crate::{
 };
 
 /// Examine a store, and repair it on request
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe doctor --data ./shop

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use floe_local::{ExportOptions, ExportReport};
 use floe_server::json::{Moment, write_table};
 use floe_store::json::{Writer, write_item};
@@ -13,7 +12,7 @@ use floe_store::op::Scan;
 use crate::{Failure, Opened, Progress, Result, StoreArgs, bytes, grouped, note, object};
 
 /// Write a table as lines of JSON
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe export orders --data ./shop > orders.jsonl

@@ -33,7 +33,7 @@ Examples:
   # and make them agree
   floe graph check --data ./data --repair")]
     GraphCommand:
-    Get(get::Get),
+    Get(get::Get) in entity,
     Related(related::RelatedCommand),
     Referrers(referrers::ReferrersCommand),
     Lookup(lookup::LookupCommand),
@@ -103,11 +103,11 @@ struct EntityPlace {
 
 impl EntityPlace {
     /// Runs a command on the entity, if it is there.
-    fn run(&self, work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result) -> Result {
+    fn run(&self, work: impl AsyncFnOnce((&Graph<'static>, Node)) -> Result) -> Result {
         self.place.run(&self.scope, async |graph| {
             let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
             let node = graph.get_node(&key).await?;
-            work(graph, node.ok_or_else(|| no_entity(graph, &key))?).await
+            work((graph, node.ok_or_else(|| no_entity(graph, &key))?)).await
         })
     }
 }
@@ -133,7 +133,7 @@ impl EdgesOf {
             Option<&str>,
         ) -> Result<Vec<Led>, floe::Error>,
     ) -> Result {
-        self.entity.run(async |graph, node| {
+        self.entity.run(async |(graph, node)| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
             print_edges(self.entity.place.at.output, &found);
             Ok(())

@@ -6,13 +6,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use clap::Args;
 use floe_local::{ImportOptions, ImportReport};
 
 use crate::{Failure, IfMissing, Opened, Progress, Result, StoreArgs, bytes, grouped, members};
 
 /// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe import --from orders.jsonl --data ./shop

@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use clap::Args;
 use floe::changes::lambda::Runtime;
 use floe::events::EventStore;
 use floe::events::feed::indexer::{Progress, Stepped};
@@ -32,7 +31,7 @@ use crate::{
 const NOTES_APART: Duration = Duration::from_secs(5);
 
 /// Bring what is appended to a table of events to its feed, from which consumers read
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe indexer --table shop                       Amazon DynamoDB, as the environment says

@@ -2,7 +2,6 @@
 
 mod cursor;
 
-use clap::Args;
 use floe_store::expr::{Parser, Paths};
 use floe_store::json::write_item;
 use floe_store::op::{Page, Query, Scan, Select};
@@ -15,7 +14,7 @@ use crate::{
 };
 
 /// Which items are printed, and what of them.
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 pub(super) struct Selection {
     /// The table
     pub(super) table: String,

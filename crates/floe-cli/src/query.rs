@@ -1,13 +1,12 @@
 //! `floe query`: the items under one partition key, in their order.
 
-use clap::Args;
 use floe_store::op::Query;
 
 use super::pages::{Reading, Selection};
 use crate::{Result, with_forms};
 
 /// Find the items under one partition key, in their order
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe query orders --key-condition 'customer = :c' --values '{\":c\":\"ada\"}' \\

@@ -43,9 +43,9 @@ A registry is named as its struct is. Its description is kept in its table by `e
 by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.")]
     RegistryCommand:
     List(list::List) in at,
-    Describe(describe::Describe),
-    Latest(latest::Latest),
-    Deployed(latest::Deployed),
+    Describe(describe::Describe) in place,
+    Latest(latest::Latest) in group.place,
+    Deployed(latest::Deployed) in group.place,
     Get(get::Get) in group,
     History(history::HistoryCommand) in group,
     Publish(publish::Publish),
@@ -104,7 +104,7 @@ impl GroupPlace {
 
     /// Runs a command on a group of which all names are given.
     fn run(&self, work: impl AsyncFnOnce(Called<'_>) -> Result) -> Result {
-        self.place.run(async |schema, versions| {
+        self.place.run(async |(schema, versions)| {
             let group = &versions.group(&self.pairs())?;
             work(Called {
                 schema,
@@ -115,6 +115,9 @@ impl GroupPlace {
         })
     }
 }
+
+/// What a command on a registry is given.
+type Found<'f> = (&'static RegistrySchema, &'f Versions<'f, Item>);
 
 /// What a command on a group is given.
 struct Called<'c> {
@@ -142,14 +145,11 @@ fn parse_name(text: &str) -> Result<(String, String), String> {
 
 impl RegistryPlace {
     /// Runs a command on the versions of the registry.
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result,
-    ) -> Result {
+    fn run(&self, work: impl AsyncFnOnce(Found<'_>) -> Result) -> Result {
         let file = self.file()?;
         self.at.run(async |opened| {
             let schema = self.find(opened, file).await?;
-            work(schema, &opened.db.registry_described(schema)).await
+            work((schema, &opened.db.registry_described(schema))).await
         })
     }
 

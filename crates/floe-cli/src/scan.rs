@@ -1,13 +1,12 @@
 //! `floe scan`: all items of a table, in no order.
 
-use clap::Args;
 use floe_store::op::Scan;
 
 use super::pages::{Reading, Selection};
 use crate::{Result, with_forms};
 
 /// Read all items of a table, or of an index
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe scan orders --data ./shop

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::{Failure, Result, note};
 
-/// The commands that take a secret.
-const COMMANDS: [&str; 1] = ["serve"];
+/// The command that takes a secret.
+const COMMAND: &str = "serve";
 
 /// The flag that a secret is given with.
 const FLAG: &str = "--secret-key";
@@ -31,8 +31,7 @@ pub(super) fn hide() {
 
 /// Takes the flag and its secret away. Leaves arguments alone that are refused later: without a secret, or with two.
 fn take_secret(arguments: &mut Vec<OsString>) -> Option<OsString> {
-    let command = arguments.get(1)?;
-    if !COMMANDS.iter().any(|known| command == known) {
+    if arguments.get(1)? != COMMAND {
         return None;
     }
     let options = arguments.iter().position(|word| word == "--");

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clap::Args;
 use floe_server::json::write_item_hashed;
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
@@ -19,7 +18,7 @@ use crate::{
 const POLL: Duration = Duration::from_millis(500);
 
 /// Follow the changes of a table
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe changes tail orders --endpoint http://127.0.0.1:8000

@@ -1,13 +1,12 @@
 //! `floe events append`: one event, at the end of a stream.
 
-use clap::Args;
 use floe::events::{EventData, Expected, StreamName};
 
 use super::parse_stream;
 use crate::{EventsArgs, Failure, Result, events_table, input, members};
 
 /// Append an event to a stream
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\

@@ -1,13 +1,12 @@
 //! `floe events prune`: deletes events at the beginning of a stream.
 
-use clap::Args;
 use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::{EventsArgs, Result, confirm, members};
 
 /// Delete the events of a stream before an index
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe events prune Cart-7 --before 100 --data ./shop

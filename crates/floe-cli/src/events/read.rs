@@ -1,6 +1,5 @@
 //! `floe events read`: the events of a stream.
 
-use clap::Args;
 use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
@@ -8,7 +7,7 @@ use crate::feed::event::write_event;
 use crate::{EventsArgs, Result, moment, note};
 
 /// Read the events of a stream
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe events read Cart-7 --data ./shop

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use floe::events::EventStore;
 use floe_store::json::Writer;
 
 use crate::{EventsArgs, Result, grouped, object};
 
 /// Count the streams and events of a table, by category
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe events stats --data ./shop

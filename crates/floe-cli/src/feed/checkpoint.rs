@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
 use super::status::{Standing, print_standings};
@@ -10,7 +9,7 @@ use super::{Failure, FeedArgs, FoundFeed, Member, Result, broken};
 use crate::{checked, confirm, note};
 
 /// Show how far a group has come, or move it
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed checkpoint --table shop --group mail

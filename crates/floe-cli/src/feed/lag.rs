@@ -1,12 +1,10 @@
 //! `floe feed lag`: how far each group is behind the end of the feed.
 
-use clap::Args;
-
 use super::status::{Standing, print_standings};
 use super::{Failure, FeedArgs, FoundFeed, Result};
 
 /// Tell how far each group of consumers is behind
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed lag --table shop

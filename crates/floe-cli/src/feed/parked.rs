@@ -1,6 +1,5 @@
 //! `floe feed parked`: the streams that consumers did not get on with.
 
-use clap::Args;
 use floe::events::feed::Parked;
 use floe_store::json::Writer;
 
@@ -8,7 +7,7 @@ use super::{FeedArgs, FoundFeed, Member, Result, broken, note};
 use crate::object;
 
 /// Tell which streams are parked, from where on and why
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed parked --table shop --group mail

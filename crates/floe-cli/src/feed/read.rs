@@ -1,6 +1,5 @@
 //! `floe feed read`: prints what the feed tells, from any place on.
 
-use clap::Args;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
@@ -12,7 +11,7 @@ use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
 use crate::{Each, Signals, escaped, write_members};
 
 /// Print what the feed tells, from any place on
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   # what was appended to which streams

@@ -1,6 +1,5 @@
 //! `floe feed status`: where the feed ends, and how far each group has come.
 
-use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
 use floe_store::json::Writer;
 
@@ -8,7 +7,7 @@ use super::{FeedArgs, FoundFeed, Member, Result, broken, print};
 use crate::{Each, Output, Table, Text, grouped, object};
 
 /// Tell where the feed ends, and how far each group of consumers has come
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed status --table shop

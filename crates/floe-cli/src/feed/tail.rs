@@ -1,6 +1,5 @@
 //! `floe feed tail`: what is appended from now on, as it comes.
 
-use clap::Args;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Partition, Subscription};
 
@@ -9,7 +8,7 @@ use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
 use crate::{Signals, note};
 
 /// Follow what is appended, event by event
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed tail --table shop --endpoint http://127.0.0.1:8000

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use floe::events::feed::Checkpoint;
 use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
@@ -14,7 +13,7 @@ use crate::{Table, grouped, object};
 const FAULTS_MAX: usize = 100;
 
 /// Check that the feed tells every event once, and in order
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed verify --table shop --data ./shop

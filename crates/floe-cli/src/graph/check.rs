@@ -1,6 +1,5 @@
 //! `floe graph check`: compares entities, edges and entries of indexes, and repairs them if asked.
 
-use clap::Args;
 use floe::Db;
 use floe::graph::{Difference, Report};
 use floe_store::json::Writer;
@@ -9,7 +8,7 @@ use super::{Failure, Prefix, Result};
 use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
 
 /// Compare the three tables of a graph, tell every difference, and repair on request
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph check --data ./data

@@ -1,12 +1,12 @@
 //! `floe graph get`: an entity.
 
-use clap::Args;
+use floe::graph::{Graph, Node};
 
 use super::{EntityPlace, print_node};
 use crate::Result;
 
 /// Get an entity by its scope, its type and its id
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph get library author ann --data ./data
@@ -16,14 +16,12 @@ Examples:
 Exit code 3: there is no such entity.")]
 pub(super) struct Get {
     #[command(flatten)]
-    entity: EntityPlace,
+    pub(super) entity: EntityPlace,
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result {
-        self.entity.run(async |_, node| {
-            print_node(self.entity.place.at.output, &node);
-            Ok(())
-        })
+    pub(super) async fn run(&self, (_, node): (&Graph<'static>, Node)) -> Result {
+        print_node(self.entity.place.at.output, &node);
+        Ok(())
     }
 }

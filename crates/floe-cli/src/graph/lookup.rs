@@ -1,6 +1,5 @@
 //! `floe graph lookup`: entities by an index.
 
-use clap::Args;
 use floe::graph::{IndexEntry, IndexKey};
 use floe_store::Number;
 use floe_store::json::Writer;
@@ -9,7 +8,7 @@ use super::{GraphPlace, cell_unless_empty};
 use crate::{Result, object};
 
 /// Find entities by an index
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph lookup library by_tag rust --data ./data

@@ -1,12 +1,10 @@
 //! `floe graph referrers`: what leads to an entity.
 
-use clap::Args;
-
 use super::{EdgesOf, Led};
 use crate::Result;
 
 /// Tell what leads to an entity
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph referrers library article a-1 --data ./data

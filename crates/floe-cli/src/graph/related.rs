@@ -1,12 +1,10 @@
 //! `floe graph related`: what an entity leads to.
 
-use clap::Args;
-
 use super::{EdgesOf, Led};
 use crate::Result;
 
 /// Tell what an entity leads to, in order
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph related library author ann --data ./data

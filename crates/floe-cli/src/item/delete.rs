@@ -1,13 +1,12 @@
 //! `floe item delete`: removes an item.
 
-use clap::Args;
 use floe_store::op::DeleteItem;
 
 use super::{Before, Writing};
 use crate::{Result, with_forms};
 
 /// Delete an item
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop

@@ -1,13 +1,12 @@
 //! `floe item get`: an item by its key.
 
-use clap::Args;
 use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
 use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_forms};
 
 /// Get an item by its key
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop

@@ -1,13 +1,12 @@
 //! `floe item put`: sets a whole item.
 
-use clap::Args;
 use floe_store::op::PutItem;
 
 use super::{Before, Writing};
 use crate::{Result, with_forms};
 
 /// Put an item, in place of the one with the same key
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\

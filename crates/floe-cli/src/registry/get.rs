@@ -1,13 +1,11 @@
 //! `floe registry get`: a version by its number, or by an alias.
 
-use clap::Args;
-
 use super::print::print_version;
 use super::{Called, GroupPlace};
 use crate::{Failure, Result};
 
 /// Get a version by its number, or by an alias
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe registry get Layer region=eu package=numpy --version 7 --data ./layers

@@ -1,13 +1,11 @@
 //! `floe registry history`: all versions of a group.
 
-use clap::Args;
-
 use super::print::print_versions;
 use super::{Called, GroupPlace};
 use crate::{Result, note};
 
 /// Tell all versions of a group, also those that are gone
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe registry history Layer region=eu package=numpy --data ./layers

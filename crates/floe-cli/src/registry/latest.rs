@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::print::{print_version, print_versions};
-use super::{Called, GroupPlace};
+use super::{Called, Found, GroupPlace};
 use crate::Result;
 
 /// Tell the latest version of a group, or of all groups that have a name
@@ -21,7 +21,7 @@ there must be an index by one of them. Without any it is one of each group, if t
 3: the group has no latest version.")]
 pub(super) struct Latest {
     #[command(flatten)]
-    group: GroupPlace,
+    pub(super) group: GroupPlace,
 }
 
 /// Tell all versions that are deployed in the groups that have a name
@@ -35,37 +35,33 @@ Examples:
 The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.")]
 pub(super) struct Deployed {
     #[command(flatten)]
-    group: GroupPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl Latest {
-    pub(super) fn run(&self) -> Result {
-        self.group.place.run(async |schema, versions| {
-            let names = self.group.pairs();
-            let found = versions.latest_named(&names).await?;
-            match (names.len() >= schema.group.len(), found.first()) {
-                (true, Some(version)) => print_version(self.group.place.at.output, schema, version),
-                (true, None) => {
-                    let called = Called {
-                        schema,
-                        versions,
-                        group: &versions.group(&names)?,
-                    };
-                    return Err(called.unmet("there is no latest version"));
-                }
-                (false, _) => print_versions(self.group.place.at.output, schema, &found, true),
+    pub(super) async fn run(&self, (schema, versions): Found<'_>) -> Result {
+        let names = self.group.pairs();
+        let found = versions.latest_named(&names).await?;
+        match (names.len() >= schema.group.len(), found.first()) {
+            (true, Some(version)) => print_version(self.group.place.at.output, schema, version),
+            (true, None) => {
+                let called = Called {
+                    schema,
+                    versions,
+                    group: &versions.group(&names)?,
+                };
+                return Err(called.unmet("there is no latest version"));
             }
-            Ok(())
-        })
+            (false, _) => print_versions(self.group.place.at.output, schema, &found, true),
+        }
+        Ok(())
     }
 }
 
 impl Deployed {
-    pub(super) fn run(&self) -> Result {
-        self.group.place.run(async |schema, versions| {
-            let found = versions.deployed_named(&self.group.pairs()).await?;
-            print_versions(self.group.place.at.output, schema, &found, true);
-            Ok(())
-        })
+    pub(super) async fn run(&self, (schema, versions): Found<'_>) -> Result {
+        let found = versions.deployed_named(&self.group.pairs()).await?;
+        print_versions(self.group.place.at.output, schema, &found, true);
+        Ok(())
     }
 }

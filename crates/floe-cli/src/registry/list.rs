@@ -1,6 +1,5 @@
 //! `floe registry list`: which registries there are.
 
-use clap::Args;
 use floe::registry::RegistrySchema;
 use floe_store::json::Writer;
 
@@ -8,7 +7,7 @@ use super::described;
 use crate::{Opened, Result, StoreArgs, object};
 
 /// Tell which registries there are, and what forms their groups
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe registry list --data ./layers

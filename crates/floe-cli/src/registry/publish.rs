@@ -1,6 +1,5 @@
 //! `floe registry publish`: the next version of a group.
 
-use clap::Args;
 use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
@@ -8,7 +7,7 @@ use super::GroupPlace;
 use crate::{Failure, Input, Result, members, with_forms};
 
 /// Publish an item as the next version of its group
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = with_forms("\
 Examples:
   floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
@@ -39,7 +38,7 @@ pub(super) struct Publish {
 impl Publish {
     pub(super) fn run(&self) -> Result {
         let item = self.input.item("--item", &self.item)?;
-        self.group.place.run(async |schema, versions| {
+        self.group.place.run(async |(schema, versions)| {
             let item = self.with_names(schema, item)?;
             let (number, is_new) = match self.if_changed {
                 true => {

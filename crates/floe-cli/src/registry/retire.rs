@@ -1,12 +1,10 @@
 //! `floe registry retire`: takes a version back.
 
-use clap::Args;
-
 use super::{Called, Numbered};
 use crate::{Result, members};
 
 /// Retire a version: it is not deployed any more, and stays in the history
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers

@@ -1,11 +1,9 @@
 //! `floe table delete`: removes a table with all that is in it.
 
-use clap::Args;
-
 use crate::{Opened, Result, StoreArgs, confirm, grouped, members};
 
 /// Delete a table with all that is in it
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe table delete orders --data ./shop

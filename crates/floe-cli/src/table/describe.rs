@@ -1,6 +1,5 @@
 //! `floe table describe`: all that is known of a table.
 
-use clap::Args;
 use floe_server::json::{Moment, write_table};
 use floe_store::table::{
     Billing, IndexDef, IndexDescription, IndexKind, Projection, TableDescription,
@@ -10,7 +9,7 @@ use super::key_text;
 use crate::{Opened, Output, Result, StoreArgs, Table, bytes, grouped};
 
 /// Tell all that is known of a table
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe table describe orders --data ./shop

@@ -1,6 +1,5 @@
 //! `floe table list`: the tables of a store, and how much is in them.
 
-use clap::Args;
 use floe_store::op::ListTables;
 use floe_store::table::TableDescription;
 
@@ -8,7 +7,7 @@ use super::key_text;
 use crate::{Opened, Result, StoreArgs, Table, bytes, grouped, members, object, print_json};
 
 /// List the tables, with their keys and how much is in them
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe table list --data ./shop
