@@ -11,7 +11,9 @@ use floe_local::LocalEngine;
 use floe_store::table::KeyKind;
 use floe_store::{Engine, TableDef};
 
-use crate::{EVENT_INTERVAL, Failure, Output, Progress, Result, grouped, note, object, threads};
+use crate::{
+    EVENT_INTERVAL, Failure, Output, Progress, Result, Table, grouped, note, object, threads,
+};
 use measure::{Kind, Measured, TABLE};
 
 /// The store of the benchmark, in the directory that was given.
@@ -108,7 +110,7 @@ impl Bench {
                     "p99_us": measured.quantile(99), "count": measured.count()
                 );
             },
-            ["request", "per second", "p50 µs", "p99 µs"],
+            Table::new(["request", "per second", "p50 µs", "p99 µs"]),
             |(kind, measured)| {
                 let (p50, p99) = (measured.quantile(50), measured.quantile(99));
                 let [rate, p50, p99] = [measured.per_second(), p50, p99].map(grouped);

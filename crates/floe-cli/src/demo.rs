@@ -11,8 +11,8 @@ use floe_local::LocalEngine;
 use floe_server::{Options, ServeError, Server, Service};
 use floe_store::env::Stopwatch;
 
-use super::serve::{parse_listen, serve_engine};
-use crate::{ACCOUNT, EVENT_INTERVAL, Failure, Result, print, refuse_file, threads};
+use super::serve::{parse_listen, serve_bound};
+use crate::{ACCOUNT, EVENT_INTERVAL, Failure, Result, Signals, print, refuse_file, threads};
 
 /// Where the demo listens, if that is free.
 const LISTEN: SocketAddr =
@@ -92,7 +92,8 @@ impl Demo {
         }
         let server = self.bind(engine).await?;
         print_commands(&format!("--endpoint http://{}", server.local_addr()));
-        serve_engine(server, &**engine, "Ctrl-C ends it").await
+        serve_bound(server, &**engine, "Ctrl-C ends it", Signals::new()?).await;
+        Ok(())
     }
 
     /// Takes the address that was asked for, or the usual one, or any that is free.

@@ -144,7 +144,7 @@ impl Export {
             let page = opened.engine().scan(scan.clone()).await?;
             for item in &page.items {
                 write_line(&mut exported, &mut out, |w| {
-                    w.object(|w| write_item(w.name("Item"), item))
+                    w.object(|w| write_item(w.name("Item"), item));
                 })?;
                 exported.items += 1;
             }

@@ -12,12 +12,12 @@ mod tail;
 mod verify;
 
 use clap::Args;
+use floe::ErrorKind;
 use floe::events::feed::log::EpochSource;
 use floe::events::feed::{Checkpoint, Consumer, Filter, Partition, Reader, TableLog};
 use floe::events::{EventStore, StreamName};
-use floe::{Error, ErrorKind};
 
-use super::indexer::explained;
+use super::indexer::explained as broken;
 use crate::{Failure, Output, Place, Result, commands, describe, note, print};
 
 /// Where the checkpoints of groups are kept.
@@ -201,9 +201,4 @@ impl Member {
             partition: Partition::new(partition.parse().ok()?),
         })
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
-fn broken(error: Error) -> Failure {
-    explained(&error)
 }

@@ -188,8 +188,16 @@ fn print_edges(output: Output, edges: &[Led]) {
     };
     output.rows(
         edges,
-        |w, led| led.write(w),
-        ["predicate", "type", "id", "edge", "attributes"],
+        |w, led| {
+            let edge = &led.edge;
+            let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
+            object!(w;
+                "predicate": edge.predicate, "index": edge.index, "type": led.other.type_name(),
+                "id": led.other.id(), "edge_attributes": edge_attributes,
+                "attributes": led.node.as_ref().map(|node| &node.attributes)
+            );
+        },
+        Table::new(["predicate", "type", "id", "edge", "attributes"]),
         |led| {
             [
                 led.edge.predicate.clone(),
@@ -200,18 +208,6 @@ fn print_edges(output: Output, edges: &[Led]) {
             ]
         },
     );
-}
-
-impl Led {
-    fn write(&self, w: &mut Writer) {
-        let edge = &self.edge;
-        let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
-        object!(w;
-            "predicate": edge.predicate, "index": edge.index, "type": self.other.type_name(),
-            "id": self.other.id(), "edge_attributes": edge_attributes,
-            "attributes": self.node.as_ref().map(|node| &node.attributes)
-        );
-    }
 }
 
 /// The cell of attributes, which is empty if there are none.

@@ -122,7 +122,7 @@ impl IndexerCommand {
         if let Some(serving) = serving {
             serving.shutdown().await;
         }
-        done.map_err(|error| explained(&error))
+        done.map_err(explained)
     }
 
     /// Serves figures, if that is wanted.
@@ -175,8 +175,7 @@ impl IndexerCommand {
 
     /// How to index, with the partitions that the feed has.
     async fn options(&self, store: &EventStore) -> Result<IndexerOptions> {
-        let begun = store.feed_partitions().await;
-        let begun = begun.map_err(|error| explained(&error))?;
+        let begun = store.feed_partitions().await.map_err(explained)?;
         let partitions = match (begun, self.partitions.map(Partitions::new)) {
             (Some(begun), Some(asked)) if begun != asked => {
                 return Err(Failure::usage(format!(
@@ -226,9 +225,9 @@ async fn check_stream(store: &EventStore, table: &str) -> Result {
 }
 
 /// A failure, with what to do about it.
-pub(super) fn explained(error: &Error) -> Failure {
+pub(super) fn explained(error: Error) -> Failure {
     if let Some(StoreError::Unreachable(_)) = error.store_error() {
-        return Failure::from(error.clone());
+        return Failure::from(error);
     }
     let advice = match error.kind() {
         ErrorKind::MissingEvents => {

@@ -225,7 +225,7 @@ impl Serve {
 }
 
 /// Says where a server is, and serves until a signal asks it to stop. Logs when its engine refuses writes.
-async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
+pub(super) async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
     say(&format!(
         "serving DynamoDB on http://{} ({what})",
         server.local_addr()
@@ -234,12 +234,6 @@ async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: S
         () = server.serve(Box::pin(signals.stop())) => {}
         () = health::watch(engine, note) => {}
     }
-}
-
-/// Serves on a server that is bound, until a signal asks it to stop.
-pub(super) async fn serve_engine(server: Server, engine: &dyn Engine, what: &str) -> Result {
-    serve_bound(server, engine, what, Signals::new()?).await;
-    Ok(())
 }
 
 impl Access {

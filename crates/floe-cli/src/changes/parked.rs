@@ -3,12 +3,11 @@
 use clap::Args;
 use floe::Model;
 use floe::changes::consumer::ConsumerLease;
-use floe::changes::{Parked, ParkedChanges, ParkedId};
+use floe::changes::{ParkedChanges, ParkedId};
 use floe_server::json::write_item_hashed;
 
 use crate::{
-    Failure, Opened, Result, StoreArgs, Table, Text, members, moment, note, print_json,
-    write_members,
+    Failure, Opened, Result, StoreArgs, Table, Text, members, moment, note, write_members,
 };
 
 /// Tell which changes are parked, and why
@@ -74,11 +73,36 @@ pub(super) struct DiscardCommand {
 impl ParkedCommand {
     pub(super) async fn run(&self, opened: &Opened) -> Result {
         let parked = of(opened, &self.consumer).await?.list().await?;
-        match self.at.output.json {
-            true => parked.iter().for_each(print_change),
-            false if parked.is_empty() => note("nothing is parked"),
-            false => print_rows(&parked),
+        if parked.is_empty() && !self.at.output.json {
+            note("nothing is parked");
+            return Ok(());
         }
+        self.at.output.rows(
+            parked,
+            |w, parked| {
+                w.object(|w| {
+                    write_members!(w;
+                        "id": Text(&parked.id), "kind": parked.change.kind().as_str(),
+                        "time_ms": parked.time.as_millis(), "attempts": u64::from(parked.attempts),
+                        "handlers": parked.handlers.join(","), "error": parked.error,
+                        "asked": parked.is_asked
+                    );
+                    write_item_hashed(w.name("keys"), parked.change.keys());
+                });
+            },
+            Table::named(["id", "time", "kind", "tries", "again", "handlers", "why"]),
+            |parked| {
+                [
+                    parked.id.to_string(),
+                    moment::text(parked.time),
+                    parked.change.kind().as_str().to_owned(),
+                    parked.attempts.to_string(),
+                    if parked.is_asked { "yes" } else { "" }.to_owned(),
+                    parked.handlers.join(","),
+                    parked.error.clone(),
+                ]
+            },
+        );
         Ok(())
     }
 }
@@ -115,34 +139,4 @@ impl DiscardCommand {
 async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges> {
     opened.table(ConsumerLease::SCHEMA.table).await?;
     Ok(ParkedChanges::of(&opened.db, consumer))
-}
-
-fn print_rows(parked: &[Parked]) {
-    let mut table = Table::new(["id", "time", "kind", "tries", "again", "handlers", "why"]);
-    for parked in parked {
-        let cells = [
-            moment::text(parked.time),
-            parked.change.kind().as_str().to_owned(),
-            parked.attempts.to_string(),
-            if parked.is_asked { "yes" } else { "" }.to_owned(),
-            parked.handlers.join(","),
-            parked.error.clone(),
-        ];
-        table.named_row(&parked.id, cells);
-    }
-    table.print();
-}
-
-fn print_change(parked: &Parked) {
-    print_json(&|w| {
-        w.object(|w| {
-            write_members!(w;
-                "id": Text(&parked.id), "kind": parked.change.kind().as_str(),
-                "time_ms": parked.time.as_millis(), "attempts": u64::from(parked.attempts),
-                "handlers": parked.handlers.join(","), "error": parked.error,
-                "asked": parked.is_asked
-            );
-            write_item_hashed(w.name("keys"), parked.change.keys());
-        });
-    });
 }

@@ -4,7 +4,7 @@ use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::feed::event::write_event;
-use crate::{EventsArgs, Result, moment, note};
+use crate::{EventsArgs, Result, Table, moment, note};
 
 /// Read the events of a stream
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ impl Read {
         self.at.output.rows(
             &events,
             |w, event| w.object(|w| write_event(w, event)),
-            ["index", "time", "type", "data"],
+            Table::new(["index", "time", "type", "data"]),
             |recorded| {
                 [
                     recorded.index.to_string(),

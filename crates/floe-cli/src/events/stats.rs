@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use floe::events::EventStore;
-use floe_store::json::Writer;
 
-use crate::{EventsArgs, Result, grouped, object};
+use crate::{EventsArgs, Result, Table, grouped, object};
 
 /// Count the streams and events of a table, by category
 #[derive(Debug, clap::Args)]
@@ -52,22 +51,18 @@ impl Stats {
         }
         self.at.output.rows(
             &counted,
-            |w, (category, of)| of.write(w, category),
-            ["category", "streams", "events", "longest"],
+            |w, (category, of)| {
+                object!(w;
+                    "category": category, "streams": of.streams, "events": of.events,
+                    "longest": of.longest
+                );
+            },
+            Table::new(["category", "streams", "events", "longest"]),
             |(category, of)| {
                 let [streams, events, longest] = [of.streams, of.events, of.longest].map(grouped);
                 [(*category).clone(), streams, events, longest]
             },
         );
         Ok(())
-    }
-}
-
-impl Counted {
-    fn write(&self, w: &mut Writer, category: &str) {
-        object!(w;
-            "category": category, "streams": self.streams, "events": self.events,
-            "longest": self.longest
-        );
     }
 }

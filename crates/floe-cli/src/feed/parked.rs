@@ -1,10 +1,7 @@
 //! `floe feed parked`: the streams that consumers did not get on with.
 
-use floe::events::feed::Parked;
-use floe_store::json::Writer;
-
-use super::{FeedArgs, FoundFeed, Member, Result, broken, note};
-use crate::object;
+use super::{FeedArgs, FoundFeed, Result, broken, note};
+use crate::{Table, object};
 
 /// Tell which streams are parked, from where on and why
 #[derive(Debug, clap::Args)]
@@ -37,8 +34,14 @@ impl ParkedCommand {
         }
         self.at.output.rows(
             rows,
-            |w, (member, parked)| write(w, member, parked),
-            ["group", "partition", "stream", "from", "to", "reason"],
+            |w, (member, parked)| {
+                object!(w;
+                    "group": member.group, "partition": member.partition.number(),
+                    "stream": parked.stream.as_str(), "index": parked.index, "end": parked.end,
+                    "reason": parked.reason
+                );
+            },
+            Table::new(["group", "partition", "stream", "from", "to", "reason"]),
             |(member, parked)| {
                 [
                     member.group.clone(),
@@ -52,12 +55,4 @@ impl ParkedCommand {
         );
         Ok(())
     }
-}
-
-fn write(w: &mut Writer, member: &Member, parked: &Parked) {
-    object!(w;
-        "group": member.group, "partition": member.partition.number(),
-        "stream": parked.stream.as_str(), "index": parked.index, "end": parked.end,
-        "reason": parked.reason
-    );
 }

@@ -3,7 +3,6 @@
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
-use floe_store::json::Writer;
 
 use super::checkpoint::Target;
 use super::event::{json_line, line, write_event};
@@ -137,7 +136,8 @@ impl ReadCommand {
 
     fn span_line(&self, checkpoint: Checkpoint, span: &Span) -> String {
         if self.at.output.json {
-            return self.json_line(checkpoint, &span.stream, &|w| {
+            let partition = Partition::new(self.partition);
+            return json_line(partition, checkpoint, &span.stream, &|w| {
                 write_members!(w; "index": span.start, "types": Each(&span.types, |w, case| w.string(case)));
             });
         }
@@ -149,18 +149,10 @@ impl ReadCommand {
 
     fn event_line(&self, checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
         if self.at.output.json {
-            return self.json_line(checkpoint, stream, &|w| write_event(w, event));
+            let partition = Partition::new(self.partition);
+            return json_line(partition, checkpoint, stream, &|w| write_event(w, event));
         }
         let checkpoint = checkpoint.to_string();
         format!("{checkpoint:<6}  {}", line(stream, event))
-    }
-
-    fn json_line(
-        &self,
-        checkpoint: Checkpoint,
-        stream: &StreamName,
-        write: &dyn Fn(&mut Writer),
-    ) -> String {
-        json_line(Partition::new(self.partition), checkpoint, stream, write)
     }
 }

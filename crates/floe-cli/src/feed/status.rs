@@ -107,14 +107,14 @@ pub(super) fn print_standings(output: Output, standings: &[Standing]) {
     output.rows(
         standings,
         |w, standing| Standing::write(w, standing),
-        [
+        Table::new([
             "group",
             "partition",
             "checkpoint",
             "events behind",
             "seconds",
             "parked",
-        ],
+        ]),
         |standing| {
             [
                 standing.member.group.clone(),

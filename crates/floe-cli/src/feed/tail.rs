@@ -34,11 +34,8 @@ pub(super) struct Tail {
     pub(super) at: FeedArgs,
 }
 
-/// A partition that is followed.
-struct Followed {
-    partition: Partition,
-    events: Subscription,
-}
+/// A partition that is followed, and its events.
+type Followed = (Partition, Subscription);
 
 impl Tail {
     pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
@@ -74,10 +71,7 @@ impl Tail {
                 let cut = last.len().saturating_sub(self.last);
                 last.drain(..cut);
             }
-            followed.push(Followed {
-                partition: *partition,
-                events,
-            });
+            followed.push((*partition, events));
         }
         last.iter().all(|(_, line)| print(line));
         Ok(followed)
@@ -86,7 +80,7 @@ impl Tail {
     async fn follow(&self, mut followed: Vec<Followed>) -> Result {
         loop {
             let mut is_idle = true;
-            for Followed { partition, events } in &mut followed {
+            for (partition, events) in &mut followed {
                 while let Some(batch) = events.next().await.map_err(broken)? {
                     is_idle = false;
                     let lines = self.lines(*partition, &batch);

@@ -1,11 +1,10 @@
 //! `floe graph lookup`: entities by an index.
 
-use floe::graph::{IndexEntry, IndexKey};
+use floe::graph::IndexKey;
 use floe_store::Number;
-use floe_store::json::Writer;
 
 use super::{GraphPlace, cell_unless_empty};
-use crate::{Result, object};
+use crate::{Result, Table, object};
 
 /// Find entities by an index
 #[derive(Debug, clap::Args)]
@@ -69,8 +68,13 @@ impl LookupCommand {
             }
             self.place.at.output.rows(
                 lookup.entries().await?,
-                write,
-                ["key", "type", "id", "attributes"],
+                |w, entry| {
+                    object!(w;
+                        "key": entry.key, "type": entry.entity.type_name(),
+                        "id": entry.entity.id(), "attributes": entry.attributes
+                    );
+                },
+                Table::new(["key", "type", "id", "attributes"]),
                 |entry| {
                     let (key, attributes) = (entry.key.clone(), &entry.attributes);
                     let (kind, id) = (entry.entity.type_name(), entry.entity.id());
@@ -81,13 +85,6 @@ impl LookupCommand {
             Ok(())
         })
     }
-}
-
-fn write(w: &mut Writer, entry: &IndexEntry) {
-    object!(w;
-        "key": entry.key, "type": entry.entity.type_name(), "id": entry.entity.id(),
-        "attributes": entry.attributes
-    );
 }
 
 fn parse_number(text: &str) -> Result<Number, String> {

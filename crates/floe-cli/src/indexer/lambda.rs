@@ -57,8 +57,7 @@ async fn begin(command: &IndexerCommand) -> Result<Intake> {
     let store = command.place.open().await?;
     let options = command.options(&store).await?;
     let mut intake = store.intake(&options).map_err(Failure::usage)?;
-    let begun = intake.begin().await;
-    begun.map_err(|error| explained(&error))?;
+    intake.begin().await.map_err(explained)?;
     Ok(intake)
 }
 

@@ -42,15 +42,14 @@ impl Output {
         });
     }
 
-    /// Prints rows: each as JSON, or all as a table of these columns for people.
+    /// Prints rows: each as JSON, or all in this table for people.
     pub(super) fn rows<T, C: Display, const N: usize>(
         self,
         rows: impl IntoIterator<Item = T>,
         json: impl Fn(&mut Writer, &T),
-        columns: [&str; N],
+        mut table: Table,
         cells: impl Fn(&T) -> [C; N],
     ) {
-        let mut table = Table::new(columns);
         for row in rows {
             match self.json {
                 true => drop(print_json(&|w| json(w, &row))),

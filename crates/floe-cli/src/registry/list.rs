@@ -1,10 +1,9 @@
 //! `floe registry list`: which registries there are.
 
 use floe::registry::RegistrySchema;
-use floe_store::json::Writer;
 
 use super::described;
-use crate::{Opened, Result, StoreArgs, object};
+use crate::{Opened, Result, StoreArgs, Table, object};
 
 /// Tell which registries there are, and what forms their groups
 #[derive(Debug, clap::Args)]
@@ -29,8 +28,13 @@ impl List {
         let all = described(opened, self.table.as_deref()).await?;
         self.at.output.rows(
             all,
-            |w, schema| write(w, schema),
-            ["registry", "table", "group", "retention", "indexes"],
+            |w, schema| {
+                object!(w;
+                    "registry": schema.name, "table": schema.table, "group": group(schema),
+                    "retention_seconds": schema.retention_secs, "indexes": indexes(schema)
+                );
+            },
+            Table::new(["registry", "table", "group", "retention", "indexes"]),
             |schema| {
                 let (group, indexes) = (group(schema).join(", "), indexes(schema).join(", "));
                 let retention = schema.retention_text().unwrap_or_default();
@@ -40,13 +44,6 @@ impl List {
         );
         Ok(())
     }
-}
-
-fn write(w: &mut Writer, schema: &RegistrySchema) {
-    object!(w;
-        "registry": schema.name, "table": schema.table, "group": group(schema),
-        "retention_seconds": schema.retention_secs, "indexes": indexes(schema)
-    );
 }
 
 /// The names of the fields of a group.

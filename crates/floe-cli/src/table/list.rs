@@ -1,10 +1,9 @@
 //! `floe table list`: the tables of a store, and how much is in them.
 
 use floe_store::op::ListTables;
-use floe_store::table::TableDescription;
 
 use super::key_text;
-use crate::{Opened, Result, StoreArgs, Table, bytes, grouped, members, object, print_json};
+use crate::{Opened, Result, StoreArgs, Table, bytes, grouped, members, object};
 
 /// List the tables, with their keys and how much is in them
 #[derive(Debug, clap::Args)]
@@ -35,44 +34,38 @@ impl List {
             return Ok(());
         }
         let tables = opened.tables(&names).await?;
-        match self.at.output.json {
-            true => tables.iter().for_each(print_row),
-            false => print_rows(&tables),
-        }
+        self.at.output.rows(
+            tables,
+            |w, table| {
+                let definition = &table.definition;
+                let key = definition.key.attributes();
+                let key: Vec<_> = key.map(|attribute| attribute.name.as_str()).collect();
+                let indexes = definition.indexes.iter();
+                let indexes: Vec<_> = indexes.map(|index| index.name.as_str()).collect();
+                object!(w;
+                    "table": definition.name, "key": key, "items": table.item_count,
+                    "bytes": table.size_bytes, "indexes": indexes,
+                    "stream": definition.stream.map(|view| view.as_str())
+                );
+            },
+            Table::named(["table", "key", "items", "size", "indexes", "stream"]),
+            |table| {
+                let definition = &table.definition;
+                [
+                    definition.name.clone(),
+                    key_text(&definition.key),
+                    grouped(table.item_count),
+                    bytes(table.size_bytes),
+                    definition.indexes.len().to_string(),
+                    definition
+                        .stream
+                        .map_or("", |view| view.as_str())
+                        .to_owned(),
+                ]
+            },
+        );
         Ok(())
     }
-}
-
-fn print_rows(tables: &[TableDescription]) {
-    let mut shown = Table::new(["table", "key", "items", "size", "indexes", "stream"]);
-    for table in tables {
-        let definition = &table.definition;
-        let stream = definition.stream.map_or("", |view| view.as_str());
-        let cells = [
-            key_text(&definition.key),
-            grouped(table.item_count),
-            bytes(table.size_bytes),
-            definition.indexes.len().to_string(),
-            stream.to_owned(),
-        ];
-        shown.named_row(&definition.name, cells);
-    }
-    shown.print();
-}
-
-fn print_row(table: &TableDescription) {
-    let definition = &table.definition;
-    let key = definition.key.attributes();
-    let key: Vec<_> = key.map(|attribute| attribute.name.as_str()).collect();
-    let indexes = definition.indexes.iter();
-    let indexes: Vec<_> = indexes.map(|index| index.name.as_str()).collect();
-    print_json(&|w| {
-        object!(w;
-            "table": definition.name, "key": key, "items": table.item_count,
-            "bytes": table.size_bytes, "indexes": indexes,
-            "stream": definition.stream.map(|view| view.as_str())
-        );
-    });
 }
 
 /// The names of all tables, in their order.

@@ -73,9 +73,7 @@ members! {
 pub(crate) struct Flag(pub(crate) bool);
 
 impl<'a> super::read::Read<'a> for Flag {
-    fn class() -> String {
-        bool::class()
-    }
+    const CLASS: &'static str = bool::CLASS;
 
     fn read(reader: &mut floe_store::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
         reader.needs_older_layer |= reader.peek()? == floe_store::json::Token::String;

@@ -43,7 +43,7 @@ pub(crate) use parameter::{
 pub(crate) use projected::{Projected, projection};
 pub(crate) use read::{
     Ignored, Map, Members, Place, Read, Str, begin_structure, empty_request, member, members,
-    request, request_and_layer, service_class, skip_null,
+    request, request_and_layer, skip_null,
 };
 pub(crate) use refusal::{Refusal, Result};
 pub(crate) use single_write::{WriteMembers, completed, send};

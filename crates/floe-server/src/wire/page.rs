@@ -30,9 +30,7 @@ pub(crate) struct Int {
 }
 
 impl<'a> Read<'a> for Int {
-    fn class() -> String {
-        <i32 as Read<'a>>::class()
-    }
+    const CLASS: &'static str = <i32 as Read<'a>>::CLASS;
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         if reader.peek()? != Token::Number {

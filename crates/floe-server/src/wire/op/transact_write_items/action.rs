@@ -9,7 +9,7 @@ use floe_store::{Error, Item};
 use crate::wire::{
     AsItem, AsNames, AsValues, Attributes, GivenNames, Map, Members, OrNull, Place, Placeholders,
     Read, Refusal, Result, Str, TableName, TransactAttribute, Voice, begin_structure,
-    check_condition_size, member, members, nameless, service_class, skip_null, word_faults,
+    check_condition_size, member, members, nameless, skip_null, word_faults,
 };
 
 /// An element of `TransactItems`, which must hold one action.
@@ -21,9 +21,7 @@ pub(crate) struct TransactWriteItem<'a> {
 }
 
 impl<'a> Read<'a> for TransactWriteItem<'a> {
-    fn class() -> String {
-        format!("class {}", service_class("TransactWriteItem"))
-    }
+    const CLASS: &'static str = "class com.amazonaws.dynamodb.v20120810.TransactWriteItem";
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         begin_structure(reader, place, Self::class)?;
@@ -170,7 +168,7 @@ impl<'a> Action<'a> {
             update: None,
             members: ActionMembers::default(),
         };
-        let class = || format!("class {}", service_class(kind.class()));
+        let class = || format!("class com.amazonaws.dynamodb.v20120810.{}", kind.class());
         action.read_members(reader, Place::Member, class)?;
         Ok(action)
     }
