@@ -28,7 +28,7 @@ use floe_store::json::Reader;
 use crate::answer::Answer;
 use crate::failure_log::FailureLog;
 
-pub(crate) use body::{object, write_item_hashed};
+pub(crate) use body::{object, write_item_hashed, write_list, write_text};
 pub(crate) use echo::{AsItem, AsList, AsNames, AsValues, OrNull, echo};
 pub(crate) use expressions::{Parameters, Placeholders, check_condition_size, check_unmixed};
 pub(crate) use legacy::{
@@ -50,8 +50,7 @@ pub(crate) use single_write::{WriteMembers, completed, send};
 pub(crate) use value::{Attribute, Attributes, TransactAttribute, nameless};
 pub(crate) use voice::Voice;
 pub(crate) use write::{
-    Split, room, write_collections, write_consumed, write_consumed_list, write_items, write_list,
-    write_text,
+    Split, room, write_collections, write_consumed, write_consumed_list, write_items,
 };
 
 /// Answers a call. Details of failures that are not for clients go to the log.

@@ -8,14 +8,14 @@ use floe_store::expr::{Condition, Parser, Paths};
 use floe_store::json::{Layer, Reader, Token, ValueFault, Writer, write_item};
 use floe_store::op::{Faults, Page, Select, enveloped};
 
-use super::body::object;
+use super::body::{object, write_list};
 use super::expressions::Placeholders;
 use super::legacy::attributes_to_get;
 use super::legacy::filter::{Filters, filter};
 use super::read::{Place, Read};
 use super::refusal::{Refusal, Result};
 use super::value::Attributes;
-use super::write::{room, write_consumed, write_list};
+use super::write::{room, write_consumed};
 
 pub(crate) use members::{PageMembers, Segments};
 

@@ -9,8 +9,7 @@ use floe_store::error::CancellationCode;
 use floe_store::json::{Malformed, Writer, write_item};
 use floe_store::{CancellationReason, Error};
 
-use super::body::{object, write_item_hashed};
-use super::write::{write_list, write_text};
+use super::body::{object, write_item_hashed, write_list, write_text};
 
 /// The service itself, which refuses.
 const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";

@@ -6,30 +6,12 @@ use floe_store::json::{Writer, write_item};
 use floe_store::op::ItemCollectionMetrics;
 use floe_store::{ConsumedCapacity, Item, Units};
 
+use super::body::write_list;
 use super::parameter::GivenNames;
 
 /// Items, as an array.
 pub fn write_items(w: &mut Writer, items: &[Item]) {
     w.array(|w| items.iter().for_each(|item| write_item(w, item)));
-}
-
-/// A member that is text, if there is one.
-pub(crate) fn write_text(w: &mut Writer, name: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        w.name(name).string(text);
-    }
-}
-
-/// A member that is a list, of elements that are each written so.
-pub(crate) fn write_list<T>(
-    w: &mut Writer,
-    name: &str,
-    elements: impl IntoIterator<Item = T>,
-    write: impl Fn(&mut Writer, T),
-) {
-    let elements = elements.into_iter();
-    w.name(name)
-        .array(|w| elements.for_each(|element| write(w, element)));
 }
 
 /// About the bytes that items take, so that the buffer of an answer need not grow: what they take where they are
