@@ -11,7 +11,6 @@ use floe_store::op::{
 };
 
 use crate::ops::Operations;
-use crate::retry::Effect;
 
 impl Operations {
     /// A page of the streams of our tables. The store lists those of all tables, so several pages of it may make
@@ -24,8 +23,7 @@ impl Operations {
         let mut request = input;
         loop {
             request.limit = Some(limit - output.streams.len());
-            let send = || self.client.list_streams(&request);
-            let page = self.retry.run(Effect::None, send).await?;
+            let page = self.read(|| self.client.list_streams(&request)).await?;
             let own = page.streams.into_iter().filter_map(|s| self.own_stream(s));
             output.streams.extend(own);
             output.last_arn = page.last_arn;
@@ -46,20 +44,17 @@ impl Operations {
 
     pub(crate) async fn describe_stream(&self, input: DescribeStream) -> Result<StreamDescription> {
         self.need_streams()?;
-        let send = || self.client.describe_stream(&input);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.describe_stream(&input)).await
     }
 
     pub(crate) async fn get_shard_iterator(&self, input: GetShardIterator) -> Result<String> {
         self.need_streams()?;
-        let send = || self.client.get_shard_iterator(&input);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.get_shard_iterator(&input)).await
     }
 
     pub(crate) async fn get_records(&self, input: GetRecords) -> Result<GetRecordsOutput> {
         self.need_streams()?;
-        let send = || self.client.get_records(&input);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.get_records(&input)).await
     }
 
     fn need_streams(&self) -> Result<()> {

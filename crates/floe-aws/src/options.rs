@@ -109,6 +109,16 @@ impl ConnectOptions {
         /// seen either: several applications or stages can share an account.
         table_prefix: impl Into<String> = table_prefix.into();
 
+        /// How long to wait for a connection. By default 3 seconds.
+        connect_timeout: Duration = connect_timeout;
+
+        /// How long to wait for the answer to a request, each time it is sent. By default 10 seconds. A write that
+        /// takes longer is [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
+        request_timeout: Duration = request_timeout;
+
+        /// How often a request is sent again, where that is safe and may help. By default 3 times.
+        retries: u32 = retries;
+
         /// What the store can do, if it is not Amazon's. What it cannot is refused before anything is sent.
         capabilities: Capabilities = capabilities;
 
@@ -147,28 +157,6 @@ impl ConnectOptions {
             credentials.session_token = Some(session_token.into());
         }
         options
-    }
-
-    /// How long to wait for a connection. By default 3 seconds.
-    #[must_use]
-    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// How long to wait for the answer to a request, each time it is sent. By default 10 seconds. A write that
-    /// takes longer is [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
-    #[must_use]
-    pub const fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = timeout;
-        self
-    }
-
-    /// How often a request is sent again, where that is safe and may help. By default 3 times.
-    #[must_use]
-    pub const fn retries(mut self, retries: u32) -> Self {
-        self.retries = retries;
-        self
     }
 
     /// ScyllaDB's Alternator: no transactions over several items, no change streams, one attribute per key of an

@@ -2,10 +2,10 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::Failure;
+use crate::{Failure, Result};
 
 /// Asks whether that is meant, unless it was said before. Without a terminal to ask at, it is not.
-pub(super) fn confirm(is_said: bool, what: &str, undone: &str) -> Result<(), Failure> {
+pub(super) fn confirm(is_said: bool, what: &str, undone: &str) -> Result {
     if is_said {
         return Ok(());
     }

@@ -5,32 +5,22 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::{
-    Failure, IfMissing, Opened, Output, Progress, bytes, check_store, grouped, print, write_members,
+    Failure, IfMissing, Opened, Output, Progress, Result, bytes, check_store, grouped, print,
+    write_members,
 };
 
-const BACKUP_HELP: &str = "\
+/// Copy a whole store into a new directory
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe backup ./backups/monday --data ./shop
   floe backup ./backups/monday --data ./shop --json
 
 The copy is of one moment, and a store like any other: `floe serve --data ./backups/monday` serves it. It appears under its \
 name only when it is complete and on the disk. A directory that `floe serve` has open cannot be copied by another program: \
-export its tables with --endpoint, or stop it first.";
-
-const RESTORE_HELP: &str = "\
-Examples:
-  floe restore ./backups/monday --data ./shop-again
-
-The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
-and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.";
-
-/// Copy a whole store into a new directory
-#[derive(Debug, Args)]
-#[command(after_help = BACKUP_HELP)]
-#[group(skip)]
+export its tables with --endpoint, or stop it first.")]
 pub(super) struct Backup {
     /// Where the copy goes: a directory that is not there yet, or empty
-    #[arg(value_name = "TARGET")]
     target: PathBuf,
 
     /// The store
@@ -43,11 +33,14 @@ pub(super) struct Backup {
 
 /// Make a store of a backup
 #[derive(Debug, Args)]
-#[command(after_help = RESTORE_HELP)]
-#[group(skip)]
+#[command(after_help = "\
+Examples:
+  floe restore ./backups/monday --data ./shop-again
+
+The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
+and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.")]
 pub(super) struct Restore {
     /// The backup
-    #[arg(value_name = "BACKUP")]
     backup: PathBuf,
 
     /// Where the store goes: a directory that is not there yet, or empty
@@ -59,18 +52,18 @@ pub(super) struct Restore {
 }
 
 impl Backup {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         copy(&self.data, &self.target, "backup", self.output)
     }
 }
 
 impl Restore {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         copy(&self.backup, &self.data, "restored", self.output)
     }
 }
 
-fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result<(), Failure> {
+fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result {
     check_store(source)?;
     let opened = Opened::of_directory(source, IfMissing::Refuse)?;
     let Some(engine) = &opened.local else {

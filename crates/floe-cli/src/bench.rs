@@ -11,10 +11,17 @@ use floe_local::LocalEngine;
 use floe_store::table::KeyKind;
 use floe_store::{Engine, TableDef};
 
-use crate::{EVENT_INTERVAL, Failure, Output, Progress, grouped, note, object, threads};
+use crate::{
+    EVENT_INTERVAL, Failure, Output, Progress, Result, Table, grouped, note, object, threads,
+};
 use measure::{Kind, Measured, TABLE};
 
-const AFTER_HELP: &str = "\
+/// The store of the benchmark, in the directory that was given.
+const FOLDER: &str = "floe-bench-store";
+
+/// Measure puts, gets, queries and transactions on this machine
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   # on the disk that will hold the data
   floe bench --data /var/lib/floe
@@ -24,15 +31,7 @@ Examples:
 A store of its own is made in the directory, filled, measured and removed; a store that is there is not touched. Every write \
 is answered when it is on the disk, so the rate of writes grows with the number of tasks that write at once, which share the \
 cost of a sync. Items have 6 attributes and about 200 bytes; a query reads 20 of them; a transaction updates 2 and puts 1. \
-The numbers are those of this machine, this disk and this moment, in the same process: a server adds the way over HTTP.";
-
-/// The store of the benchmark, in the directory that was given.
-const FOLDER: &str = "floe-bench-store";
-
-/// Measure puts, gets, queries and transactions on this machine
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+The numbers are those of this machine, this disk and this moment, in the same process: a server adds the way over HTTP.")]
 pub(super) struct Bench {
     #[command(flatten)]
     target: Target,
@@ -63,7 +62,7 @@ struct Target {
 }
 
 impl Bench {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let runtime = threads(EVENT_INTERVAL)?;
         let Some(data) = &self.target.data else {
             let engine = Arc::new(LocalEngine::memory()?);
@@ -83,7 +82,7 @@ impl Bench {
         measured.and(closed).and(removed)
     }
 
-    async fn measure(&self, engine: Arc<LocalEngine>) -> Result<(), Failure> {
+    async fn measure(&self, engine: Arc<LocalEngine>) -> Result {
         let table = TableDef::builder(TABLE, "p", KeyKind::S)
             .sort_key("s", KeyKind::N)
             .build()?;
@@ -91,9 +90,7 @@ impl Bench {
         let mut progress = Progress::new(!self.output.json);
         let mut all = Vec::new();
         for kind in Kind::ALL {
-            if !self.output.json {
-                progress.step(&format!("measuring {}", kind.name()));
-            }
+            progress.step(&format!("measuring {}", kind.name()));
             let span = Duration::from_secs(self.seconds);
             let measured = measure::measure(&engine, kind, self.tasks, span).await?;
             all.push((kind, measured));
@@ -113,7 +110,7 @@ impl Bench {
                     "p99_us": measured.quantile(99), "count": measured.count()
                 );
             },
-            ["request", "per second", "p50 µs", "p99 µs"],
+            Table::new(["request", "per second", "p50 µs", "p99 µs"]),
             |(kind, measured)| {
                 let (p50, p99) = (measured.quantile(50), measured.quantile(99));
                 let [rate, p50, p99] = [measured.per_second(), p50, p99].map(grouped);
@@ -132,7 +129,7 @@ impl Bench {
 }
 
 /// A folder for the store, which is not there yet.
-fn folder_in(data: &Path) -> Result<PathBuf, Failure> {
+fn folder_in(data: &Path) -> Result<PathBuf> {
     if !data.is_dir() {
         return Err(Failure::broken(format!(
             "there is no such directory: path={}; make it first, or name another",

@@ -1,36 +1,44 @@
 //! Commands that are made of other commands.
 
-/// Declares the commands below a command, and what runs the one that was called.
+/// Declares the commands below a command, and what runs the one that was called: on its own, or in the place that a field of
+/// it names, which gives it what stands there and closes the store whatever has come of that.
 macro_rules! commands {
-    ($(#[$about:meta])* $group:ident: $($name:ident($command:ty),)*) => {
+    (run $command:ident) => { $command.run() };
+
+    (run $command:ident in $($place:ident).+) => {
+        $command.$($place).+.run(async |given| $command.run(given).await)
+    };
+
+    ($(#[$about:meta])* $group:ident: $($name:ident($command:ty) $(in $($place:ident).+)?,)*) => {
         #[derive(Debug, clap::Args)]
         $(#[$about])*
         #[command(arg_required_else_help = true)]
-        #[group(skip)]
         pub(super) struct $group {
             #[command(subcommand)]
             command: Command,
         }
 
         impl $group {
-            pub(super) fn run(&self) -> Result<(), $crate::Failure> {
+            pub(super) fn run(&self) -> $crate::Result {
                 self.command.run()
             }
         }
 
-        $crate::commands::commands! { $($name($command),)* }
+        $crate::commands::commands! { $($name($command) $(in $($place).+)?,)* }
     };
 
-    ($($name:ident($command:ty),)*) => {
+    ($($name:ident($command:ty) $(in $($place:ident).+)?,)*) => {
         #[derive(Debug, clap::Subcommand)]
         enum Command {
             $($name($command),)*
         }
 
         impl Command {
-            fn run(&self) -> Result<(), $crate::Failure> {
+            fn run(&self) -> $crate::Result {
                 match self {
-                    $(Self::$name(command) => command.run(),)*
+                    $(Self::$name(command) => {
+                        $crate::commands::commands!(run command $(in $($place).+)?)
+                    })*
                 }
             }
         }

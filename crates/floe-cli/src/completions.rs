@@ -5,23 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::{Failure, Floe, print};
-
-const COMPLETIONS_HELP: &str = "\
-Examples:
-  floe completions bash > ~/.local/share/bash-completion/completions/floe
-  floe completions zsh > ~/.zfunc/_floe
-  floe completions fish > ~/.config/fish/completions/floe.fish";
-
-const MAN_HELP: &str = "\
-Examples:
-  floe man ~/.local/share/man/man1
-  man floe-serve";
+use crate::{Failure, Floe, Result, print};
 
 /// Write what a shell needs to complete the commands and options of floe
 #[derive(Debug, Args)]
-#[command(after_help = COMPLETIONS_HELP)]
-#[group(skip)]
+#[command(after_help = "\
+Examples:
+  floe completions bash > ~/.local/share/bash-completion/completions/floe
+  floe completions zsh > ~/.zfunc/_floe
+  floe completions fish > ~/.config/fish/completions/floe.fish")]
 pub(super) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
@@ -30,8 +22,10 @@ pub(super) struct Completions {
 
 /// Write the man pages of floe and of all its commands
 #[derive(Debug, Args)]
-#[command(after_help = MAN_HELP)]
-#[group(skip)]
+#[command(after_help = "\
+Examples:
+  floe man ~/.local/share/man/man1
+  man floe-serve")]
 pub(super) struct Man {
     /// Into this directory, which must be there
     #[arg(value_name = "DIR")]
@@ -39,7 +33,7 @@ pub(super) struct Man {
 }
 
 impl Completions {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Floe::command(), "floe", &mut text);
         print(text.trim_ascii_end());
@@ -48,7 +42,7 @@ impl Completions {
 }
 
 impl Man {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
             return Err(Failure::broken(format!(

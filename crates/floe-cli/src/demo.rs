@@ -6,16 +6,21 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Args;
 use floe::Db;
 use floe_local::LocalEngine;
 use floe_server::{Options, ServeError, Server, Service};
 use floe_store::env::Stopwatch;
 
-use super::serve::{parse_listen, serve_engine};
-use crate::{ACCOUNT, EVENT_INTERVAL, Failure, print, refuse_file, threads};
+use super::serve::{parse_listen, serve_bound};
+use crate::{ACCOUNT, EVENT_INTERVAL, Failure, Result, Signals, print, refuse_file, threads};
 
-const AFTER_HELP: &str = "\
+/// Where the demo listens, if that is free.
+const LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+
+/// Fill a store through all patterns, tell what was done, and serve it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe demo
   # keep the shop in a directory
@@ -25,16 +30,7 @@ Examples:
 A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
 change of a price one over the product and the next version of the price list. Then the store is served over DynamoDB's \
 protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
-without --data nothing is left behind.";
-
-/// Where the demo listens, if that is free.
-const LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
-
-/// Fill a store through all patterns, tell what was done, and serve it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+without --data nothing is left behind.")]
 pub(super) struct Demo {
     /// Keep the shop in this directory, which must not be there yet or be empty [default: in memory]
     #[arg(long, value_name = "DIR")]
@@ -50,14 +46,14 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let runtime = threads(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
         let done = runtime.block_on(Box::pin(self.show(&engine)));
         done.and(engine.close().map_err(Failure::broken))
     }
 
-    fn open(&self) -> Result<LocalEngine, Failure> {
+    fn open(&self) -> Result<LocalEngine> {
         let options = floe_local::Options::new()
             .region("us-east-1")
             .account(ACCOUNT);
@@ -75,7 +71,7 @@ impl Demo {
         LocalEngine::open_with(path, options).map_err(Failure::broken)
     }
 
-    async fn show(&self, engine: &Arc<LocalEngine>) -> Result<(), Failure> {
+    async fn show(&self, engine: &Arc<LocalEngine>) -> Result {
         let watch = Stopwatch::start();
         let db = Db::with_engine(Arc::clone(engine) as _);
         let filled = shop::fill(db).await?;
@@ -96,11 +92,12 @@ impl Demo {
         }
         let server = self.bind(engine).await?;
         print_commands(&format!("--endpoint http://{}", server.local_addr()));
-        serve_engine(server, &**engine, "Ctrl-C ends it").await
+        serve_bound(server, &**engine, "Ctrl-C ends it", Signals::new()?).await;
+        Ok(())
     }
 
     /// Takes the address that was asked for, or the usual one, or any that is free.
-    async fn bind(&self, engine: &Arc<LocalEngine>) -> Result<Server, Failure> {
+    async fn bind(&self, engine: &Arc<LocalEngine>) -> Result<Server> {
         let bind = async |address: SocketAddr| {
             let service = Service::new(Arc::clone(engine) as _);
             let server = Server::bind(Options::new().listen(address), service.clone()).await?;

@@ -3,16 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
 use floe_store::json::Writer;
 
 use crate::{
-    Each, Failure, Output, Progress, Table, Text, bytes, check_store, grouped, note, note_recovery,
-    object, print,
+    Each, Failure, Output, Progress, Result, Table, Text, bytes, check_store, grouped, note,
+    note_recovery, object, print,
 };
 
-const AFTER_HELP: &str = "\
+/// Examine a store, and repair it on request
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe doctor --data ./shop
   floe doctor --data ./shop --repair
@@ -25,12 +26,7 @@ with --repair made anew. What follows from nothing (items, change records, the c
 --salvage copies everything intact into a new store, and lists what is lost. It only reads the damaged store, and needs \
 neither its FORMAT file nor its lists of files: data/ is enough.
 
-The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.";
-
-/// Examine a store, and repair it on request
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.")]
 pub(super) struct Doctor {
     /// The store, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR")]
@@ -49,7 +45,7 @@ pub(super) struct Doctor {
 }
 
 impl Doctor {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if let Some(target) = &self.salvage {
             return self.salvage(target);
         }
@@ -74,7 +70,7 @@ impl Doctor {
         }
     }
 
-    fn salvage(&self, target: &Path) -> Result<(), Failure> {
+    fn salvage(&self, target: &Path) -> Result {
         let report = self.watched(|watch| doctor::salvage(&self.data, target, watch))?;
         self.output.either(&|w| write_salvaged(w, &report), &|| {
             print_salvaged(&report, target);
@@ -94,13 +90,10 @@ impl Doctor {
     fn watched<T>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
-    ) -> Result<T, Failure> {
-        let quiet = self.output.json;
-        let mut progress = Progress::new(!quiet);
+    ) -> Result<T> {
+        let mut progress = Progress::new(!self.output.json);
         let done = work(&mut |examined| {
-            if !quiet {
-                progress.step(&step(examined));
-            }
+            progress.step(&step(examined));
             progress.at(examined.checked.entries, None);
         });
         progress.end();
@@ -174,9 +167,7 @@ fn print_report(report: &Report) {
         ("dropped", (dropped > 0).then(|| bytes(dropped))),
         ("repaired", repaired),
     ] {
-        if let Some(text) = text {
-            facts.fact(name, text);
-        }
+        facts.fact_if_any(name, text);
     }
     facts.print();
     print_findings(&report.findings);

@@ -7,9 +7,11 @@ mod stats;
 
 use floe::events::{EventStore, StreamName};
 
-use crate::{Failure, commands};
+use crate::{Failure, Result, commands};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Read, append to, count and prune streams of events
+    #[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
       --data ./shop
@@ -17,16 +19,12 @@ Examples:
   floe events stats --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes
 
-A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.";
-
-commands! {
-    /// Read, append to, count and prune streams of events
-    #[command(after_help = AFTER_HELP)]
+A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.")]
     EventsCommand:
-    Read(read::Read),
+    Read(read::Read) in at,
     Append(append::Append),
-    Stats(stats::Stats),
-    Prune(prune::Prune),
+    Stats(stats::Stats) in at,
+    Prune(prune::Prune) in at,
 }
 
 /// The name of a stream.
@@ -35,7 +33,7 @@ fn parse_stream(text: &str) -> Result<StreamName, String> {
 }
 
 /// How many events a stream has. Fails if there is no such stream.
-async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64, Failure> {
+async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64> {
     match store.version(stream).await? {
         0 => Err(Failure::unmet(format!(
             "there is no such stream: stream={stream} table={table}"

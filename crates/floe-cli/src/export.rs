@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use floe_local::ExportOptions;
+use floe_local::{ExportOptions, ExportReport};
 use floe_server::json::{Moment, write_table};
 use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
-use crate::{Failure, Opened, Progress, StoreArgs, bytes, grouped, note, object};
+use crate::{Failure, Opened, Progress, Result, StoreArgs, bytes, grouped, note, object};
 
-const AFTER_HELP: &str = "\
+/// Write a table as lines of JSON
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe export orders --data ./shop > orders.jsonl
   floe export orders --to orders.jsonl --endpoint http://127.0.0.1:8000
@@ -23,15 +24,9 @@ Examples:
 A file is called as --to says only when it is complete; until then its name ends with .part. An export that was killed \
 leaves that file behind; remove it before the next one. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
 many there were. Of a directory they are the items of one moment; behind a server they are read page by page, while others \
-may write.";
-
-/// Write a table as lines of JSON
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+may write.")]
 pub(super) struct Export {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Into this file, which must not be there yet [default: the standard output]
@@ -46,13 +41,6 @@ pub(super) struct Export {
     at: StoreArgs,
 }
 
-/// What was written.
-#[derive(Clone, Copy, Debug, Default)]
-struct Exported {
-    items: u64,
-    bytes: u64,
-}
-
 /// Gives a file its name, and replaces nothing.
 fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
     match std::fs::hard_link(part, path) {
@@ -64,7 +52,7 @@ fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
 }
 
 impl Export {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if self.at.output.json && self.to.is_none() {
             return Err(Failure::usage(
                 "--json tells what was done, and the lines go to the standard output; say where they go with --to",
@@ -85,7 +73,7 @@ impl Export {
     }
 
     /// Writes the file under another name first: half of a table must not be taken for a whole one.
-    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<Exported, Failure> {
+    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<ExportReport> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             let shown = path.display();
             Failure::broken(format!("{what}, {error}: path={shown}"))
@@ -117,7 +105,7 @@ impl Export {
         written
     }
 
-    async fn export(&self, opened: &Opened, out: impl Write) -> Result<Exported, Failure> {
+    async fn export(&self, opened: &Opened, out: impl Write) -> Result<ExportReport> {
         let progress = Progress::new(self.to.is_some() && !self.at.output.json);
         progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
@@ -126,14 +114,9 @@ impl Export {
                     true => ExportOptions::new().items_only(),
                     false => ExportOptions::new(),
                 };
-                let report = engine.export_table_with(&self.table, out, options, |report| {
+                engine.export_table_with(&self.table, out, options, |report| {
                     progress.at(report.items, Some(report.items_expected));
-                });
-                let report = report?;
-                Exported {
-                    items: report.items,
-                    bytes: report.bytes,
-                }
+                })?
             }
             None => self.export_pages(opened, out, &progress).await?,
         };
@@ -147,12 +130,12 @@ impl Export {
         opened: &Opened,
         mut out: impl Write,
         progress: &Progress,
-    ) -> Result<Exported, Failure> {
+    ) -> Result<ExportReport> {
         let table = opened.table(&self.table).await?;
         let moment = Moment::Life(opened.engine().now());
-        let mut exported = Exported::default();
+        let mut exported = ExportReport::default();
         if !self.items_only {
-            exported.write(&mut out, |w| {
+            write_line(&mut exported, &mut out, |w| {
                 w.object(|w| write_table(w.name("Table"), &table, moment));
             })?;
         }
@@ -160,7 +143,9 @@ impl Export {
         loop {
             let page = opened.engine().scan(scan.clone()).await?;
             for item in &page.items {
-                exported.write(&mut out, |w| w.object(|w| write_item(w.name("Item"), item)))?;
+                write_line(&mut exported, &mut out, |w| {
+                    w.object(|w| write_item(w.name("Item"), item));
+                })?;
                 exported.items += 1;
             }
             progress.at(exported.items, Some(table.item_count.max(exported.items)));
@@ -171,7 +156,7 @@ impl Export {
         }
         if !self.items_only {
             let items = exported.items;
-            exported.write(&mut out, |w| {
+            write_line(&mut exported, &mut out, |w| {
                 w.object(|w| object!(w.name("End"); "ItemCount": items));
             })?;
         }
@@ -179,8 +164,8 @@ impl Export {
         Ok(exported)
     }
 
-    fn print(&self, exported: Exported) {
-        let (table, Exported { items, bytes: size }) = (&self.table, exported);
+    fn print(&self, exported: ExportReport) {
+        let (table, items, size) = (&self.table, exported.items, exported.bytes);
         self.at.output.either(
             &|w| object!(w; "exported": table, "items": items, "bytes": size),
             // The standard output may be the export.
@@ -192,19 +177,17 @@ impl Export {
     }
 }
 
-impl Exported {
-    fn write(
-        &mut self,
-        out: &mut impl Write,
-        write: impl FnOnce(&mut Writer),
-    ) -> Result<(), Failure> {
-        let mut writer = Writer::with_capacity(256);
-        write(&mut writer);
-        let mut line = writer.into_bytes();
-        line.push(b'\n');
-        self.bytes += u64::try_from(line.len()).unwrap_or(0);
-        out.write_all(&line).map_err(unwritten)
-    }
+fn write_line(
+    exported: &mut ExportReport,
+    out: &mut impl Write,
+    write: impl FnOnce(&mut Writer),
+) -> Result {
+    let mut writer = Writer::with_capacity(256);
+    write(&mut writer);
+    let mut line = writer.into_bytes();
+    line.push(b'\n');
+    exported.bytes += u64::try_from(line.len()).unwrap_or(0);
+    out.write_all(&line).map_err(unwritten)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use floe::ErrorKind;
 use floe_store::Error as StoreError;
 
+use crate::joined;
+
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -43,8 +45,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Usage(message) | Self::Broken(message) | Self::Unmet(message)) = self;
         // Whatever it quotes, it is one line.
-        let words: Vec<_> = message.split_whitespace().collect();
-        f.write_str(&words.join(" "))
+        f.write_str(&joined(message))
     }
 }
 

@@ -12,15 +12,20 @@ mod tail;
 mod verify;
 
 use clap::Args;
+use floe::ErrorKind;
 use floe::events::feed::log::EpochSource;
 use floe::events::feed::{Checkpoint, Consumer, Filter, Partition, Reader, TableLog};
 use floe::events::{EventStore, StreamName};
-use floe::{Error, ErrorKind};
 
-use super::indexer::explained;
-use crate::{Failure, Found, Place, commands, note, print};
+use super::indexer::explained as broken;
+use crate::{Failure, Output, Place, Result, commands, describe, note, print};
 
-const AFTER_HELP: &str = "\
+/// Where the checkpoints of groups are kept.
+const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
+
+commands! {
+    /// Look at the feed of a table of events, and move the checkpoints of its consumers
+    #[command(after_help = "\
 Examples:
   # partitions, groups, how far each has come
   floe feed status --table shop
@@ -35,27 +40,29 @@ Examples:
   floe feed verify --table shop
 
 A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
-epoch@offset. A group of consumers stores one checkpoint for each partition.";
-
-/// Where the checkpoints of groups are kept.
-const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
-
-commands! {
-    /// Look at the feed of a table of events, and move the checkpoints of its consumers
-    #[command(after_help = AFTER_HELP)]
+epoch@offset. A group of consumers stores one checkpoint for each partition.")]
     FeedCommand:
-    Status(status::Status),
-    Checkpoint(checkpoint::CheckpointCommand),
-    Parked(parked::ParkedCommand),
-    Read(read::ReadCommand),
-    Tail(tail::Tail),
-    Lag(lag::LagCommand),
-    Verify(verify::Verify),
+    Status(status::Status) in at,
+    Checkpoint(checkpoint::CheckpointCommand) in at,
+    Parked(parked::ParkedCommand) in at,
+    Read(read::ReadCommand) in at,
+    Tail(tail::Tail) in at,
+    Lag(lag::LagCommand) in at,
+    Verify(verify::Verify) in at,
+}
+
+/// Where the feed is, and how the result is printed.
+#[derive(Debug, Args)]
+struct FeedArgs {
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Which streams are printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Categories {
     /// Of streams of this category alone; may be given several times
     #[arg(long, value_name = "NAME")]
@@ -83,20 +90,19 @@ struct Member {
     partition: Partition,
 }
 
-impl FoundFeed {
-    /// Runs a command on the feed, and closes the store whatever has come of that.
-    fn run(
-        place: &Place,
-        work: impl AsyncFnOnce(&Self) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        place.run(async |found| work(&Self::of(found).await?).await)
+impl FeedArgs {
+    fn run(&self, work: impl AsyncFnOnce(&FoundFeed) -> Result) -> Result {
+        let work = async |store: &EventStore| work(&FoundFeed::of(store).await?).await;
+        self.place.run(work)
     }
+}
 
-    async fn of(found: &Found) -> Result<Self, Failure> {
-        let store = found.store.clone();
+impl FoundFeed {
+    async fn of(store: &EventStore) -> Result<Self> {
+        let store = store.clone();
         let index = store.feed_index();
         let table = &index.options().table;
-        if found.describe(table).await?.is_none() {
+        if describe(store.db(), table).await?.is_none() {
             return Err(Failure::broken(format!(
                 "there is no feed, for there is no index table: table={table}; `floe indexer` makes it"
             )));
@@ -121,7 +127,7 @@ impl FoundFeed {
 
     /// The groups that have stored a checkpoint (of this name, or all), with the partitions of which they have. Reads the whole
     /// index table.
-    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>, Failure> {
+    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>> {
         let index = self.store.feed_index();
         let streams = index.streams(Some(CHECKPOINT_CATEGORY)).collect();
         let streams = streams.await.map_err(broken)?;
@@ -139,7 +145,7 @@ impl FoundFeed {
     }
 
     /// Whether a checkpoint is one of ours. Others keep theirs under the same category.
-    async fn can_read(&self, member: &Member, stream: &StreamName) -> Result<bool, Failure> {
+    async fn can_read(&self, member: &Member, stream: &StreamName) -> Result<bool> {
         match self.consumer(member).checkpoint().await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::InvalidEvent => {
@@ -153,7 +159,7 @@ impl FoundFeed {
     }
 
     /// The partitions that were asked for: this one, or all.
-    fn chosen(&self, partition: Option<u32>) -> Result<Vec<Partition>, Failure> {
+    fn chosen(&self, partition: Option<u32>) -> Result<Vec<Partition>> {
         let Some(number) = partition else {
             return Ok(self.partitions.clone());
         };
@@ -177,7 +183,7 @@ impl FoundFeed {
     }
 
     /// Where a partition ends now.
-    async fn tail(&self, partition: Partition) -> Result<Checkpoint, Failure> {
+    async fn tail(&self, partition: Partition) -> Result<Checkpoint> {
         let reader = self.reader(partition, Checkpoint::START);
         reader.tail().await.map_err(broken)
     }
@@ -195,9 +201,4 @@ impl Member {
             partition: Partition::new(partition.parse().ok()?),
         })
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
-fn broken(error: Error) -> Failure {
-    explained(&error)
 }

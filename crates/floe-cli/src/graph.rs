@@ -12,9 +12,13 @@ use floe::graph::{Edge, EntityKey, Graph, GraphSchema, Node};
 use floe_store::Item;
 use floe_store::json::Writer;
 
-use crate::{Failure, Output, StoreArgs, Table, cell, commands, describe, item_cell, object};
+use crate::{
+    Failure, Output, Result, StoreArgs, Table, cell, commands, describe, item_cell, object,
+};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Look at an entity graph, and look after its tables
+    #[command(after_help = "\
 Examples:
   # an entity of the scope `library`
   floe graph get library author ann --data ./data
@@ -27,22 +31,17 @@ Examples:
   # compare the three tables, and tell every difference
   floe graph check --data ./data
   # and make them agree
-  floe graph check --data ./data --repair";
-
-commands! {
-    /// Look at an entity graph, and look after its tables
-    #[command(after_help = AFTER_HELP)]
+  floe graph check --data ./data --repair")]
     GraphCommand:
-    Get(get::Get),
+    Get(get::Get) in entity,
     Related(related::RelatedCommand),
     Referrers(referrers::ReferrersCommand),
     Lookup(lookup::LookupCommand),
-    Check(check::Check),
+    Check(check::Check) in store,
 }
 
 /// Where a graph is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct GraphPlace {
     #[command(flatten)]
     prefix: Prefix,
@@ -53,11 +52,7 @@ struct GraphPlace {
 
 impl GraphPlace {
     /// Runs a command on the graph of a scope.
-    fn run(
-        &self,
-        scope: &str,
-        work: impl AsyncFnOnce(&Graph<'static>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, scope: &str, work: impl AsyncFnOnce(&Graph<'static>) -> Result) -> Result {
         self.at.run(async |opened| {
             let db = self.prefix.find(&opened.db).await?;
             work(&db.graph(scope)).await
@@ -67,21 +62,15 @@ impl GraphPlace {
 
 /// Which of several graphs it is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Prefix {
     /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, default_value = "", hide_default_value = true)]
     prefix: String,
 }
 
 impl Prefix {
     /// The store with its graph. Refuses a place in which there is no graph.
-    async fn find(&self, db: &Db) -> Result<Db, Failure> {
+    async fn find(&self, db: &Db) -> Result<Db> {
         let schema = GraphSchema::new().prefix(self.prefix.as_str());
         for table in schema.tables().map_err(Failure::usage)? {
             if describe(db, &table.name).await?.is_none() {
@@ -97,10 +86,8 @@ impl Prefix {
 
 /// An entity, and where its graph is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct EntityPlace {
     /// The scope
-    #[arg(value_name = "SCOPE")]
     scope: String,
 
     /// The type
@@ -108,7 +95,6 @@ struct EntityPlace {
     type_name: String,
 
     /// The id
-    #[arg(value_name = "ID")]
     id: String,
 
     #[command(flatten)]
@@ -117,21 +103,17 @@ struct EntityPlace {
 
 impl EntityPlace {
     /// Runs a command on the entity, if it is there.
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(&Graph<'static>, Node) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, work: impl AsyncFnOnce((&Graph<'static>, Node)) -> Result) -> Result {
         self.place.run(&self.scope, async |graph| {
             let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
             let node = graph.get_node(&key).await?;
-            work(graph, node.ok_or_else(|| no_entity(graph, &key))?).await
+            work((graph, node.ok_or_else(|| no_entity(graph, &key))?)).await
         })
     }
 }
 
 /// An entity of which edges are printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct EdgesOf {
     /// Only by this predicate
     #[arg(long, value_name = "NAME")]
@@ -150,8 +132,8 @@ impl EdgesOf {
             &EntityKey,
             Option<&str>,
         ) -> Result<Vec<Led>, floe::Error>,
-    ) -> Result<(), Failure> {
-        self.entity.run(async |graph, node| {
+    ) -> Result {
+        self.entity.run(async |(graph, node)| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
             print_edges(self.entity.place.at.output, &found);
             Ok(())
@@ -175,11 +157,8 @@ fn print_node(output: Output, node: &Node) {
         let mut facts = Table::of_facts();
         facts.fact("type", node.key.type_name());
         facts.fact("id", node.key.id());
-        for (name, moment) in [("created", &node.created), ("updated", &node.updated)] {
-            if let Some(moment) = moment {
-                facts.fact(name, moment);
-            }
-        }
+        facts.fact_if_any("created", node.created.as_ref());
+        facts.fact_if_any("updated", node.updated.as_ref());
         for (name, value) in node.attributes.iter() {
             facts.fact(name, cell(value));
         }
@@ -209,8 +188,16 @@ fn print_edges(output: Output, edges: &[Led]) {
     };
     output.rows(
         edges,
-        |w, led| led.write(w),
-        ["predicate", "type", "id", "edge", "attributes"],
+        |w, led| {
+            let edge = &led.edge;
+            let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
+            object!(w;
+                "predicate": edge.predicate, "index": edge.index, "type": led.other.type_name(),
+                "id": led.other.id(), "edge_attributes": edge_attributes,
+                "attributes": led.node.as_ref().map(|node| &node.attributes)
+            );
+        },
+        Table::new(["predicate", "type", "id", "edge", "attributes"]),
         |led| {
             [
                 led.edge.predicate.clone(),
@@ -221,18 +208,6 @@ fn print_edges(output: Output, edges: &[Led]) {
             ]
         },
     );
-}
-
-impl Led {
-    fn write(&self, w: &mut Writer) {
-        let edge = &self.edge;
-        let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
-        object!(w;
-            "predicate": edge.predicate, "index": edge.index, "type": self.other.type_name(),
-            "id": self.other.id(), "edge_attributes": edge_attributes,
-            "attributes": self.node.as_ref().map(|node| &node.attributes)
-        );
-    }
 }
 
 /// The cell of attributes, which is empty if there are none.

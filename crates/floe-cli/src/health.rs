@@ -5,6 +5,8 @@ use std::time::Duration;
 use floe_store::{Engine, Health};
 use tokio::time::MissedTickBehavior;
 
+use crate::joined;
+
 /// How often the engine is asked.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -31,10 +33,7 @@ fn line(before: &Health, now: &Health) -> Option<String> {
     match now {
         Health::Ready => Some("writes are accepted again".to_owned()),
         Health::ReadOnly => Some("the file system is read-only: serving reads only".to_owned()),
-        Health::WritesRefused { reason } => {
-            let words: Vec<_> = reason.split_whitespace().collect();
-            Some(format!("writes are refused: {}", words.join(" ")))
-        }
+        Health::WritesRefused { reason } => Some(format!("writes are refused: {}", joined(reason))),
         _ => None,
     }
 }

@@ -6,12 +6,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use clap::Args;
-use floe_local::ImportOptions;
+use floe_local::{ImportOptions, ImportReport};
 
-use crate::{Failure, IfMissing, Opened, Progress, StoreArgs, bytes, grouped, members};
+use crate::{Failure, IfMissing, Opened, Progress, Result, StoreArgs, bytes, grouped, members};
 
-const AFTER_HELP: &str = "\
+/// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe import --from orders.jsonl --data ./shop
   floe import --from orders.jsonl --data ./fresh --new
@@ -20,12 +21,7 @@ Examples:
 
 It reads what `floe export` has written, several tables in a row too, and the lines of DynamoDB's export to S3, for which \
 --table names a table that is there. Tables that are missing are made. Items that are there under the same key are replaced, \
-others are left; if it was stopped, it can be run again.";
-
-/// Put lines of JSON into tables, as `floe export` and DynamoDB's export write them
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+others are left; if it was stopped, it can be run again.")]
 pub(super) struct Import {
     /// From this file [default: the standard input]
     #[arg(long, value_name = "FILE")]
@@ -43,17 +39,8 @@ pub(super) struct Import {
     at: StoreArgs,
 }
 
-/// What was put.
-#[derive(Clone, Debug, Default)]
-struct Imported {
-    lines: u64,
-    bytes: u64,
-    items: u64,
-    tables_created: Vec<String>,
-}
-
 impl Import {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let (input, size) = self.input()?;
         let missing = IfMissing::made(self.new);
         self.at.store.run_or(missing, async |opened| {
@@ -64,7 +51,7 @@ impl Import {
     }
 
     /// What is read, and how many bytes that are if it is known.
-    fn input(&self) -> Result<(Box<dyn BufRead>, Option<u64>), Failure> {
+    fn input(&self) -> Result<(Box<dyn BufRead>, Option<u64>)> {
         let Some(path) = &self.from else {
             return Ok((Box::new(std::io::stdin().lock()), None));
         };
@@ -82,33 +69,23 @@ impl Import {
         opened: &Opened,
         input: Box<dyn BufRead>,
         size: Option<u64>,
-    ) -> Result<Imported, Failure> {
+    ) -> Result<ImportReport> {
         let progress = Progress::new(!self.at.output.json);
         progress.only_step("importing");
+        let report = |imported: &ImportReport| progress.at(imported.bytes, size);
         let imported = match &opened.local {
             Some(engine) => {
                 let mut options = ImportOptions::new();
                 options.table_name.clone_from(&self.table);
-                let report = engine.import_with(input, options, |report| {
-                    progress.at(report.bytes, size);
-                });
-                report.map(|report| Imported {
-                    lines: report.lines,
-                    bytes: report.bytes,
-                    items: report.items,
-                    tables_created: report.tables_created,
-                })?
+                engine.import_with(input, options, report)?
             }
-            None => {
-                let report = |imported: &Imported| progress.at(imported.bytes, size);
-                remote::import(opened, self.table.as_deref(), input, report).await?
-            }
+            None => remote::import(opened, self.table.as_deref(), input, report).await?,
         };
         progress.end();
         Ok(imported)
     }
 
-    fn print(&self, imported: &Imported) {
+    fn print(&self, imported: &ImportReport) {
         let made = match imported.tables_created.as_slice() {
             [] => String::new(),
             names => format!(", made {}", names.join(", ")),

@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use clap::Args;
 use floe::changes::lambda::Runtime;
 use floe::events::EventStore;
 use floe::events::feed::indexer::{Progress, Stepped};
@@ -23,9 +22,17 @@ use floe_store::env::Stopwatch;
 use self::figures::Figures;
 use super::serve::parse_listen;
 use super::telemetry::Export;
-use crate::{Failure, Found, Place, Signals, note, parse_duration, say, wait_for};
+use crate::{
+    Failure, Place, Result, Signals, checked, describe, events_table, note, parse_duration, say,
+    wait_for,
+};
 
-const AFTER_HELP: &str = "\
+/// How long there is nothing to be read of it, at least.
+const NOTES_APART: Duration = Duration::from_secs(5);
+
+/// Bring what is appended to a table of events to its feed, from which consumers read
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe indexer --table shop                       Amazon DynamoDB, as the environment says
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
@@ -43,15 +50,7 @@ DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gon
 In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment \
 (FLOE_TABLE, FLOE_TABLE_PREFIX, FLOE_PARTITIONS, FLOE_BATCH_MAX, FLOE_REPORT_BATCH_ITEM_FAILURES).
 
-Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.";
-
-/// How long there is nothing to be read of it, at least.
-const NOTES_APART: Duration = Duration::from_secs(5);
-
-/// Bring what is appended to a table of events to its feed, from which consumers read
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.")]
 pub(super) struct IndexerCommand {
     /// How many partitions the feed has [default: as it was begun, or 1]
     #[arg(long, value_name = "N", env = "FLOE_PARTITIONS")]
@@ -93,21 +92,20 @@ pub(super) struct IndexerCommand {
 }
 
 impl IndexerCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let export = Export::begin("floe-indexer")?;
         let ran = match Runtime::here() {
             Ok(here) => wait_for(Box::pin(lambda::serve(here, self))),
-            Err(_) => self.place.run(async |found| self.index(found).await),
+            Err(_) => self.place.run(async |store| self.index(store).await),
         };
         export.end();
         ran
     }
 
-    async fn index(&self, found: &Found) -> Result<(), Failure> {
+    async fn index(&self, store: &EventStore) -> Result {
         let signals = Signals::new()?;
-        check_stream(found, &self.place.table).await?;
-        self.ensure_index(found).await?;
-        let store = &found.store;
+        check_stream(store, &self.place.table).await?;
+        self.ensure_index(store).await?;
         let options = self.options(store).await?;
         let notes = Notes::default();
         let figures = Figures::new(&self.place.table, &self.name);
@@ -124,11 +122,11 @@ impl IndexerCommand {
         if let Some(serving) = serving {
             serving.shutdown().await;
         }
-        done.map_err(|error| explained(&error))
+        done.map_err(explained)
     }
 
     /// Serves figures, if that is wanted.
-    async fn serve(&self, figures: &Figures) -> Result<Option<Running>, Failure> {
+    async fn serve(&self, figures: &Figures) -> Result<Option<Running>> {
         let Some(listen) = self.metrics else {
             return Ok(None);
         };
@@ -157,29 +155,27 @@ impl IndexerCommand {
             "indexing {table} into {table}-index (name: {}, {})",
             self.name, self.place
         ));
-        let Indexed {
-            events, records, ..
-        } = indexer.run(signals.stop()).await?;
+        let indexed = indexer.run(signals.stop()).await?;
+        let (events, records) = (indexed.events, indexed.records);
         note(&format!("stopped: events={events} records={records}"));
         Ok(())
     }
 
     /// Makes the index table, if it is missing.
-    async fn ensure_index(&self, found: &Found) -> Result<(), Failure> {
-        let index = found.store.feed_index();
+    async fn ensure_index(&self, store: &EventStore) -> Result {
+        let index = store.feed_index();
         let table = &index.options().table;
-        if found.describe(table).await?.is_none() {
+        if describe(store.db(), table).await?.is_none() {
             note(&format!(
                 "there is no index table yet, it is made: table={table}"
             ));
         }
-        found.store.ensure_feed().await.map_err(Failure::broken)
+        store.ensure_feed().await.map_err(Failure::broken)
     }
 
     /// How to index, with the partitions that the feed has.
-    async fn options(&self, store: &EventStore) -> Result<IndexerOptions, Failure> {
-        let begun = store.feed_partitions().await;
-        let begun = begun.map_err(|error| explained(&error))?;
+    async fn options(&self, store: &EventStore) -> Result<IndexerOptions> {
+        let begun = store.feed_partitions().await.map_err(explained)?;
         let partitions = match (begun, self.partitions.map(Partitions::new)) {
             (Some(begun), Some(asked)) if begun != asked => {
                 return Err(Failure::usage(format!(
@@ -204,8 +200,8 @@ impl IndexerCommand {
 }
 
 /// Sees that there are events, and records of their changes.
-async fn check_stream(found: &Found, table: &str) -> Result<(), Failure> {
-    let described = found.events_table().await?;
+async fn check_stream(store: &EventStore, table: &str) -> Result {
+    let described = events_table(store).await?;
     let switch_on = "StreamEnabled=true,StreamViewType=NEW_IMAGE";
     match described.definition.stream {
         Some(view) if view.has_new() => Ok(()),
@@ -229,9 +225,9 @@ async fn check_stream(found: &Found, table: &str) -> Result<(), Failure> {
 }
 
 /// A failure, with what to do about it.
-pub(super) fn explained(error: &Error) -> Failure {
+pub(super) fn explained(error: Error) -> Failure {
     if let Some(StoreError::Unreachable(_)) = error.store_error() {
-        return Failure::from(error.clone());
+        return Failure::from(error);
     }
     let advice = match error.kind() {
         ErrorKind::MissingEvents => {
@@ -285,9 +281,7 @@ impl Noted {
         self.indexed.events += stepped.indexed.events;
         self.indexed.records += stepped.indexed.records;
         self.checkpoints.extend(&stepped.checkpoints);
-        let Indexed {
-            events, records, ..
-        } = self.indexed;
+        let (events, records) = (self.indexed.events, self.indexed.records);
         (self.noted != self.indexed).then(|| {
             format!(
                 "indexed events={events} records={records} at={} lag={}s",
@@ -312,10 +306,8 @@ impl Noted {
 
 /// A name that a position can be stored under.
 fn parse_name(text: &str) -> Result<String, String> {
-    match !text.is_empty() && !text.contains(['_', ' ']) {
-        true => Ok(text.to_owned()),
-        false => Err("not a name: it has no _ and no space".to_owned()),
-    }
+    let is_fit = !text.is_empty() && !text.contains(['_', ' ']);
+    checked(text, is_fit, "not a name: it has no _ and no space")
 }
 
 #[cfg(test)]

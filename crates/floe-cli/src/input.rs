@@ -14,7 +14,7 @@ use floe_store::json::{Malformed, Reader, Token, Unsound, sound_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Item, Name, Number, Value};
 
-use super::Failure;
+use super::{Failure, Result};
 
 /// What is said below the help of commands that take items.
 const FORMS: &str = "\
@@ -44,21 +44,14 @@ pub(super) enum Form {
 
 /// How JSON is meant.
 #[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
 pub(super) struct Input {
     /// Which JSON is given, if it is not to be told from what it looks like
-    #[arg(
-        long = "input",
-        value_name = "FORM",
-        value_enum,
-        default_value = "auto"
-    )]
+    #[arg(long = "input", default_value = "auto")]
     pub(super) form: Form,
 }
 
 /// The placeholders of expressions.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct Placeholders {
     /// What #names stand for: {"#s":"status"}
     #[arg(long, value_name = "JSON")]
@@ -84,12 +77,11 @@ impl Resolved {
 }
 
 impl Placeholders {
-    pub(super) fn resolve(&self, input: Input) -> Result<Resolved, Failure> {
+    pub(super) fn resolve(&self, input: Input) -> Result<Resolved> {
         let names = self.names.as_deref().map(names).transpose()?;
-        let values = match &self.values {
-            Some(text) => Some(input.item("--values", text)?),
-            None => None,
-        };
+        let values = self.values.as_deref();
+        let values = values.map(|text| input.item("--values", text));
+        let values = values.transpose()?;
         let named = |item: Item| {
             let pairs = item.iter();
             pairs
@@ -105,7 +97,7 @@ impl Placeholders {
 
 impl Input {
     /// Reads an item or a key that an option has given.
-    pub(super) fn item(self, option: &str, given: &str) -> Result<Item, Failure> {
+    pub(super) fn item(self, option: &str, given: &str) -> Result<Item> {
         let text = text(option, given)?;
         let form = match self.form {
             Form::Auto => guess(option, &text)?,
@@ -119,7 +111,7 @@ impl Input {
 }
 
 /// What an option stands for: itself, a file, or the standard input.
-pub(super) fn text(option: &str, given: &str) -> Result<String, Failure> {
+pub(super) fn text(option: &str, given: &str) -> Result<String> {
     let unread = |error: std::io::Error| {
         Failure::broken(format!("{option} cannot be read, {error}: given={given}"))
     };
@@ -142,7 +134,7 @@ fn not_json(option: &str, reader: &Reader<'_>) -> Failure {
 }
 
 /// Which form an object has.
-fn guess(option: &str, text: &str) -> Result<Form, Failure> {
+fn guess(option: &str, text: &str) -> Result<Form> {
     let mut reader = Reader::new(text);
     let (typed, others) = count(&mut reader).map_err(|_| not_json(option, &reader))?;
     match (typed, others) {
@@ -177,7 +169,7 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
     is_type && reader.skip().is_ok() && matches!(reader.next_name(), Ok(None))
 }
 
-fn dynamodb(option: &str, text: &str) -> Result<Item, Failure> {
+fn dynamodb(option: &str, text: &str) -> Result<Item> {
     let mut reader = Reader::new(text);
     let item = sound_item(&mut reader).map_err(|unsound| match unsound {
         Unsound::Malformed => not_json(option, &reader),
@@ -187,7 +179,7 @@ fn dynamodb(option: &str, text: &str) -> Result<Item, Failure> {
     Ok(item)
 }
 
-fn plain(option: &str, text: &str) -> Result<Item, Failure> {
+fn plain(option: &str, text: &str) -> Result<Item> {
     let mut reader = Reader::new(text);
     let item = plain_item(&mut reader, 1).map_err(|fault| match fault {
         Fault::Json => not_json(option, &reader),
@@ -197,7 +189,7 @@ fn plain(option: &str, text: &str) -> Result<Item, Failure> {
     Ok(item)
 }
 
-fn finish(option: &str, reader: Reader<'_>) -> Result<(), Failure> {
+fn finish(option: &str, reader: Reader<'_>) -> Result {
     let at = reader.position();
     reader.finish().map_err(|_| {
         Failure::usage(format!(
@@ -263,7 +255,7 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
 }
 
 /// What `#names` stand for.
-fn names(given: &str) -> Result<BTreeMap<String, Name>, Failure> {
+fn names(given: &str) -> Result<BTreeMap<String, Name>> {
     let item = plain("--names", &text("--names", given)?)?;
     let name = |(placeholder, value): (&Name, &Value)| match value.as_s() {
         Some(name) => Ok((placeholder.as_str().to_owned(), Name::from(name))),

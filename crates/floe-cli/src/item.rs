@@ -10,21 +10,19 @@ use floe_store::expr::{Condition, Parser};
 use floe_store::op::{ReturnValues, WriteItem};
 
 use crate::{
-    Failure, Input, Placeholders, StoreArgs, commands, object, print, print_item, with_forms,
+    Input, Placeholders, Result, StoreArgs, commands, object, print, print_item, with_forms,
 };
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Get, put, update and delete items
+    #[command(after_help = with_forms("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
       --update 'SET quantity = quantity + :n' --values '{\":n\":1}' --data ./shop
-  floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop";
-
-commands! {
-    /// Get, put, update and delete items
-    #[command(after_help = with_forms(AFTER_HELP))]
+  floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop"))]
     ItemCommand:
     Get(get::Get),
     Put(put::Put),
@@ -32,41 +30,15 @@ commands! {
     Delete(delete::Delete),
 }
 
-/// What must hold for a write.
+/// What all writes have in common.
 #[derive(Debug, Args)]
-#[group(skip)]
-struct Conditional {
+struct Writing {
     /// Write only if this holds of the item as it stands: attribute_not_exists(id)
     #[arg(long, value_name = "EXPRESSION")]
     condition: Option<String>,
 
     #[command(flatten)]
     placeholders: Placeholders,
-}
-
-impl Conditional {
-    /// Parses the condition, and another expression beside it.
-    fn parse<T>(
-        &self,
-        input: Input,
-        other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
-    ) -> Result<(Option<Condition>, T), Failure> {
-        let resolved = self.placeholders.resolve(input)?;
-        let mut parser = resolved.parser();
-        let other = other(&mut parser)?;
-        let text = self.condition.as_deref();
-        let condition = text.map(|text| parser.condition(text)).transpose()?;
-        parser.finish()?;
-        Ok((condition, other))
-    }
-}
-
-/// What all writes have in common.
-#[derive(Debug, Args)]
-#[group(skip)]
-struct Writing {
-    #[command(flatten)]
-    conditional: Conditional,
 
     #[command(flatten)]
     input: Input,
@@ -76,13 +48,27 @@ struct Writing {
 }
 
 impl Writing {
-    fn condition(&self) -> Result<Option<Condition>, Failure> {
-        let (condition, ()) = self.conditional.parse(self.input, |_| Ok(()))?;
+    fn condition(&self) -> Result<Option<Condition>> {
+        let (condition, ()) = self.parse(|_| Ok(()))?;
         Ok(condition)
     }
 
+    /// Parses the condition, and another expression beside it.
+    fn parse<T>(
+        &self,
+        other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
+    ) -> Result<(Option<Condition>, T)> {
+        let resolved = self.placeholders.resolve(self.input)?;
+        let mut parser = resolved.parser();
+        let other = other(&mut parser)?;
+        let text = self.condition.as_deref();
+        let condition = text.map(|text| parser.condition(text)).transpose()?;
+        parser.finish()?;
+        Ok((condition, other))
+    }
+
     /// Writes, and prints what was returned of the item.
-    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result<(), Failure> {
+    fn run(&self, table: &str, write: WriteItem, done: &str) -> Result {
         self.at.run(async |opened| {
             let key = opened.table(table).await?.definition.key;
             let item = opened.engine().write_item(write).await?.attributes;
@@ -100,7 +86,6 @@ impl Writing {
 
 /// Whether the item that was there is printed.
 #[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
 struct Before {
     /// Tell the item that was there before
     #[arg(long)]

@@ -52,13 +52,16 @@ use out::table::escaped;
 use out::value::{cell, item_cell};
 use out::{Output, Table, bytes, grouped, print, print_json};
 use place::{
-    EVENT_INTERVAL, EventsArgs, Found, IfMissing, Opened, Place, Store, StoreArgs, check_store,
-    describe, missing_table, refuse_file, threads, wait_for,
+    EVENT_INTERVAL, EventsArgs, IfMissing, Opened, Place, Store, StoreArgs, check_store, describe,
+    events_table, missing_table, refuse_file, threads, wait_for,
 };
 use signals::Signals;
 
 /// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
 const ACCOUNT: &str = "100000000001";
+
+/// What came of something that fails in words for people.
+type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 const AFTER_HELP: &str = "\
 Begin with:
@@ -166,6 +169,19 @@ fn called() -> String {
     let names = names.take_while(|word| !word.starts_with('-'));
     let names: Vec<String> = std::iter::once("floe".to_owned()).chain(names).collect();
     names.join(" ")
+}
+
+/// The text of an argument, if it is fit. Says what it must be if not.
+fn checked(text: &str, is_fit: bool, unfit: &str) -> Result<String, String> {
+    is_fit
+        .then(|| text.to_owned())
+        .ok_or_else(|| unfit.to_owned())
+}
+
+/// What stands in an address behind the protocol of the web.
+fn site(address: &str) -> Option<&str> {
+    let plain = address.strip_prefix("http://");
+    plain.or_else(|| address.strip_prefix("https://"))
 }
 
 /// Text in one line.

@@ -2,24 +2,21 @@
 
 mod cursor;
 
-use clap::Args;
-use floe_store::expr::{Condition, Parser, Paths};
+use floe_store::expr::{Parser, Paths};
 use floe_store::json::write_item;
 use floe_store::op::{Page, Query, Scan, Select};
 use floe_store::table::TableDef;
 use floe_store::{Item, Result as StoreResult};
 
 use crate::{
-    Each, Failure, Input, Opened, Placeholders, Resolved, StoreArgs, grouped, note, object, print,
+    Each, Input, Opened, Placeholders, Resolved, Result, StoreArgs, grouped, note, object, print,
     print_items, print_json,
 };
 
 /// Which items are printed, and what of them.
-#[derive(Debug, Args)]
-#[group(skip)]
+#[derive(Debug, clap::Args)]
 pub(super) struct Selection {
     /// The table
-    #[arg(value_name = "TABLE")]
     pub(super) table: String,
 
     /// Of this index
@@ -88,18 +85,6 @@ impl Reading {
             Self::Scan(scan) => opened.engine().scan(scan.clone()).await,
         }
     }
-
-    fn set_start(&mut self, key: Option<Item>) {
-        of_either!(self, one => one.start_key = key);
-    }
-
-    fn set_limit(&mut self, limit: Option<usize>) {
-        of_either!(self, one => one.limit = limit);
-    }
-
-    fn set_filter(&mut self, filter: Option<Condition>) {
-        of_either!(self, one => one.filter = filter);
-    }
 }
 
 /// How much was found so far.
@@ -110,19 +95,20 @@ struct Found {
 }
 
 impl Selection {
-    pub(super) fn placeholders(&self) -> Result<Resolved, Failure> {
+    pub(super) fn placeholders(&self) -> Result<Resolved> {
         self.placeholders.resolve(self.input)
     }
 
-    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result<(), Failure> {
+    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result {
         let filter = self.filter.as_deref();
-        reading.set_filter(filter.map(|text| parser.filter(text)).transpose()?);
+        let filter = filter.map(|text| parser.filter(text)).transpose()?;
         let projection = self.projection.as_deref();
         let projection = projection.map(|text| parser.projection(text)).transpose()?;
         parser.finish()?;
         let start = self.cursor.as_deref().map(cursor::open).transpose()?;
-        reading.set_start(start);
         of_either!(&mut reading, one => {
+            one.filter = filter;
+            one.start_key = start;
             one.index_name.clone_from(&self.index);
             one.consistent = self.consistent;
             if self.count {
@@ -138,7 +124,7 @@ impl Selection {
         opened: &Opened,
         mut reading: Reading,
         projection: Option<Paths>,
-    ) -> Result<(), Failure> {
+    ) -> Result {
         let table = opened.table(&self.table).await?.definition;
         // What is cut off is found again by its key, which a projection of the store might leave out.
         let projected_here = match self.filter.is_some() && !self.all {
@@ -153,7 +139,8 @@ impl Selection {
         loop {
             let left = self.left(&found);
             // With a filter the store must not know how many are wanted: it would read as few and find none.
-            reading.set_limit(left.filter(|_| self.filter.is_none()));
+            let limit = left.filter(|_| self.filter.is_none());
+            of_either!(&mut reading, one => one.limit = limit);
             let mut page = reading.page(opened).await?;
             let cut = left.filter(|left| *left < page.items.len());
             if let Some(left) = cut {
@@ -164,7 +151,8 @@ impl Selection {
             if let Some(paths) = &projected_here {
                 page.items = page.items.iter().map(|item| paths.project(item)).collect();
             }
-            found.add(&page);
+            found.count += page.count;
+            found.scanned += page.scanned_count;
             let next = page.last_key.clone();
             let is_end = next.is_none() || self.left(&found) == Some(0);
             match self.at.output.json {
@@ -174,7 +162,7 @@ impl Selection {
             if is_end {
                 return self.print_end(&table, &gathered, &found, next.as_ref());
             }
-            reading.set_start(next);
+            of_either!(&mut reading, one => one.start_key = next);
         }
     }
 
@@ -211,7 +199,7 @@ impl Selection {
         items: &[Item],
         found: &Found,
         next: Option<&Item>,
-    ) -> Result<(), Failure> {
+    ) -> Result {
         if self.at.output.json {
             return Ok(());
         }
@@ -226,12 +214,5 @@ impl Selection {
         }
         note(&facts);
         Ok(())
-    }
-}
-
-impl Found {
-    fn add(&mut self, page: &Page) {
-        self.count += page.count;
-        self.scanned += page.scanned_count;
     }
 }

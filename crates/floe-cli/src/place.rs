@@ -17,12 +17,11 @@ use floe_store::{Engine, Error as StoreError};
 use tokio::runtime::Runtime;
 
 use super::out::Output;
-use super::{ACCOUNT, Failure, note_recovery};
+use super::{ACCOUNT, Failure, Result, checked, note_recovery, site};
 
 /// Where the store is.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where the store is")]
-#[group(skip)]
 pub(super) struct Store {
     /// In this directory, which no other program may have open meanwhile
     #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
@@ -53,7 +52,6 @@ pub(super) struct Store {
 
 /// Where the store is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct StoreArgs {
     #[command(flatten)]
     pub(super) output: Output,
@@ -64,7 +62,6 @@ pub(super) struct StoreArgs {
 
 /// Where the events are, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 pub(super) struct EventsArgs {
     #[command(flatten)]
     pub(super) output: Output,
@@ -76,7 +73,6 @@ pub(super) struct EventsArgs {
 /// A table of events in a store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Where the events are")]
-#[group(skip)]
 pub(super) struct Place {
     /// The table of the events; its feed is kept beside it, in <NAME>-index
     #[arg(
@@ -115,15 +111,9 @@ pub(super) struct Opened {
     pub(super) local: Option<Arc<LocalEngine>>,
 }
 
-/// A table of events that was found.
-pub(super) struct Found {
-    pub(super) store: EventStore,
-    opened: Opened,
-}
-
 impl Store {
     /// Opens the directory, or makes ready to ask the server.
-    async fn open(&self, missing: IfMissing) -> Result<Opened, Failure> {
+    async fn open(&self, missing: IfMissing) -> Result<Opened> {
         match &self.data {
             Some(path) => Ok(Opened::of_directory(path, missing)?),
             None => Ok(Opened {
@@ -134,10 +124,7 @@ impl Store {
     }
 
     /// Runs a command on the store, and closes it whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&Opened) -> Result) -> Result {
         self.run_or(IfMissing::Refuse, work)
     }
 
@@ -145,8 +132,8 @@ impl Store {
     pub(super) fn run_or(
         &self,
         missing: IfMissing,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        work: impl AsyncFnOnce(&Opened) -> Result,
+    ) -> Result {
         wait_for(Box::pin(async {
             let opened = self.open(missing).await?;
             let done = work(&opened).await;
@@ -156,7 +143,7 @@ impl Store {
 
     /// Makes ready to ask a server, or Amazon DynamoDB.
     #[cfg(feature = "aws")]
-    async fn connect(&self) -> Result<Db, Failure> {
+    async fn connect(&self) -> Result<Db> {
         let db = Db::connect(self.connect_options()).await;
         db.map_err(|error| {
             Failure::broken(format!(
@@ -168,7 +155,7 @@ impl Store {
     /// Refuses what only the AWS SDK can do.
     #[cfg(not(feature = "aws"))]
     #[expect(clippy::unused_async, reason = "with the feature it waits for the SDK")]
-    async fn connect(&self) -> Result<Db, Failure> {
+    async fn connect(&self) -> Result<Db> {
         Err(Failure::usage(
             "this program is built without the feature aws, and opens directories alone; say which with --data",
         ))
@@ -209,7 +196,7 @@ impl fmt::Display for Store {
 
 impl Opened {
     /// Opens the store in a directory.
-    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self, Failure> {
+    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self> {
         let engine = Arc::new(open_directory(path, missing)?);
         Ok(Self {
             db: Db::with_engine(engine.clone()),
@@ -222,13 +209,13 @@ impl Opened {
     }
 
     /// A table as it stands. Fails if there is none of this name.
-    pub(super) async fn table(&self, name: &str) -> Result<TableDescription, Failure> {
+    pub(super) async fn table(&self, name: &str) -> Result<TableDescription> {
         let found = describe(&self.db, name).await?;
         found.ok_or_else(|| missing_table(name))
     }
 
     /// Tables as they stand. Fails if one is missing.
-    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableDescription>, Failure> {
+    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableDescription>> {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             tables.push(self.table(name).await?);
@@ -237,7 +224,7 @@ impl Opened {
     }
 
     /// Closes what was opened.
-    pub(super) fn close(&self) -> Result<(), Failure> {
+    pub(super) fn close(&self) -> Result {
         let local = self.local.as_ref();
         local.map_or(Ok(()), |engine| engine.close().map_err(Failure::broken))
     }
@@ -245,10 +232,7 @@ impl Opened {
 
 impl StoreArgs {
     /// Runs a command on the store, and closes it whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&Opened) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&Opened) -> Result) -> Result {
         self.store.run(work)
     }
 }
@@ -256,38 +240,31 @@ impl StoreArgs {
 impl EventsArgs {
     /// Runs a command on the table of the events, and closes the store whatever has come of that. Fails if there is no such
     /// table.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&EventStore) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.place.run(async |found| {
-            found.events_table().await?;
-            work(&found.store).await
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&EventStore) -> Result) -> Result {
+        self.place.run(async |store| {
+            events_table(store).await?;
+            work(store).await
         })
     }
 }
 
 impl Place {
     /// Opens the directory, or makes ready to ask the server.
-    pub(super) async fn open(&self) -> Result<Found, Failure> {
-        let opened = self.store.open(IfMissing::Refuse).await?;
-        let store = opened
-            .db
-            .event_store(EventStoreOptions::new(self.table.as_str()));
-        store.table().map_err(Failure::usage)?;
-        Ok(Found { store, opened })
+    pub(super) async fn open(&self) -> Result<EventStore> {
+        self.events_in(&self.store.open(IfMissing::Refuse).await?)
     }
 
     /// Runs a command on the events, and closes the store whatever has come of that.
-    pub(super) fn run(
-        &self,
-        work: impl AsyncFnOnce(&Found) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        wait_for(Box::pin(async {
-            let found = self.open().await?;
-            let done = work(&found).await;
-            done.and(found.close())
-        }))
+    pub(super) fn run(&self, work: impl AsyncFnOnce(&EventStore) -> Result) -> Result {
+        self.store
+            .run(async |opened| work(&self.events_in(opened)?).await)
+    }
+
+    fn events_in(&self, opened: &Opened) -> Result<EventStore> {
+        let options = EventStoreOptions::new(self.table.as_str());
+        let store = opened.db.event_store(options);
+        store.table().map_err(Failure::usage)?;
+        Ok(store)
     }
 }
 
@@ -297,34 +274,21 @@ impl fmt::Display for Place {
     }
 }
 
-impl Found {
-    /// The table of the events as it stands. Fails if there is none, or if it is one of something else.
-    pub(super) async fn events_table(&self) -> Result<TableDescription, Failure> {
-        let expected = self.store.table().map_err(Failure::usage)?;
-        let table = self.describe(&expected.name).await?.ok_or_else(|| {
-            Failure::broken(format!(
-                "there is no such table: table={}; see --table and --table-prefix",
-                expected.name
-            ))
-        })?;
-        if table.definition.key != expected.key {
-            return Err(Failure::broken(format!(
-                "the table is none of events, whose key is p (S) and i (N): table={}",
-                expected.name
-            )));
-        }
-        Ok(table)
+/// The table of the events as it stands. Fails if there is none, or if it is one of something else.
+pub(super) async fn events_table(store: &EventStore) -> Result<TableDescription> {
+    let expected = store.table().map_err(Failure::usage)?;
+    let name = &expected.name;
+    let table = describe(store.db(), name).await?.ok_or_else(|| {
+        Failure::broken(format!(
+            "there is no such table: table={name}; see --table and --table-prefix"
+        ))
+    })?;
+    if table.definition.key != expected.key {
+        return Err(Failure::broken(format!(
+            "the table is none of events, whose key is p (S) and i (N): table={name}"
+        )));
     }
-
-    /// A table as it stands, if there is one of this name.
-    pub(super) async fn describe(&self, table: &str) -> Result<Option<TableDescription>, Failure> {
-        describe(self.store.db(), table).await
-    }
-
-    /// Closes what was opened.
-    pub(super) fn close(&self) -> Result<(), Failure> {
-        self.opened.close()
-    }
+    Ok(table)
 }
 
 pub(super) fn missing_table(name: &str) -> Failure {
@@ -334,7 +298,7 @@ pub(super) fn missing_table(name: &str) -> Failure {
 }
 
 /// A table as it stands, if there is one of this name.
-pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>, Failure> {
+pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescription>> {
     match db.engine().describe_table(table.to_owned()).await {
         Ok(table) => Ok(Some(table)),
         Err(StoreError::ResourceNotFound(_)) => Ok(None),
@@ -342,7 +306,7 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
     }
 }
 
-fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failure> {
+fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine> {
     // The engine would make one, and the mistake be found later.
     match missing {
         IfMissing::Refuse => check_store(path)?,
@@ -359,7 +323,7 @@ fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine, Failur
 }
 
 /// Refuses a directory that is not there, and one that holds no store.
-pub(super) fn check_store(path: &Path) -> Result<(), Failure> {
+pub(super) fn check_store(path: &Path) -> Result {
     refuse_file(path)?;
     let (shown, unfinished) = (path.display(), unfinished(path));
     if path.is_dir() && floe_local::is_store(path).map_err(Failure::broken)? {
@@ -406,7 +370,7 @@ const ENTRIES_SHOWN: usize = 5;
 const HINT: &str = "`floe serve --data` and `floe demo --data` make one";
 
 /// Refuses a file in the place of a directory.
-pub(super) fn refuse_file(path: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_file(path: &Path) -> Result {
     match path.exists() && !path.is_dir() {
         false => Ok(()),
         true => Err(Failure::broken(format!(
@@ -424,20 +388,19 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 fn parse_endpoint(text: &str) -> Result<String, String> {
-    let host = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    match host.is_some_and(|host| !host.is_empty() && !host.contains(' ')) {
-        true => Ok(text.to_owned()),
-        false => Err("not an address, such as http://127.0.0.1:8000".to_owned()),
-    }
+    let is_fit = site(text).is_some_and(|host| !host.is_empty() && !host.contains(' '));
+    checked(
+        text,
+        is_fit,
+        "not an address, such as http://127.0.0.1:8000",
+    )
 }
 
 /// The work of a command. It is boxed, so that the runtime and the compiler see one type for all commands.
-pub(super) type Work<'w> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'w>>;
+pub(super) type Work<'w> = Pin<Box<dyn Future<Output = Result> + 'w>>;
 
 /// Does the work of a command that waits for answers, and for little else.
-pub(super) fn wait_for(work: Work<'_>) -> Result<(), Failure> {
+pub(super) fn wait_for(work: Work<'_>) -> Result {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -448,7 +411,7 @@ pub(super) fn wait_for(work: Work<'_>) -> Result<(), Failure> {
 
 /// A runtime with a thread for each core, for a command that serves or measures. It looks at its sockets after so many steps
 /// of tasks.
-pub(super) fn threads(event_interval: u32) -> Result<Runtime, Failure> {
+pub(super) fn threads(event_interval: u32) -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("floe-worker")
         .event_interval(event_interval)

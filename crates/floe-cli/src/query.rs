@@ -1,12 +1,13 @@
 //! `floe query`: the items under one partition key, in their order.
 
-use clap::Args;
 use floe_store::op::Query;
 
 use super::pages::{Reading, Selection};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Find the items under one partition key, in their order
+#[derive(Debug, clap::Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe query orders --key-condition 'customer = :c' --values '{\":c\":\"ada\"}' \\
       --data ./shop
@@ -17,12 +18,7 @@ Examples:
       --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
 
 Expressions are DynamoDB's. At most --limit items are told; if there are more, a cursor is told with which --cursor goes on. \
-With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor if there is more.";
-
-/// Find the items under one partition key, in their order
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor if there is more."))]
 pub(super) struct QueryCommand {
     /// Which items: customer = :c AND placed > :p
     #[arg(long, value_name = "EXPRESSION")]
@@ -37,7 +33,7 @@ pub(super) struct QueryCommand {
 }
 
 impl QueryCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let resolved = self.selection.placeholders()?;
         let mut parser = resolved.parser();
         let condition = parser.key_condition(&self.key_condition)?;

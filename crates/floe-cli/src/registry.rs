@@ -19,9 +19,11 @@ use floe_store::Item;
 use floe_store::table::{KeyKind, TableDef};
 
 use super::table::list::names;
-use crate::{Failure, Opened, StoreArgs, commands, input};
+use crate::{Failure, Opened, Result, StoreArgs, commands, input};
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// Look at versioned registries, publish and retire versions
+    #[command(after_help = "\
 Examples:
   # which registries there are
   floe registry list --data ./layers
@@ -38,28 +40,23 @@ Examples:
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
 A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
-by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.";
-
-commands! {
-    /// Look at versioned registries, publish and retire versions
-    #[command(after_help = AFTER_HELP)]
+by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.")]
     RegistryCommand:
-    List(list::List),
-    Describe(describe::Describe),
-    Latest(latest::Latest),
-    Deployed(latest::Deployed),
-    Get(get::Get),
-    History(history::HistoryCommand),
+    List(list::List) in at,
+    Describe(describe::Describe) in place,
+    Latest(latest::Latest) in group.place,
+    Deployed(latest::Deployed) in group.place,
+    Get(get::Get) in group,
+    History(history::HistoryCommand) in group,
     Publish(publish::Publish),
-    Retire(retire::Retire),
-    Pin(hold::Pin),
-    Unpin(hold::Unpin),
-    Alias(hold::Alias),
+    Retire(retire::Retire) in version.group,
+    Pin(hold::Pin) in version.group,
+    Unpin(hold::Unpin) in version.group,
+    Alias(hold::Alias) in group,
 }
 
 /// Which registry, where it is, and how the result is printed.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct RegistryPlace {
     /// The registry, named as its struct is
     #[arg(value_name = "REGISTRY", index = 1)]
@@ -77,36 +74,50 @@ struct RegistryPlace {
     at: StoreArgs,
 }
 
-/// The names of a group.
+/// Some or all names of a group, and where its registry is.
 #[derive(Debug, Args)]
-#[group(skip)]
-struct Names {
+struct GroupPlace {
     /// The names of the group, each behind the name of its field: region=eu
     #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
     names: Vec<(String, String)>,
+
+    #[command(flatten)]
+    place: RegistryPlace,
 }
 
 /// A version by its number, and where its registry is.
 #[derive(Debug, Args)]
-#[group(skip)]
 struct Numbered {
     /// The number
     #[arg(long, value_name = "N")]
     version: u64,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
-impl Names {
+impl GroupPlace {
     fn pairs(&self) -> Vec<(&str, &str)> {
         let names = self.names.iter();
         names.map(|(field, name)| (&**field, &**name)).collect()
     }
+
+    /// Runs a command on a group of which all names are given.
+    fn run(&self, work: impl AsyncFnOnce(Called<'_>) -> Result) -> Result {
+        self.place.run(async |(schema, versions)| {
+            let group = &versions.group(&self.pairs())?;
+            work(Called {
+                schema,
+                versions,
+                group,
+            })
+            .await
+        })
+    }
 }
+
+/// What a command on a registry is given.
+type Found<'f> = (&'static RegistrySchema, &'f Versions<'f, Item>);
 
 /// What a command on a group is given.
 struct Called<'c> {
@@ -134,36 +145,16 @@ fn parse_name(text: &str) -> Result<(String, String), String> {
 
 impl RegistryPlace {
     /// Runs a command on the versions of the registry.
-    fn run(
-        &self,
-        work: impl AsyncFnOnce(&'static RegistrySchema, &Versions<'_, Item>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn run(&self, work: impl AsyncFnOnce(Found<'_>) -> Result) -> Result {
         let file = self.file()?;
         self.at.run(async |opened| {
             let schema = self.find(opened, file).await?;
-            work(schema, &opened.db.registry_described(schema)).await
-        })
-    }
-
-    /// As [`run`](Self::run), on a group of which all names are given.
-    fn run_on_group(
-        &self,
-        names: &Names,
-        work: impl AsyncFnOnce(Called<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.run(async |schema, versions| {
-            let group = &versions.group(&names.pairs())?;
-            work(Called {
-                schema,
-                versions,
-                group,
-            })
-            .await
+            work((schema, &opened.db.registry_described(schema))).await
         })
     }
 
     /// The registry that the file describes, if one was given.
-    fn file(&self) -> Result<Option<&'static RegistrySchema>, Failure> {
+    fn file(&self) -> Result<Option<&'static RegistrySchema>> {
         let Some(path) = &self.schema else {
             return Ok(None);
         };
@@ -186,7 +177,7 @@ impl RegistryPlace {
         &self,
         opened: &Opened,
         file: Option<&'static RegistrySchema>,
-    ) -> Result<&'static RegistrySchema, Failure> {
+    ) -> Result<&'static RegistrySchema> {
         if let Some(schema) = file {
             opened.table(schema.table).await?;
             return Ok(schema);
@@ -212,10 +203,7 @@ impl RegistryPlace {
 }
 
 /// The registries that are described in a table, or in all of them.
-async fn described(
-    opened: &Opened,
-    table: Option<&str>,
-) -> Result<Vec<&'static RegistrySchema>, Failure> {
+async fn described(opened: &Opened, table: Option<&str>) -> Result<Vec<&'static RegistrySchema>> {
     let tables = match table {
         Some(table) => vec![table.to_owned()],
         None => names(opened).await?,

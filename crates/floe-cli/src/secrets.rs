@@ -5,10 +5,10 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-use crate::{Failure, note};
+use crate::{Failure, Result, note};
 
-/// The commands that take a secret.
-const COMMANDS: [&str; 1] = ["serve"];
+/// The command that takes a secret.
+const COMMAND: &str = "serve";
 
 /// The flag that a secret is given with.
 const FLAG: &str = "--secret-key";
@@ -31,8 +31,7 @@ pub(super) fn hide() {
 
 /// Takes the flag and its secret away. Leaves arguments alone that are refused later: without a secret, or with two.
 fn take_secret(arguments: &mut Vec<OsString>) -> Option<OsString> {
-    let command = arguments.get(1)?;
-    if !COMMANDS.iter().any(|known| command == known) {
+    if arguments.get(1)? != COMMAND {
         return None;
     }
     let options = arguments.iter().position(|word| word == "--");
@@ -88,7 +87,7 @@ fn restart(arguments: &[OsString], secret: &OsStr) {
 fn restart(_: &[OsString], _: &OsStr) {}
 
 /// Reads a file of secrets. Refuses one that other users can read, and anything but a regular file.
-pub(super) fn read_private(path: &Path) -> Result<String, Failure> {
+pub(super) fn read_private(path: &Path) -> Result<String> {
     let failed = |error| {
         let shown = path.display();
         Failure::broken(format!("the keys cannot be read: {error}: path={shown}"))
@@ -102,7 +101,7 @@ pub(super) fn read_private(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn check_private(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
+fn check_private(path: &Path, metadata: &Metadata) -> Result {
     let shown = path.display();
     if !metadata.is_file() {
         return Err(Failure::broken(format!(

@@ -12,10 +12,17 @@ use floe_store::Engine;
 
 use super::telemetry::Export;
 use crate::{
-    ACCOUNT, Failure, Signals, health, note, note_recovery, parse_duration, say, secrets, threads,
+    ACCOUNT, Failure, Result, Signals, checked, health, note, note_recovery, parse_duration, say,
+    secrets, site, threads,
 };
 
-const AFTER_HELP: &str = "\
+/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
+/// request should not have to wait for sixty of them.
+const EVENT_INTERVAL: u32 = 8;
+
+/// Serve DynamoDB's protocol, for any AWS SDK in any language
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe serve --memory
   floe serve --data ./orders --listen 9000
@@ -28,16 +35,7 @@ GET /healthz answers 200 (ready, read-only), and 503 while writes are refused; t
 
 With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports spans and measurements of its requests.
 
-Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.";
-
-/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
-/// request should not have to wait for sixty of them.
-const EVENT_INTERVAL: u32 = 8;
-
-/// Serve DynamoDB's protocol, for any AWS SDK in any language
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.")]
 pub(super) struct Serve {
     #[command(flatten)]
     store: Store,
@@ -100,7 +98,6 @@ struct Store {
 /// Who is let in.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Who is let in")]
-#[group(skip)]
 struct Access {
     /// Let in only requests that are signed with this access key
     #[arg(
@@ -153,7 +150,7 @@ enum DurabilityArg {
 }
 
 impl Serve {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let options = self.options()?;
         options.check().map_err(|error| exposed(&error))?;
         raise_file_limit();
@@ -166,12 +163,7 @@ impl Serve {
         served.and(closed)
     }
 
-    async fn serve(
-        &self,
-        options: Options,
-        engine: &Arc<LocalEngine>,
-        export: &Export,
-    ) -> Result<(), Failure> {
+    async fn serve(&self, options: Options, engine: &Arc<LocalEngine>, export: &Export) -> Result {
         let signals = Signals::new()?;
         let service = Service::new(export.serving(Arc::clone(engine) as _));
         let service = match self.metrics {
@@ -186,7 +178,7 @@ impl Serve {
         Ok(())
     }
 
-    fn open(&self) -> Result<LocalEngine, Failure> {
+    fn open(&self) -> Result<LocalEngine> {
         let options = self.store_options();
         let engine = match &self.store.data {
             Some(path) => LocalEngine::open_with(path, options),
@@ -214,7 +206,7 @@ impl Serve {
         }
     }
 
-    fn options(&self) -> Result<Options, Failure> {
+    fn options(&self) -> Result<Options> {
         let access = &self.access;
         let limits = Limits {
             connections_max: usize::try_from(self.max_connections).unwrap_or(usize::MAX),
@@ -233,7 +225,7 @@ impl Serve {
 }
 
 /// Says where a server is, and serves until a signal asks it to stop. Logs when its engine refuses writes.
-async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
+pub(super) async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
     say(&format!(
         "serving DynamoDB on http://{} ({what})",
         server.local_addr()
@@ -244,19 +236,9 @@ async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: S
     }
 }
 
-/// Serves on a server that is bound, until a signal asks it to stop.
-pub(super) async fn serve_engine(
-    server: Server,
-    engine: &dyn Engine,
-    what: &str,
-) -> Result<(), Failure> {
-    serve_bound(server, engine, what, Signals::new()?).await;
-    Ok(())
-}
-
 impl Access {
     /// All keys that were given; none if everybody is let in.
-    fn keys(&self) -> Result<Option<Keys>, Failure> {
+    fn keys(&self) -> Result<Option<Keys>> {
         let path = self.keys.as_deref();
         let mut pairs = path.map(read_keys).transpose()?.unwrap_or_default();
         pairs.extend(self.access_key.clone().zip(self.secret_key.clone()));
@@ -271,7 +253,7 @@ impl Access {
 }
 
 /// Reads a file with an access key and its secret per line, and lines that begin with `#` between them.
-fn read_keys(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+fn read_keys(path: &Path) -> Result<Vec<(String, String)>> {
     let shown = path.display();
     let text = secrets::read_private(path)?;
     let mut pairs = Vec::new();
@@ -313,16 +295,10 @@ pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 
 /// The origin of a page, as browsers send it.
 fn parse_origin(text: &str) -> Result<String, String> {
-    let site = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    let is_site = site.is_some_and(|site| !site.is_empty() && !site.contains(['/', ' ', '*']));
-    match is_site || text == "*" || text == "null" {
-        true => Ok(text.to_owned()),
-        false => Err(
-            "not an origin, such as https://app.example.com or http://localhost:3000".to_owned(),
-        ),
-    }
+    let is_site = |site: &str| !site.is_empty() && !site.contains(['/', ' ', '*']);
+    let is_fit = site(text).is_some_and(is_site) || text == "*" || text == "null";
+    let unfit = "not an origin, such as https://app.example.com or http://localhost:3000";
+    checked(text, is_fit, unfit)
 }
 
 /// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.

@@ -1,6 +1,6 @@
 //! Requests to stop: Ctrl-C, or the signal of a service manager.
 
-use crate::{Failure, note};
+use crate::{Failure, Result, note};
 
 /// The two ways to stop the program: Ctrl-C, and what service managers send.
 pub(super) struct Signals {
@@ -13,7 +13,7 @@ pub(super) struct Signals {
 impl Signals {
     /// From here on they no longer end the process.
     #[cfg(unix)]
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
         let failed = |error| Failure::broken(format!("signals cannot be received: {error}"));
@@ -24,7 +24,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self> {
         Ok(Self {})
     }
 

@@ -9,21 +9,19 @@ use floe_store::table::{KeyAttribute, KeySchema};
 
 use crate::commands;
 
-const AFTER_HELP: &str = "\
+commands! {
+    /// List, describe, create and delete tables
+    #[command(after_help = "\
 Examples:
   floe table list --data ./shop
   floe table create orders --key customer:S --sort placed:N --data ./shop
   floe table describe orders --endpoint http://127.0.0.1:8000 --json
-  floe table delete orders --data ./shop --yes";
-
-commands! {
-    /// List, describe, create and delete tables
-    #[command(after_help = AFTER_HELP)]
+  floe table delete orders --data ./shop --yes")]
     TableCommand:
-    List(list::List),
-    Describe(describe::Describe),
+    List(list::List) in at,
+    Describe(describe::Describe) in at,
     Create(create::Create),
-    Delete(delete::Delete),
+    Delete(delete::Delete) in at,
 }
 
 /// A key for people: `customer (S), placed (N)`.

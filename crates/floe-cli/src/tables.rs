@@ -4,9 +4,11 @@ use clap::{Args, ValueEnum};
 use floe::model::tables::{InfrastructureFormat, infrastructure_of};
 
 use super::table::list::names;
-use crate::{Failure, Store, print};
+use crate::{Result, Store, print};
 
-const AFTER_HELP: &str = "\
+/// Write the tables as CloudFormation, Terraform, or the input of the AWS CLI
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe tables --format cloudformation --data ./shop > tables.json
   floe tables --format terraform orders customers \\
@@ -16,12 +18,7 @@ Examples:
 
 Keys, indexes, change streams and expiry are written as they stand in the store. All tables are paid for by the request and \
 kept when the code no longer names them. The tables of models are written by a program as well, without a store: \
-floe::model::tables::infrastructure.";
-
-/// Write the tables as CloudFormation, Terraform, or the input of the AWS CLI
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+floe::model::tables::infrastructure.")]
 pub(super) struct Tables {
     /// For which tool
     #[arg(long, value_name = "FORMAT", value_enum)]
@@ -47,7 +44,7 @@ enum Format {
 }
 
 impl Tables {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.store.run(async |opened| {
             let names = match self.tables.is_empty() {
                 true => names(opened).await?,

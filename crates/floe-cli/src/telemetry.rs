@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use floe_store::Engine;
 
-use crate::{Failure, note};
+use crate::{Result, note};
 
 /// Where to export to.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -33,7 +33,7 @@ mod exports {
 
     impl Export {
         /// Begins it, if the environment says so.
-        pub(crate) fn begin(service: &str) -> Result<Self, Failure> {
+        pub(crate) fn begin(service: &str) -> Result<Self> {
             let Some(endpoint) = endpoint() else {
                 return Ok(Self(None));
             };
@@ -41,7 +41,7 @@ mod exports {
                 true => Otlp::new(),
                 false => Otlp::new().service_name(service),
             };
-            let exporting = otlp.install().map_err(Failure::usage)?;
+            let exporting = otlp.install().map_err(crate::Failure::usage)?;
             note(&format!("telemetry is exported: endpoint={endpoint}"));
             Ok(Self(Some(exporting)))
         }
@@ -76,7 +76,7 @@ pub(super) struct Export;
 #[cfg(not(feature = "otlp"))]
 impl Export {
     #[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
-    pub(super) fn begin(_service: &str) -> Result<Self, Failure> {
+    pub(super) fn begin(_service: &str) -> Result<Self> {
         if endpoint().is_some() {
             let built = "this program is built without the feature otlp, and exports nothing";
             note(&format!("{ENDPOINT} is set, but {built}"));

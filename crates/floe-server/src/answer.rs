@@ -1,6 +1,7 @@
 //! Answers to calls, before they have headers of HTTP.
 
 use bytes::Bytes;
+use floe_store::json::Writer;
 
 /// An answer to a call, to be sent as `application/x-amz-json-1.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,29 +22,15 @@ impl Answer {
 
 /// An error of the part of DynamoDB that stands before the service.
 pub(crate) fn coral_error(code: &str, message: &str) -> Answer {
-    let mut body = String::with_capacity(96 + message.len());
-    body.push_str(r#"{"__type":"com.amazon.coral.service#"#);
-    body.push_str(code);
-    body.push_str(r#"","message":""#);
-    push_escaped(&mut body, message);
-    body.push_str(r#""}"#);
+    let mut writer = Writer::with_capacity(96 + message.len());
+    writer.object(|w| {
+        let name = format!("com.amazon.coral.service#{code}");
+        w.name("__type").string(&name);
+        w.name("message").string(message);
+    });
     Answer {
         status: 400,
-        body: body.into(),
-    }
-}
-
-/// Adds text as it stands in a string of JSON.
-fn push_escaped(json: &mut String, text: &str) {
-    for letter in text.chars() {
-        match letter {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            '\n' => json.push_str("\\n"),
-            '\t' => json.push_str("\\t"),
-            control if control < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => json.push(other),
-        }
+        body: writer.into_bytes().into(),
     }
 }
 

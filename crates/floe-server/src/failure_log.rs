@@ -110,10 +110,8 @@ impl Limiter {
         self.recent.retain(|recent| {
             let is_recent = now.saturating_sub(recent.printed_at) < INTERVAL;
             if !is_recent && recent.suppressed > 0 {
-                let Recent {
-                    line, suppressed, ..
-                } = recent;
-                lines.push(format!("{line} (repeated: {suppressed})"));
+                let (line, count) = (&recent.line, recent.suppressed);
+                lines.push(format!("{line} (repeated: {count})"));
             }
             is_recent
         });

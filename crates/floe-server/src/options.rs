@@ -34,6 +34,18 @@ pub struct Options {
     pub(crate) env: Env,
 }
 
+/// Setters that do nothing but set: the option, what it takes, and what becomes of it.
+macro_rules! setters {
+    ($( $(#[$doc:meta])* $option:ident: $taken:ty = $value:expr; )+) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $option(mut self, $option: $taken) -> Self {
+            self.$option = $value;
+            self
+        }
+    )+};
+}
+
 impl Options {
     /// The defaults: a free port of this machine, every credential accepted, no web pages.
     pub fn new() -> Self {
@@ -49,27 +61,23 @@ impl Options {
         }
     }
 
-    /// Where to listen. An address that other machines can reach is refused without [`keys`](Self::keys), unless
-    /// it is said to be [insecure](Self::insecure).
-    #[must_use]
-    pub const fn listen(mut self, address: SocketAddr) -> Self {
-        self.listen = address;
-        self
-    }
+    setters! {
+        /// Where to listen. An address that other machines can reach is refused without [`keys`](Self::keys), unless
+        /// it is said to be [insecure](Self::insecure).
+        listen: SocketAddr = listen;
 
-    /// The region of the server. With [`keys`](Self::keys), a signature for another one is refused; without this,
-    /// every region is accepted, and the server says that it is in us-east-1.
-    #[must_use]
-    pub fn region(mut self, region: impl Into<String>) -> Self {
-        self.region = Some(region.into());
-        self
-    }
+        /// The region of the server. With [`keys`](Self::keys), a signature for another one is refused; without this,
+        /// every region is accepted, and the server says that it is in us-east-1.
+        region: impl Into<String> = Some(region.into());
 
-    /// Lets in only requests that are signed with one of these.
-    #[must_use]
-    pub fn keys(mut self, keys: Keys) -> Self {
-        self.keys = Some(keys);
-        self
+        /// Lets in only requests that are signed with one of these.
+        keys: Keys = Some(keys);
+
+        /// What keeps one client from taking the server away from the others.
+        limits: Limits = limits;
+
+        /// Where time and ids come from.
+        env: Env = env;
     }
 
     /// Lets everybody in who can reach the server, also from other machines.
@@ -91,20 +99,6 @@ impl Options {
     #[must_use]
     pub fn cors(mut self, origin: impl Into<String>) -> Self {
         self.cors.push(origin.into());
-        self
-    }
-
-    /// What keeps one client from taking the server away from the others.
-    #[must_use]
-    pub const fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Where time and ids come from.
-    #[must_use]
-    pub fn env(mut self, env: Env) -> Self {
-        self.env = env;
         self
     }
 

@@ -11,15 +11,12 @@ use floe_store::size::item_size;
 use floe_store::{ConsumedCapacity, Error, Result};
 
 use super::Operations;
-use crate::retry::Effect;
 
 impl Operations {
     pub(crate) async fn batch_get_item(&self, input: BatchGetItem) -> Result<BatchGetItemOutput> {
         input.validate()?;
-        let read = async |input: &BatchGetItem| {
-            let send = || self.client.batch_get_item(input);
-            self.retry.run(Effect::None, send).await
-        };
+        let read =
+            async |input: &BatchGetItem| self.read(|| self.client.batch_get_item(input)).await;
         let mut output = read(&input).await?;
         for round in 1..=self.retry.retries {
             let Some(requests) = again(&mut output) else {
@@ -47,10 +44,8 @@ impl Operations {
         input: BatchWriteItem,
     ) -> Result<BatchWriteItemOutput> {
         input.validate()?;
-        let write = async |input: &BatchWriteItem| {
-            let send = || self.client.batch_write_item(input);
-            self.retry.run(Effect::EachTime, send).await
-        };
+        let write =
+            async |input: &BatchWriteItem| self.write(|| self.client.batch_write_item(input)).await;
         let mut output = write(&input).await?;
         for round in 1..=self.retry.retries {
             if output.unprocessed.is_empty() {

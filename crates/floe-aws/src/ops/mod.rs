@@ -12,7 +12,7 @@ use floe_store::{Capabilities, Error, Result};
 
 use crate::ConnectOptions;
 use crate::convert::Client;
-use crate::retry::Retry;
+use crate::retry::{Answer, Effect, Retry};
 
 /// What the engine is made of. Its methods are the operations, by their names.
 #[derive(Clone, Debug)]
@@ -29,6 +29,24 @@ impl Operations {
             retry: Retry::new(&options),
             capabilities: options.capabilities,
         })
+    }
+
+    /// Sends what only reads.
+    pub(crate) async fn read<T, F>(&self, send: impl Fn() -> F + Send) -> Result<T>
+    where
+        T: Send,
+        F: Future<Output = Answer<T>> + Send,
+    {
+        self.retry.run(Effect::None, send).await
+    }
+
+    /// Sends what writes each time that it arrives.
+    async fn write<T, F>(&self, send: impl Fn() -> F + Send) -> Result<T>
+    where
+        T: Send,
+        F: Future<Output = Answer<T>> + Send,
+    {
+        self.retry.run(Effect::EachTime, send).await
     }
 
     /// Refuses what the store cannot do, before anything is sent.

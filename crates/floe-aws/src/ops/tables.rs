@@ -14,7 +14,6 @@ use floe_store::table::{TableDescription, TableStatus};
 use floe_store::{Error, Name, Result};
 
 use super::Operations;
-use crate::retry::Effect;
 
 /// How often a new table is looked at until it can be used: for some two minutes.
 const LOOKS_MAX: u32 = 120;
@@ -23,8 +22,7 @@ impl Operations {
     pub(crate) async fn create_table(&self, input: CreateTable) -> Result<TableDescription> {
         input.validate()?;
         self.check_table(&input)?;
-        let send = || self.client.create_table(&input);
-        let mut table = self.retry.run(Effect::EachTime, send).await?;
+        let mut table = self.write(|| self.client.create_table(&input)).await?;
         if let Some(attribute) = &input.ttl_attribute {
             let expiry = UpdateTimeToLive::enable(&input.table_name, attribute);
             table = self
@@ -68,8 +66,8 @@ impl Operations {
             }
             self.retry.pause(looks).await;
         };
-        let send = || self.client.update_time_to_live(expiry);
-        self.retry.run(Effect::EachTime, send).await?;
+        self.write(|| self.client.update_time_to_live(expiry))
+            .await?;
         Ok(table)
     }
 
@@ -85,8 +83,7 @@ impl Operations {
 
     /// What the store tells of a table at once.
     async fn look(&self, table_name: &str) -> Result<TableDescription> {
-        let send = || self.client.describe_table(table_name);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.describe_table(table_name)).await
     }
 
     /// Adds what the store tells only when asked for it.
@@ -105,15 +102,13 @@ impl Operations {
         if !self.capabilities.expiry {
             return Ok(None);
         }
-        let send = || self.client.ttl_attribute(table_name);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.ttl_attribute(table_name)).await
     }
 
     async fn tags(&self, arn: &str) -> Result<BTreeMap<String, String>> {
         let (mut tags, mut next) = (BTreeMap::new(), None);
         loop {
-            let send = || self.client.tags(arn, next.clone());
-            let (page, more) = self.retry.run(Effect::None, send).await?;
+            let (page, more) = self.read(|| self.client.tags(arn, next.clone())).await?;
             tags.extend(page);
             match more {
                 Some(token) => next = Some(token),
@@ -130,8 +125,7 @@ impl Operations {
             IndexUpdate::Create(index) => Some(index),
             IndexUpdate::Update(..) | IndexUpdate::Scale(..) | IndexUpdate::Delete(_) => None,
         }))?;
-        let send = || self.client.update_table(&input);
-        let table = self.retry.run(Effect::EachTime, send).await?;
+        let table = self.write(|| self.client.update_table(&input)).await?;
         self.complete(table)
             .await
             .map_err(|error| after_the_fact(&error))
@@ -140,8 +134,7 @@ impl Operations {
     /// Removes a table. The store tells nothing but its name then, so it is described before.
     pub(crate) async fn delete_table(&self, table_name: String) -> Result<TableDescription> {
         let mut table = self.describe(&table_name).await?;
-        let send = || self.client.delete_table(&table_name);
-        self.retry.run(Effect::EachTime, send).await?;
+        self.write(|| self.client.delete_table(&table_name)).await?;
         table.status = TableStatus::Deleting;
         Ok(table)
     }
@@ -178,8 +171,7 @@ impl Operations {
     }
 
     async fn names_page(&self, input: &ListTables) -> Result<ListTablesOutput> {
-        let send = || self.client.list_tables(input);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.list_tables(input)).await
     }
 
     pub(crate) async fn update_time_to_live(
@@ -188,8 +180,8 @@ impl Operations {
     ) -> Result<TableDescription> {
         input.validate()?;
         self.need(self.capabilities.expiry, "expiry of items")?;
-        let send = || self.client.update_time_to_live(&input);
-        self.retry.run(Effect::EachTime, send).await?;
+        self.write(|| self.client.update_time_to_live(&input))
+            .await?;
         let described = self.describe(&input.table_name).await;
         described.map_err(|error| after_the_fact(&error))
     }
@@ -198,12 +190,10 @@ impl Operations {
         input.validate()?;
         let arn = self.look(&input.table_name).await?.arn;
         if !input.add.is_empty() {
-            let send = || self.client.tag(&arn, &input.add);
-            self.retry.run(Effect::EachTime, send).await?;
+            self.write(|| self.client.tag(&arn, &input.add)).await?;
         }
         if !input.remove.is_empty() {
-            let send = || self.client.untag(&arn, &input.remove);
-            let removed = self.retry.run(Effect::EachTime, send).await;
+            let removed = self.write(|| self.client.untag(&arn, &input.remove)).await;
             return match input.add.is_empty() {
                 true => removed,
                 false => removed.map_err(|error| after_the_fact(&error)),

@@ -15,8 +15,7 @@ impl Operations {
     ) -> Result<TransactGetItemsOutput> {
         input.validate()?;
         self.need(self.capabilities.transactions, "transactions")?;
-        let send = || self.client.transact_get_items(&input);
-        self.retry.run(Effect::None, send).await
+        self.read(|| self.client.transact_get_items(&input)).await
     }
 
     pub(crate) async fn transact_write_items(

@@ -7,9 +7,9 @@ use floe_local::LocalEngine;
 use floe_store::env::{SeededRandom, Stopwatch};
 use floe_store::expr::{KeyCondition, Update};
 use floe_store::op::{GetItem, PutItem, Query, TransactWrite, TransactWriteItems, UpdateItem};
-use floe_store::{Engine, Item, Result};
+use floe_store::{Engine, Item};
 
-use crate::Failure;
+use crate::{Failure, Result};
 
 /// The table of the benchmark.
 pub(super) const TABLE: &str = "bench";
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    async fn send(self, engine: &LocalEngine, random: &SeededRandom) -> Result<()> {
+    async fn send(self, engine: &LocalEngine, random: &SeededRandom) -> floe_store::Result<()> {
         let (p, s) = (random.below(PARTITIONS), random.below(SORTS));
         match self {
             Self::Put => {
@@ -104,7 +104,7 @@ pub(super) async fn measure(
     kind: Kind,
     tasks: u32,
     span: Duration,
-) -> Result<Measured, Failure> {
+) -> Result<Measured> {
     if kind == Kind::Get {
         fill(engine).await?;
     }
@@ -133,7 +133,7 @@ async fn one_task(
     seed: u64,
     since: Stopwatch,
     span: Duration,
-) -> Result<Vec<u64>> {
+) -> floe_store::Result<Vec<u64>> {
     let random = SeededRandom::new(seed);
     let mut micros = Vec::new();
     while since.elapsed() < span {
@@ -147,7 +147,7 @@ async fn one_task(
 }
 
 /// Puts every item that is read, so that reads find something.
-async fn fill(engine: &LocalEngine) -> Result<()> {
+async fn fill(engine: &LocalEngine) -> floe_store::Result<()> {
     for p in 0..PARTITIONS {
         let writes =
             (0..SORTS).map(|s| -> TransactWrite { PutItem::new(TABLE, item(p, s)).into() });

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clap::Args;
 use floe_server::json::write_item_hashed;
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
@@ -11,10 +10,16 @@ use floe_store::op::{
 use floe_store::{Engine, Item};
 
 use crate::{
-    Failure, Signals, StoreArgs, escaped, item_cell, moment, note, print, print_json, write_members,
+    Failure, Opened, Result, Signals, StoreArgs, escaped, item_cell, moment, note, print,
+    print_json, write_members,
 };
 
-const AFTER_HELP: &str = "\
+/// How long to wait where nothing has changed.
+const POLL: Duration = Duration::from_millis(500);
+
+/// Follow the changes of a table
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe changes tail orders --endpoint http://127.0.0.1:8000
   floe changes tail orders --from-start --once --data ./shop
@@ -23,18 +28,9 @@ Examples:
 
 A line for each change: time, kind (INSERT, MODIFY, REMOVE), the key, and the item as it is then, as far as the stream \
 keeps images. Changes of one item come in their order. They are kept for a day. With --json each line is an object: kind, \
-sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.";
-
-/// How long to wait where nothing has changed.
-const POLL: Duration = Duration::from_millis(500);
-
-/// Follow the changes of a table
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.")]
 pub(super) struct Tail {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Begin with the oldest change that is kept
@@ -46,7 +42,7 @@ pub(super) struct Tail {
     once: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 /// How far a change stream was read.
@@ -58,35 +54,33 @@ struct Reading<'o> {
 }
 
 impl Tail {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let table = opened.table(&self.table).await?;
-            let stream = table.latest_stream.ok_or_else(|| {
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
+        let table = opened.table(&self.table).await?;
+        let stream = table.latest_stream.ok_or_else(|| {
                 Failure::broken(format!(
                     "the table has no change stream: table={}; it is asked for when the table is made, with --stream",
                     self.table
                 ))
             })?;
-            let mut reading = Reading {
-                engine: opened.engine(),
-                arn: stream.arn,
-                shards: BTreeMap::new(),
-            };
-            reading.look(self.from_start).await?;
-            if self.once {
-                while self.round(&mut reading).await? > 0 {}
-                return Ok(());
-            }
-            let signals = Signals::new()?;
-            note("following; Ctrl-C ends it");
-            tokio::select! {
-                followed = self.follow(&mut reading) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+        let mut reading = Reading {
+            engine: opened.engine(),
+            arn: stream.arn,
+            shards: BTreeMap::new(),
+        };
+        reading.look(self.from_start).await?;
+        if self.once {
+            while self.round(&mut reading).await? > 0 {}
+            return Ok(());
+        }
+        let signals = Signals::new()?;
+        note("following; Ctrl-C ends it");
+        tokio::select! {
+            followed = self.follow(&mut reading) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
-    async fn follow(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {
+    async fn follow(&self, reading: &mut Reading<'_>) -> Result {
         loop {
             if self.round(reading).await? == 0 {
                 tokio::time::sleep(POLL).await;
@@ -96,7 +90,7 @@ impl Tail {
 
     /// Prints what has changed in all shards since the last round, and returns how many changes that were. What comes after a
     /// shard that has ended is read in the next.
-    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize, Failure> {
+    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize> {
         let mut count = 0;
         for shard in reading.open() {
             let records = reading.next(&shard).await?;
@@ -151,7 +145,7 @@ fn rest(image: &Item, keys: &Item) -> String {
 impl Reading<'_> {
     /// Finds the shards that were not seen yet, of which the ones before have been read to their ends. They are read from
     /// their starts, or from now on.
-    async fn look(&mut self, from_start: bool) -> Result<(), Failure> {
+    async fn look(&mut self, from_start: bool) -> Result {
         let shards = self.describe().await?;
         let is_there = |id: &String| shards.iter().any(|shard| shard.id == *id);
         for shard in &shards {
@@ -177,7 +171,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    async fn describe(&self) -> Result<Vec<Shard>, Failure> {
+    async fn describe(&self) -> Result<Vec<Shard>> {
         let mut shards = Vec::new();
         let mut request = DescribeStream {
             stream_arn: self.arn.clone(),
@@ -201,7 +195,7 @@ impl Reading<'_> {
     }
 
     /// The next changes of a shard.
-    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>, Failure> {
+    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>> {
         let Some(Some(iterator)) = self.shards.get(shard).cloned() else {
             return Ok(Vec::new());
         };

@@ -11,7 +11,7 @@ use floe::events::{Access, Decider};
 use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
 use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
-use crate::{Failure, Table};
+use crate::{Result, Table};
 
 /// What is sold.
 #[derive(Clone, Debug, Model)]
@@ -169,7 +169,7 @@ pub(super) struct Filled {
 }
 
 /// Fills an empty store.
-pub(super) async fn fill(db: Db) -> Result<Filled, Failure> {
+pub(super) async fn fill(db: Db) -> Result<Filled> {
     let db = db.with_graph(GraphSchema::new().relation::<Bought>().index::<ByCity>());
     db.ensure_tables(&[Product::SCHEMA, Purchase::SCHEMA])
         .await?;
@@ -301,43 +301,34 @@ impl Filled {
         let balances = balances.collect::<Vec<_>>().join(", ");
         let (fed, lists, refused) = (self.fed, self.lists, &self.refused);
         let mut facts = Table::of_facts();
-        for (name, text) in [
-            (
-                "models",
-                format!(
-                    "{products} products, {purchases} purchases, in transactions without a lock"
-                ),
+        facts.fact(
+            "models",
+            format!("{products} products, {purchases} purchases, in transactions without a lock"),
+        );
+        facts.fact(
+            "events",
+            format!("{accounts} accounts as streams; what is left: {balances}"),
+        );
+        facts.fact(
+            "feed",
+            format!("{fed} events, in one order that can be read again from any place"),
+        );
+        facts.fact(
+            "graph",
+            format!(
+                "{customers} customers and {products} products, {purchases} of them joined by what was bought"
             ),
-            (
-                "events",
-                format!("{accounts} accounts as streams; what is left: {balances}"),
-            ),
-            (
-                "feed",
-                format!("{fed} events, in one order that can be read again from any place"),
-            ),
-            (
-                "graph",
-                format!(
-                    "{customers} customers and {products} products, {purchases} of them joined by what was bought"
-                ),
-            ),
-            (
-                "registry",
-                format!("{lists} versions of the price list; the old one goes after a year"),
-            ),
-            (
-                "one commit",
-                "each purchase: stock, purchase, account and graph, all or nothing;".to_owned(),
-            ),
-            (
-                "",
-                "the dearer tea: the product and the next price list".to_owned(),
-            ),
-            ("refused", format!("100 tents: {refused}")),
-        ] {
-            facts.fact(name, text);
-        }
+        );
+        facts.fact(
+            "registry",
+            format!("{lists} versions of the price list; the old one goes after a year"),
+        );
+        facts.fact(
+            "one commit",
+            "each purchase: stock, purchase, account and graph, all or nothing;",
+        );
+        facts.fact("", "the dearer tea: the product and the next price list");
+        facts.fact("refused", format!("100 tents: {refused}"));
         facts.print();
     }
 }

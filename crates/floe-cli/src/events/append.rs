@@ -1,12 +1,13 @@
 //! `floe events append`: one event, at the end of a stream.
 
-use clap::Args;
 use floe::events::{EventData, Expected, StreamName};
 
 use super::parse_stream;
-use crate::{EventsArgs, Failure, input, members};
+use crate::{EventsArgs, Failure, Result, events_table, input, members};
 
-const AFTER_HELP: &str = "\
+/// Append an event to a stream
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
       --data ./shop
@@ -16,12 +17,7 @@ Examples:
       --data ./shop
 
 The body is stored as it is given; @FILE stands for what is in a file, - for the standard input. An append whose answer was \
-lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.";
-
-/// Append an event to a stream
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.")]
 pub(super) struct Append {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
@@ -57,7 +53,7 @@ pub(super) struct Append {
 }
 
 impl Append {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         if self.event_type.is_empty() {
             return Err(Failure::usage("--type is empty: an event has a type"));
         }
@@ -66,13 +62,13 @@ impl Append {
         if let Some(meta) = &self.meta {
             event = event.meta(input::text("--meta", meta)?);
         }
-        self.at.place.run(async |found| {
+        self.at.place.run(async |store| {
             if self.create_table {
-                found.store.ensure_table().await?;
+                store.ensure_table().await?;
             }
-            found.events_table().await?;
+            events_table(store).await?;
             let expected = self.expect.unwrap_or(Expected::Any);
-            let appended = found.store.append(&self.stream, expected, [event]);
+            let appended = store.append(&self.stream, expected, [event]);
             let (stream, version) = (self.stream.as_str(), appended.await?);
             self.at.output.line(
                 members!["stream": stream, "version": version],

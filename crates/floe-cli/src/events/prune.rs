@@ -1,24 +1,20 @@
 //! `floe events prune`: deletes events at the beginning of a stream.
 
-use clap::Args;
-use floe::events::{Pruned, StreamName};
+use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
-use crate::{EventsArgs, Failure, confirm, members};
+use crate::{EventsArgs, Result, confirm, members};
 
-const AFTER_HELP: &str = "\
+/// Delete the events of a stream before an index
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe events prune Cart-7 --before 100 --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes
 
 The version of the stream and its snapshots stay. Events that share a batch with later ones stay as well, and are told as \
 deferred. From then on the state of the stream can be told only from a snapshot. It asks before; without a terminal to \
-ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such stream.";
-
-/// Delete the events of a stream before an index
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+ask at, nothing is deleted unless --yes is given. Exit code 3: there is no such stream.")]
 pub(super) struct Prune {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
@@ -33,33 +29,26 @@ pub(super) struct Prune {
     yes: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 impl Prune {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let (stream, before) = (&self.stream, self.before);
-            let version = version(store, stream, &self.at.place.table).await?;
-            let what =
-                format!("deleting events of stream={stream} before={before} version={version}");
-            confirm(self.yes, &what, "nothing was deleted")?;
-            let Pruned {
-                deleted,
-                deferred,
-                lowest,
-                ..
-            } = store.prune(stream, before).await?;
-            self.at.output.line(
-                members![
-                    "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,
-                    "lowest": lowest
-                ],
-                &format_args!(
-                    "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
-                ),
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
+        let (stream, before) = (&self.stream, self.before);
+        let version = version(store, stream, &self.at.place.table).await?;
+        let what = format!("deleting events of stream={stream} before={before} version={version}");
+        confirm(self.yes, &what, "nothing was deleted")?;
+        let pruned = store.prune(stream, before).await?;
+        let (deleted, deferred, lowest) = (pruned.deleted, pruned.deferred, pruned.lowest);
+        self.at.output.line(
+            members![
+                "stream": stream.as_str(), "deleted": deleted, "deferred": deferred,
+                "lowest": lowest
+            ],
+            &format_args!(
+                "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
+            ),
+        );
+        Ok(())
     }
 }

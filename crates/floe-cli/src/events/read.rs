@@ -1,13 +1,14 @@
 //! `floe events read`: the events of a stream.
 
-use clap::Args;
-use floe::events::StreamName;
+use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::feed::event::write_event;
-use crate::{EventsArgs, Failure, moment, note};
+use crate::{EventsArgs, Result, Table, moment, note};
 
-const AFTER_HELP: &str = "\
+/// Read the events of a stream
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe events read Cart-7 --data ./shop
   floe events read Cart-7 --backward --max 5 --data ./shop
@@ -15,12 +16,7 @@ Examples:
       | jq -c .data
 
 With --json each line is an event: index, type, time_ms, and data, meta, correlation_id and causation_id where there are \
-any. Exit code 3: there is no such stream.";
-
-/// Read the events of a stream
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+any. Exit code 3: there is no such stream.")]
 pub(super) struct Read {
     /// The stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
@@ -39,38 +35,36 @@ pub(super) struct Read {
     max: u64,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 impl Read {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let version = version(store, &self.stream, &self.at.place.table).await?;
-            let mut read = store.read(&self.stream).max_count(self.max);
-            if let Some(from) = self.from {
-                read = read.from(from);
-            }
-            if self.backward {
-                read = read.backward();
-            }
-            let events = read.collect().await?;
-            self.at.output.rows(
-                &events,
-                |w, event| w.object(|w| write_event(w, event)),
-                ["index", "time", "type", "data"],
-                |recorded| {
-                    [
-                        recorded.index.to_string(),
-                        moment::text(recorded.time),
-                        recorded.event.event_type.clone(),
-                        String::from_utf8_lossy(&recorded.event.data).into_owned(),
-                    ]
-                },
-            );
-            if !self.at.output.json {
-                note(&format!("events={} version={version}", events.len()));
-            }
-            Ok(())
-        })
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
+        let version = version(store, &self.stream, &self.at.place.table).await?;
+        let mut read = store.read(&self.stream).max_count(self.max);
+        if let Some(from) = self.from {
+            read = read.from(from);
+        }
+        if self.backward {
+            read = read.backward();
+        }
+        let events = read.collect().await?;
+        self.at.output.rows(
+            &events,
+            |w, event| w.object(|w| write_event(w, event)),
+            Table::new(["index", "time", "type", "data"]),
+            |recorded| {
+                [
+                    recorded.index.to_string(),
+                    moment::text(recorded.time),
+                    recorded.event.event_type.clone(),
+                    String::from_utf8_lossy(&recorded.event.data).into_owned(),
+                ]
+            },
+        );
+        if !self.at.output.json {
+            note(&format!("events={} version={version}", events.len()));
+        }
+        Ok(())
     }
 }

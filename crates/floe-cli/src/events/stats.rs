@@ -2,31 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
-use floe_store::json::Writer;
+use floe::events::EventStore;
 
-use crate::{EventsArgs, Failure, grouped, object};
+use crate::{EventsArgs, Result, Table, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// Count the streams and events of a table, by category
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe events stats --data ./shop
   floe events stats --table shop --category Cart --json \\
       --endpoint http://127.0.0.1:8000
 
 It reads the whole table, and the end of each stream. Events that were pruned count. Streams of the store itself are told \
-only if --category names them.";
-
-/// Count the streams and events of a table, by category
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+only if --category names them.")]
 pub(super) struct Stats {
     /// Only this category
     #[arg(long, value_name = "NAME")]
     category: Option<String>,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: EventsArgs,
 }
 
 /// What is counted of a category.
@@ -38,42 +34,35 @@ struct Counted {
 }
 
 impl Stats {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |store| {
-            let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
-            let mut streams = store.streams(self.category.as_deref());
-            while let Some(page) = streams.next_page().await? {
-                for stream in page {
-                    if stream.is_system() && self.category.is_none() {
-                        continue;
-                    }
-                    let version = store.version(&stream).await?;
-                    let of = counted.entry(stream.category().to_owned()).or_default();
-                    of.streams += 1;
-                    of.events += version;
-                    of.longest = of.longest.max(version);
+    pub(super) async fn run(&self, store: &EventStore) -> Result {
+        let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
+        let mut streams = store.streams(self.category.as_deref());
+        while let Some(page) = streams.next_page().await? {
+            for stream in page {
+                if stream.is_system() && self.category.is_none() {
+                    continue;
                 }
+                let version = store.version(&stream).await?;
+                let of = counted.entry(stream.category().to_owned()).or_default();
+                of.streams += 1;
+                of.events += version;
+                of.longest = of.longest.max(version);
             }
-            self.at.output.rows(
-                &counted,
-                |w, (category, of)| of.write(w, category),
-                ["category", "streams", "events", "longest"],
-                |(category, of)| {
-                    let [streams, events, longest] =
-                        [of.streams, of.events, of.longest].map(grouped);
-                    [(*category).clone(), streams, events, longest]
-                },
-            );
-            Ok(())
-        })
-    }
-}
-
-impl Counted {
-    fn write(&self, w: &mut Writer, category: &str) {
-        object!(w;
-            "category": category, "streams": self.streams, "events": self.events,
-            "longest": self.longest
+        }
+        self.at.output.rows(
+            &counted,
+            |w, (category, of)| {
+                object!(w;
+                    "category": category, "streams": of.streams, "events": of.events,
+                    "longest": of.longest
+                );
+            },
+            Table::new(["category", "streams", "events", "longest"]),
+            |(category, of)| {
+                let [streams, events, longest] = [of.streams, of.events, of.longest].map(grouped);
+                [(*category).clone(), streams, events, longest]
+            },
         );
+        Ok(())
     }
 }

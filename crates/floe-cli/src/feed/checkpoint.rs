@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
-use clap::Args;
 use floe::events::feed::{Checkpoint, Partition};
 
 use super::status::{Standing, print_standings};
-use super::{Failure, FoundFeed, Member, broken};
-use crate::{EventsArgs, confirm, note};
+use super::{Failure, FeedArgs, FoundFeed, Member, Result, broken};
+use crate::{checked, confirm, note};
 
-const AFTER_HELP: &str = "\
+/// Show how far a group has come, or move it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe feed checkpoint --table shop --group mail
   # handle everything again
@@ -22,12 +23,7 @@ Further back, events are handled again; further ahead, some are passed over for 
 Workers of the group may go on running: they notice, and begin anew from there.
 
 It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
-of the feed is refused.";
-
-/// Show how far a group has come, or move it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+of the feed is refused.")]
 pub(super) struct CheckpointCommand {
     /// The group of consumers
     #[arg(long, value_name = "NAME", value_parser = parse_group)]
@@ -46,7 +42,7 @@ pub(super) struct CheckpointCommand {
     yes: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// Where a group is moved to.
@@ -65,21 +61,19 @@ struct Move {
 }
 
 impl CheckpointCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let partitions = feed.chosen(self.partition)?;
-            if let Some(target) = self.set {
-                let moves = self.moves(feed, &partitions, target).await?;
-                self.ask(&moves)?;
-                for Move { member, to, .. } in moves {
-                    feed.consumer(&member).move_to(to).await.map_err(broken)?;
-                }
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+        let partitions = feed.chosen(self.partition)?;
+        if let Some(target) = self.set {
+            let moves = self.moves(feed, &partitions, target).await?;
+            self.ask(&moves)?;
+            for Move { member, to, .. } in moves {
+                feed.consumer(&member).move_to(to).await.map_err(broken)?;
             }
-            let members = partitions.iter().map(|partition| self.member(*partition));
-            let standings = Standing::of_all(feed, members).await?;
-            print_standings(self.at.output, &standings);
-            Ok(())
-        })
+        }
+        let members = partitions.iter().map(|partition| self.member(*partition));
+        let standings = Standing::of_all(feed, members).await?;
+        print_standings(self.at.output, &standings);
+        Ok(())
     }
 
     async fn moves(
@@ -87,7 +81,7 @@ impl CheckpointCommand {
         feed: &FoundFeed,
         partitions: &[Partition],
         target: Target,
-    ) -> Result<Vec<Move>, Failure> {
+    ) -> Result<Vec<Move>> {
         if matches!(target, Target::At(_)) && partitions.len() > 1 {
             return Err(Failure::usage(format!(
                 "a place is one of a partition: partitions={}; say which with --partition",
@@ -111,7 +105,7 @@ impl CheckpointCommand {
     }
 
     /// Asks whether that is meant, unless it was said before.
-    fn ask(&self, moves: &[Move]) -> Result<(), Failure> {
+    fn ask(&self, moves: &[Move]) -> Result {
         for Move { member, from, to } in moves {
             let Member { group, partition } = member;
             note(&format!(
@@ -144,7 +138,7 @@ impl Target {
         self,
         feed: &FoundFeed,
         partition: Partition,
-    ) -> Result<Checkpoint, Failure> {
+    ) -> Result<Checkpoint> {
         let tail = match self {
             Self::Tail => feed.tail(partition).await?,
             Self::Start | Self::At(_) => Checkpoint::START,
@@ -170,8 +164,6 @@ impl FromStr for Target {
 
 /// A group that a checkpoint can be stored for.
 fn parse_group(text: &str) -> Result<String, String> {
-    match !text.is_empty() && !text.contains('_') {
-        true => Ok(text.to_owned()),
-        false => Err("not the name of a group: it has no _".to_owned()),
-    }
+    let is_fit = !text.is_empty() && !text.contains('_');
+    checked(text, is_fit, "not the name of a group: it has no _")
 }

@@ -1,17 +1,17 @@
 //! `floe feed read`: prints what the feed tells, from any place on.
 
-use clap::Args;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
-use floe_store::json::Writer;
 
 use super::checkpoint::Target;
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FoundFeed, broken, print};
-use crate::{Each, EventsArgs, Signals, escaped, write_members};
+use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
+use crate::{Each, Signals, escaped, write_members};
 
-const AFTER_HELP: &str = "\
+/// Print what the feed tells, from any place on
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # what was appended to which streams
   floe feed read --table shop
@@ -28,12 +28,7 @@ correlation_id and causation_id where there are any. Bodies that are no JSON com
 meta_base64.
 
 The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
-reading can be continued from the last line.";
-
-/// Print what the feed tells, from any place on
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+reading can be continued from the last line.")]
 pub(super) struct ReadCommand {
     /// The partition
     #[arg(long, value_name = "N", default_value = "0")]
@@ -59,7 +54,7 @@ pub(super) struct ReadCommand {
     follow: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// What is read: the index alone, or the events.
@@ -69,21 +64,19 @@ enum Reading {
 }
 
 impl ReadCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut reading = self.begin(feed).await?;
-            if !self.follow {
-                return self.print_some(&mut reading).await;
-            }
-            let signals = Signals::new()?;
-            tokio::select! {
-                followed = self.follow(&mut reading) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+        let mut reading = self.begin(feed).await?;
+        if !self.follow {
+            return self.print_some(&mut reading).await;
+        }
+        let signals = Signals::new()?;
+        tokio::select! {
+            followed = self.follow(&mut reading) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
-    async fn begin(&self, feed: &FoundFeed) -> Result<Reading, Failure> {
+    async fn begin(&self, feed: &FoundFeed) -> Result<Reading> {
         feed.chosen(Some(self.partition))?;
         let partition = Partition::new(self.partition);
         let from = self.from.in_partition(feed, partition).await?;
@@ -97,7 +90,7 @@ impl ReadCommand {
         })
     }
 
-    async fn print_some(&self, reading: &mut Reading) -> Result<(), Failure> {
+    async fn print_some(&self, reading: &mut Reading) -> Result {
         let (mut printed, lines_max) = (0, usize::try_from(self.max).unwrap_or(usize::MAX));
         while let Some(lines) = self.next(reading).await? {
             let fits = printed == 0 || printed + lines.len() <= lines_max;
@@ -109,7 +102,7 @@ impl ReadCommand {
         Ok(())
     }
 
-    async fn follow(&self, reading: &mut Reading) -> Result<(), Failure> {
+    async fn follow(&self, reading: &mut Reading) -> Result {
         loop {
             match self.next(reading).await? {
                 Some(lines) if lines.iter().all(print) => {}
@@ -120,7 +113,7 @@ impl ReadCommand {
     }
 
     /// The lines of the next batch; `None` at the tail.
-    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>, Failure> {
+    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>> {
         let lines = match reading {
             Reading::Spans(reader) => reader.next().await.map_err(broken)?.map(|batch| {
                 let line = |span| self.span_line(batch.checkpoint, span);
@@ -143,7 +136,8 @@ impl ReadCommand {
 
     fn span_line(&self, checkpoint: Checkpoint, span: &Span) -> String {
         if self.at.output.json {
-            return self.json_line(checkpoint, &span.stream, &|w| {
+            let partition = Partition::new(self.partition);
+            return json_line(partition, checkpoint, &span.stream, &|w| {
                 write_members!(w; "index": span.start, "types": Each(&span.types, |w, case| w.string(case)));
             });
         }
@@ -155,18 +149,10 @@ impl ReadCommand {
 
     fn event_line(&self, checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
         if self.at.output.json {
-            return self.json_line(checkpoint, stream, &|w| write_event(w, event));
+            let partition = Partition::new(self.partition);
+            return json_line(partition, checkpoint, stream, &|w| write_event(w, event));
         }
         let checkpoint = checkpoint.to_string();
         format!("{checkpoint:<6}  {}", line(stream, event))
-    }
-
-    fn json_line(
-        &self,
-        checkpoint: Checkpoint,
-        stream: &StreamName,
-        write: &dyn Fn(&mut Writer),
-    ) -> String {
-        json_line(Partition::new(self.partition), checkpoint, stream, write)
     }
 }

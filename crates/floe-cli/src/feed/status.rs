@@ -1,28 +1,24 @@
 //! `floe feed status`: where the feed ends, and how far each group has come.
 
-use clap::Args;
 use floe::events::feed::{Checkpoint, Lag, Partition};
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, Member, broken, print};
-use crate::{Each, EventsArgs, Output, Table, Text, grouped, object};
+use super::{FeedArgs, FoundFeed, Member, Result, broken, print};
+use crate::{Each, Output, Table, Text, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// Tell where the feed ends, and how far each group of consumers has come
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe feed status --table shop
   floe feed status --table shop --json \\
       | jq '.groups[] | select(.lag_events > 1000)'
 
 The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is \
-counted from the index alone. To find the groups the whole index table is read.";
-
-/// Tell where the feed ends, and how far each group of consumers has come
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+counted from the index alone. To find the groups the whole index table is read.")]
 pub(super) struct Status {
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// How far a group has come in a partition.
@@ -34,29 +30,27 @@ pub(super) struct Standing {
 }
 
 impl Status {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
-            for partition in &feed.partitions {
-                tails.push((*partition, feed.tail(*partition).await?));
-            }
-            let standings = Standing::of_all(feed, feed.members(None).await?).await?;
-            let table = &self.at.place.table;
-            let tail = |w: &mut Writer, (partition, tail): &(Partition, Checkpoint)| {
-                object!(w;
-                    "partition": partition.number(), "epoch": tail.epoch(), "tail": Text(tail)
-                );
-            };
-            let json = |w: &mut Writer| {
-                object!(w;
-                    "table": table, "index": format!("{table}-index"),
-                    "partitions": Each(&tails, tail), "groups": Each(&standings, Standing::write)
-                );
-            };
-            let people = || print_status(table, &tails, &standings);
-            self.at.output.either(&json, &people);
-            Ok(())
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+        let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
+        for partition in &feed.partitions {
+            tails.push((*partition, feed.tail(*partition).await?));
+        }
+        let standings = Standing::of_all(feed, feed.members(None).await?).await?;
+        let table = &self.at.place.table;
+        let tail = |w: &mut Writer, (partition, tail): &(Partition, Checkpoint)| {
+            object!(w;
+                "partition": partition.number(), "epoch": tail.epoch(), "tail": Text(tail)
+            );
+        };
+        let json = |w: &mut Writer| {
+            object!(w;
+                "table": table, "index": format!("{table}-index"),
+                "partitions": Each(&tails, tail), "groups": Each(&standings, Standing::write)
+            );
+        };
+        let people = || print_status(table, &tails, &standings);
+        self.at.output.either(&json, &people);
+        Ok(())
     }
 }
 
@@ -84,7 +78,7 @@ impl Standing {
     pub(super) async fn of_all(
         feed: &FoundFeed,
         members: impl IntoIterator<Item = Member>,
-    ) -> Result<Vec<Self>, Failure> {
+    ) -> Result<Vec<Self>> {
         let mut standings = Vec::new();
         for member in members {
             let consumer = feed.consumer(&member);
@@ -113,14 +107,14 @@ pub(super) fn print_standings(output: Output, standings: &[Standing]) {
     output.rows(
         standings,
         |w, standing| Standing::write(w, standing),
-        [
+        Table::new([
             "group",
             "partition",
             "checkpoint",
             "events behind",
             "seconds",
             "parked",
-        ],
+        ]),
         |standing| {
             [
                 standing.member.group.clone(),

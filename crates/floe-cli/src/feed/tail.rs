@@ -1,14 +1,15 @@
 //! `floe feed tail`: what is appended from now on, as it comes.
 
-use clap::Args;
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Partition, Subscription};
 
 use super::event::{json_line, line, write_event};
-use super::{Categories, Failure, FoundFeed, broken, print};
-use crate::{EventsArgs, Signals, note};
+use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
+use crate::{Signals, note};
 
-const AFTER_HELP: &str = "\
+/// Follow what is appended, event by event
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe feed tail --table shop --endpoint http://127.0.0.1:8000
   floe feed tail --table shop --last 10 --once --data ./shop
@@ -16,12 +17,7 @@ Examples:
 
 A line for each event of every partition: time, stream, index, type and what it says. Events come when `floe indexer` has \
 brought them to the feed. Ctrl-C ends it. With --json each line is an object: partition, checkpoint, stream, index, type, \
-time_ms and the rest, as `floe feed read --events` has them.";
-
-/// Follow what is appended, event by event
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+time_ms and the rest, as `floe feed read --events` has them.")]
 pub(super) struct Tail {
     /// Begin with this many of the last events of the feed
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
@@ -35,33 +31,28 @@ pub(super) struct Tail {
     categories: Categories,
 
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
-/// A partition that is followed.
-struct Followed {
-    partition: Partition,
-    events: Subscription,
-}
+/// A partition that is followed, and its events.
+type Followed = (Partition, Subscription);
 
 impl Tail {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let signals = Signals::new()?;
-            let followed = self.print_last(feed).await?;
-            if self.once {
-                return Ok(());
-            }
-            note("following; Ctrl-C ends it");
-            tokio::select! {
-                followed = self.follow(followed) => followed,
-                () = signals.stop() => Ok(()),
-            }
-        })
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+        let signals = Signals::new()?;
+        let followed = self.print_last(feed).await?;
+        if self.once {
+            return Ok(());
+        }
+        note("following; Ctrl-C ends it");
+        tokio::select! {
+            followed = self.follow(followed) => followed,
+            () = signals.stop() => Ok(()),
+        }
     }
 
     /// Prints the last events there are, and goes on behind them.
-    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>, Failure> {
+    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>> {
         let mut followed = Vec::new();
         let mut last: Vec<(u64, String)> = Vec::new();
         for partition in &feed.partitions {
@@ -80,19 +71,16 @@ impl Tail {
                 let cut = last.len().saturating_sub(self.last);
                 last.drain(..cut);
             }
-            followed.push(Followed {
-                partition: *partition,
-                events,
-            });
+            followed.push((*partition, events));
         }
         last.iter().all(|(_, line)| print(line));
         Ok(followed)
     }
 
-    async fn follow(&self, mut followed: Vec<Followed>) -> Result<(), Failure> {
+    async fn follow(&self, mut followed: Vec<Followed>) -> Result {
         loop {
             let mut is_idle = true;
-            for Followed { partition, events } in &mut followed {
+            for (partition, events) in &mut followed {
                 while let Some(batch) = events.next().await.map_err(broken)? {
                     is_idle = false;
                     let lines = self.lines(*partition, &batch);

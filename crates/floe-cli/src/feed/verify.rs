@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use floe::events::feed::Checkpoint;
 use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
 
-use super::{Failure, FoundFeed, broken, print};
-use crate::{EventsArgs, Table, grouped, object};
+use super::{Failure, FeedArgs, FoundFeed, Result, broken, print};
+use crate::{Table, grouped, object};
 
-const AFTER_HELP: &str = "\
+/// The most faults that are printed one by one.
+const FAULTS_MAX: usize = 100;
+
+/// Check that the feed tells every event once, and in order
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe feed verify --table shop --data ./shop
   floe feed verify --table shop --endpoint http://127.0.0.1:8000 --json
@@ -19,18 +23,10 @@ It reads the whole feed and compares it with the streams: an event that was told
 is one that was passed over. What was appended and is not in the feed yet is told as behind, which `floe indexer --once` \
 brings. Run it while nobody appends, or what comes meanwhile is told as behind too.
 
-The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.";
-
-/// The most faults that are printed one by one.
-const FAULTS_MAX: usize = 100;
-
-/// Check that the feed tells every event once, and in order
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.")]
 pub(super) struct Verify {
     #[command(flatten)]
-    at: EventsArgs,
+    pub(super) at: FeedArgs,
 }
 
 /// What was found in the feed.
@@ -46,29 +42,27 @@ struct Verified {
 }
 
 impl Verify {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        FoundFeed::run(&self.at.place, async |feed| {
-            let mut verified = Verified::default();
-            for partition in &feed.partitions {
-                let mut reader = feed.reader(*partition, Checkpoint::START);
-                while let Some(batch) = reader.next().await.map_err(broken)? {
-                    for span in &batch.spans {
-                        let count = u64::try_from(span.types.len()).unwrap_or(0);
-                        verified.span(&span.stream, span.start, count);
-                    }
+    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+        let mut verified = Verified::default();
+        for partition in &feed.partitions {
+            let mut reader = feed.reader(*partition, Checkpoint::START);
+            while let Some(batch) = reader.next().await.map_err(broken)? {
+                for span in &batch.spans {
+                    let count = u64::try_from(span.types.len()).unwrap_or(0);
+                    verified.span(&span.stream, span.start, count);
                 }
             }
-            verified.compare(&feed.store).await?;
-            let output = self.at.output;
-            output.either(&|w| verified.write(w), &|| verified.print());
-            verified.check()
-        })
+        }
+        verified.compare(&feed.store).await?;
+        let output = self.at.output;
+        output.either(&|w| verified.write(w), &|| verified.print());
+        verified.check()
     }
 }
 
 impl Verified {
     /// Compares what the feed has with how many events the streams have.
-    async fn compare(&mut self, store: &EventStore) -> Result<(), Failure> {
+    async fn compare(&mut self, store: &EventStore) -> Result {
         let mut streams = store.streams(None);
         while let Some(page) = streams.next_page().await.map_err(broken)? {
             for stream in page.iter().filter(|stream| !stream.is_system()) {
@@ -128,7 +122,7 @@ impl Verified {
         );
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result {
         match (self.faults_total, self.behind) {
             (0, 0) => Ok(()),
             (0, behind) => Err(Failure::unmet(format!(

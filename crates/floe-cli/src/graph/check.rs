@@ -1,14 +1,15 @@
 //! `floe graph check`: compares entities, edges and entries of indexes, and repairs them if asked.
 
-use clap::Args;
 use floe::Db;
 use floe::graph::{Difference, Report};
 use floe_store::json::Writer;
 
-use super::{Failure, Prefix};
-use crate::{Each, Output, Store, Table, Text, grouped, object, print};
+use super::{Failure, Prefix, Result};
+use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
 
-const AFTER_HELP: &str = "\
+/// Compare the three tables of a graph, tell every difference, and repair on request
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe graph check --data ./data
   floe graph check --endpoint http://127.0.0.1:8000 --scope library --repair
@@ -19,12 +20,7 @@ keys with what the entities tell of them. What was begun in steps and not ended 
 of indexes are in your programs: whether an entity tells the right keys, and an entry that is missing, are for \
 Graph::check and Graph::repair there. Run it while nobody writes; it reads the tables whole, and holds one scope in memory.
 
-The exit code is 0 if all agrees, and 1 if differences remain.";
-
-/// Compare the three tables of a graph, tell every difference, and repair on request
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+The exit code is 0 if all agrees, and 1 if differences remain.")]
 pub(super) struct Check {
     /// Make the tables agree, as far as that can be told from them
     #[arg(long)]
@@ -41,7 +37,7 @@ pub(super) struct Check {
     prefix: Prefix,
 
     #[command(flatten)]
-    store: Store,
+    pub(super) store: Store,
 }
 
 /// What was found in a scope.
@@ -53,31 +49,29 @@ struct Checked {
 }
 
 impl Check {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.store.run(async |opened| {
-            let db = self.prefix.find(&opened.db).await?;
-            let scopes = match &self.scope {
-                Some(scope) => vec![scope.clone()],
-                None => db.graph_scopes().await.map_err(Failure::broken)?,
-            };
-            let mut all = Vec::new();
-            for scope in scopes {
-                all.push(self.check(&db, scope).await?);
-            }
-            let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
-            let people = || print_all(&all, self.repair);
-            self.output.either(&json, &people);
-            let left: usize = all.iter().map(|checked| checked.left.len()).sum();
-            match left {
-                0 => Ok(()),
-                left => Err(Failure::broken(format!(
-                    "the tables of the graph do not agree: differences={left}"
-                ))),
-            }
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
+        let db = self.prefix.find(&opened.db).await?;
+        let scopes = match &self.scope {
+            Some(scope) => vec![scope.clone()],
+            None => db.graph_scopes().await.map_err(Failure::broken)?,
+        };
+        let mut all = Vec::new();
+        for scope in scopes {
+            all.push(self.check(&db, scope).await?);
+        }
+        let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
+        let people = || print_all(&all, self.repair);
+        self.output.either(&json, &people);
+        let left: usize = all.iter().map(|checked| checked.left.len()).sum();
+        match left {
+            0 => Ok(()),
+            left => Err(Failure::broken(format!(
+                "the tables of the graph do not agree: differences={left}"
+            ))),
+        }
     }
 
-    async fn check(&self, db: &Db, scope: String) -> Result<Checked, Failure> {
+    async fn check(&self, db: &Db, scope: String) -> Result<Checked> {
         let graph = db.graph(scope.as_str());
         let report = match self.repair {
             true => graph.repair().await,
@@ -101,12 +95,8 @@ fn print_all(all: &[Checked], is_repaired: bool) {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
     let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
-    for Checked {
-        scope,
-        report,
-        left,
-    } in all
-    {
+    for checked in all {
+        let (scope, report, left) = (&checked.scope, &checked.report, &checked.left);
         let mut counts = vec![
             report.entities,
             report.edges,

@@ -1,32 +1,27 @@
 //! `floe graph get`: an entity.
 
-use clap::Args;
+use floe::graph::{Graph, Node};
 
 use super::{EntityPlace, print_node};
-use crate::Failure;
+use crate::Result;
 
-const AFTER_HELP: &str = "\
+/// Get an entity by its scope, its type and its id
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe graph get library author ann --data ./data
   floe graph get library author ann --json --endpoint http://127.0.0.1:8000 \\
       | jq .attributes
 
-Exit code 3: there is no such entity.";
-
-/// Get an entity by its scope, its type and its id
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+Exit code 3: there is no such entity.")]
 pub(super) struct Get {
     #[command(flatten)]
-    entity: EntityPlace,
+    pub(super) entity: EntityPlace,
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.entity.run(async |_, node| {
-            print_node(self.entity.place.at.output, &node);
-            Ok(())
-        })
+    pub(super) async fn run(&self, (_, node): (&Graph<'static>, Node)) -> Result {
+        print_node(self.entity.place.at.output, &node);
+        Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! `floe graph lookup`: entities by an index.
 
-use clap::Args;
-use floe::graph::{IndexEntry, IndexKey};
+use floe::graph::IndexKey;
 use floe_store::Number;
-use floe_store::json::Writer;
 
 use super::{GraphPlace, cell_unless_empty};
-use crate::{Failure, object};
+use crate::{Result, Table, object};
 
-const AFTER_HELP: &str = "\
+/// Find entities by an index
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe graph lookup library by_tag rust --data ./data
   floe graph lookup library by_year --number 1970 --data ./data
@@ -16,23 +16,15 @@ Examples:
       --data ./data
 
 Entries are told as the index holds them: the key, the entity, and what the index keeps beside it. The functions of indexes \
-are in your programs, so an index that was never made is as good as empty here.";
-
-/// Find entities by an index
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+are in your programs, so an index that was never made is as good as empty here.")]
 pub(super) struct LookupCommand {
     /// The scope
-    #[arg(value_name = "SCOPE")]
     scope: String,
 
     /// The index
-    #[arg(value_name = "INDEX")]
     index: String,
 
     /// The key, as text [default: all keys]
-    #[arg(value_name = "KEY")]
     key: Option<String>,
 
     /// The key, as a number
@@ -56,7 +48,7 @@ pub(super) struct LookupCommand {
 }
 
 impl LookupCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.place.run(&self.scope, async |graph| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let mut lookup = graph.find_stored(&self.index).limit(limit);
@@ -76,8 +68,13 @@ impl LookupCommand {
             }
             self.place.at.output.rows(
                 lookup.entries().await?,
-                write,
-                ["key", "type", "id", "attributes"],
+                |w, entry| {
+                    object!(w;
+                        "key": entry.key, "type": entry.entity.type_name(),
+                        "id": entry.entity.id(), "attributes": entry.attributes
+                    );
+                },
+                Table::new(["key", "type", "id", "attributes"]),
                 |entry| {
                     let (key, attributes) = (entry.key.clone(), &entry.attributes);
                     let (kind, id) = (entry.entity.type_name(), entry.entity.id());
@@ -88,13 +85,6 @@ impl LookupCommand {
             Ok(())
         })
     }
-}
-
-fn write(w: &mut Writer, entry: &IndexEntry) {
-    object!(w;
-        "key": entry.key, "type": entry.entity.type_name(), "id": entry.entity.id(),
-        "attributes": entry.attributes
-    );
 }
 
 fn parse_number(text: &str) -> Result<Number, String> {

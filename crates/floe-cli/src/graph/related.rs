@@ -1,28 +1,23 @@
 //! `floe graph related`: what an entity leads to.
 
-use clap::Args;
-
 use super::{EdgesOf, Led};
-use crate::Failure;
+use crate::Result;
 
-const AFTER_HELP: &str = "\
+/// Tell what an entity leads to, in order
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe graph related library author ann --data ./data
   floe graph related library author ann --predicate wrote --json --data ./data
 
-In the order of the lists. Exit code 3: there is no such entity.";
-
-/// Tell what an entity leads to, in order
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+In the order of the lists. Exit code 3: there is no such entity.")]
 pub(super) struct RelatedCommand {
     #[command(flatten)]
     edges: EdgesOf,
 }
 
 impl RelatedCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         self.edges.run(async |graph, key, predicate| {
             let list = match predicate {
                 Some(predicate) => graph.related_by(key, predicate),

@@ -2,22 +2,21 @@
 
 use std::io::BufRead;
 
-use floe_local::LocalEngine;
+use floe_local::{ImportReport, LocalEngine};
 use floe_store::json::{Malformed, Reader, Unsound, sound_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
 
-use super::Imported;
-use crate::{Failure, Opened, describe, missing_table};
+use crate::{Failure, Opened, Result, describe, missing_table};
 
 /// Puts all items of the lines, and makes the tables that are missing.
 pub(super) async fn import(
     opened: &Opened,
     table: Option<&str>,
     input: impl BufRead,
-    report: impl Fn(&Imported),
-) -> Result<Imported, Failure> {
+    report: impl Fn(&ImportReport),
+) -> Result<ImportReport> {
     let mut importer = Importer {
         opened,
         named: table,
@@ -25,7 +24,7 @@ pub(super) async fn import(
         waiting: Vec::new(),
         counted: 0,
         must_end: false,
-        done: Imported::default(),
+        done: ImportReport::default(),
     };
     if let Some(name) = table {
         // If it is missing, a line may yet define it.
@@ -59,7 +58,7 @@ struct Importer<'o> {
     counted: u64,
     /// Whether a line must yet say how many there are.
     must_end: bool,
-    done: Imported,
+    done: ImportReport,
 }
 
 /// What a line is.
@@ -71,7 +70,7 @@ enum Line {
 }
 
 impl Importer<'_> {
-    async fn line(&mut self, line: &str) -> Result<(), Failure> {
+    async fn line(&mut self, line: &str) -> Result {
         let number = self.done.lines;
         let read =
             read(line).map_err(|unsound| Failure::usage(format!("{unsound}: line={number}")))?;
@@ -85,7 +84,7 @@ impl Importer<'_> {
         }
     }
 
-    async fn item(&mut self, item: Item) -> Result<(), Failure> {
+    async fn item(&mut self, item: Item) -> Result {
         let number = self.done.lines;
         let Some(table) = &self.table else {
             return Err(match self.named {
@@ -113,7 +112,7 @@ impl Importer<'_> {
     }
 
     /// Takes a definition, and makes the table if it is missing.
-    async fn table(&mut self, line: &str) -> Result<(), Failure> {
+    async fn table(&mut self, line: &str) -> Result {
         self.flush().await?;
         self.check_ended()?;
         (self.counted, self.must_end) = (0, true);
@@ -142,7 +141,7 @@ impl Importer<'_> {
     }
 
     /// Checks that the table before has ended, if it must.
-    fn check_ended(&self) -> Result<(), Failure> {
+    fn check_ended(&self) -> Result {
         match (&self.table, self.must_end) {
             (Some(table), true) => Err(Failure::usage(format!(
                 "the text of the table was cut off, its last line is missing: table={} line={}",
@@ -152,7 +151,7 @@ impl Importer<'_> {
         }
     }
 
-    fn end(&mut self, count: Option<u64>) -> Result<(), Failure> {
+    fn end(&mut self, count: Option<u64>) -> Result {
         self.must_end = false;
         match count {
             Some(count) if count != self.counted => Err(Failure::usage(format!(
@@ -164,7 +163,7 @@ impl Importer<'_> {
     }
 
     /// Puts what waits, until the store has taken all of it.
-    async fn flush(&mut self) -> Result<(), Failure> {
+    async fn flush(&mut self) -> Result {
         let Some(table) = &self.table else {
             return Ok(());
         };
@@ -221,7 +220,7 @@ fn item_count(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
 }
 
 /// The table that a line defines: as an engine in memory makes it.
-async fn definition(line: &str, number: u64) -> Result<TableDef, Failure> {
+async fn definition(line: &str, number: u64) -> Result<TableDef> {
     let engine = LocalEngine::memory()?;
     let text = format!("{line}\n{{\"End\":{{\"ItemCount\":0}}}}\n");
     engine.import(text.as_bytes()).map_err(|error| {

@@ -10,7 +10,7 @@ use floe::events::feed::indexer::{Progress, Stepped};
 use floe::events::feed::{Checkpoint, Indexed, Partition};
 use floe_server::{Answer, Handler, Options, Running, Server, metrics_head};
 
-use crate::Failure;
+use crate::{Failure, Result};
 
 const RECORDS: &str = "Change records that were read.";
 const EVENTS: &str = "Events that were new in the feed.";
@@ -57,7 +57,7 @@ impl Figures {
     }
 
     /// Serves the figures there.
-    pub(super) async fn serve(&self, listen: SocketAddr) -> Result<Running, Failure> {
+    pub(super) async fn serve(&self, listen: SocketAddr) -> Result<Running> {
         // There is nothing to be had but figures, so nobody has to sign.
         let options = Options::new().listen(listen).insecure(true);
         let server = Server::bind(options, self.clone()).await;
@@ -75,9 +75,7 @@ impl Figures {
 
     fn write(&self, text: &mut String) -> fmt::Result {
         let (counted, labels) = (self.lock(), &self.labels);
-        let Indexed {
-            records, events, ..
-        } = counted.indexed;
+        let (records, events) = (counted.indexed.records, counted.indexed.events);
         let figures: [(_, _, _, &dyn fmt::Display); 6] = [
             ("records_total", "counter", RECORDS, &records),
             ("events_total", "counter", EVENTS, &events),

@@ -13,7 +13,7 @@ use floe_store::json::Writer;
 
 use super::{IndexerCommand, explained};
 use crate::out::json::{Each, object};
-use crate::{Failure, note};
+use crate::{Failure, Result, note};
 
 /// What errors of ours are called.
 const ERROR_NAME: &str = "Floe.IndexerFailed";
@@ -29,7 +29,7 @@ enum OnFailure {
 }
 
 /// Answers events until Lambda ends the process, or cannot be asked any more.
-pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result<(), Failure> {
+pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result {
     let runtime = runtime.error_name(ERROR_NAME);
     let mut intake = match begin(command).await {
         Ok(intake) => intake,
@@ -53,12 +53,11 @@ pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result<
 }
 
 /// Makes ready to bring changes to the feed. The tables must be there: a function needs no right to make them.
-async fn begin(command: &IndexerCommand) -> Result<Intake, Failure> {
-    let found = command.place.open().await?;
-    let options = command.options(&found.store).await?;
-    let mut intake = found.store.intake(&options).map_err(Failure::usage)?;
-    let begun = intake.begin().await;
-    begun.map_err(|error| explained(&error))?;
+async fn begin(command: &IndexerCommand) -> Result<Intake> {
+    let store = command.place.open().await?;
+    let options = command.options(&store).await?;
+    let mut intake = store.intake(&options).map_err(Failure::usage)?;
+    intake.begin().await.map_err(explained)?;
     Ok(intake)
 }
 

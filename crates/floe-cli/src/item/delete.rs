@@ -1,26 +1,21 @@
 //! `floe item delete`: removes an item.
 
-use clap::Args;
 use floe_store::op::DeleteItem;
 
 use super::{Before, Writing};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Delete an item
+#[derive(Debug, clap::Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item delete orders --key @key.json --condition 'quantity = :none' \\
       --values '{\":none\":0}' --old --data ./shop
 
-An item that is not there is as good as deleted. Exit code 3: the condition does not hold.";
-
-/// Delete an item
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+An item that is not there is as good as deleted. Exit code 3: the condition does not hold."))]
 pub(super) struct Delete {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item
@@ -35,7 +30,7 @@ pub(super) struct Delete {
 }
 
 impl Delete {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let key = self.writing.input.item("--key", &self.key)?;
         let mut delete = DeleteItem::new(self.table.as_str(), key);
         delete.condition = self.writing.condition()?;

@@ -1,26 +1,21 @@
 //! `floe item get`: an item by its key.
 
-use clap::Args;
 use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
-use crate::{Failure, Input, Placeholders, StoreArgs, print_item, with_forms};
+use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Get an item by its key
+#[derive(Debug, clap::Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item get orders --key @key.json --projection 'product, quantity' --json \\
       --endpoint http://127.0.0.1:8000
 
-With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item.";
-
-/// Get an item by its key
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item."))]
 pub(super) struct Get {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item
@@ -46,7 +41,7 @@ pub(super) struct Get {
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let request = self.request()?;
         self.at.run(async |opened| {
             let key = opened.table(&self.table).await?.definition.key;
@@ -60,7 +55,7 @@ impl Get {
         })
     }
 
-    fn request(&self) -> Result<GetItem, Failure> {
+    fn request(&self) -> Result<GetItem> {
         let key = self.input.item("--key", &self.key)?;
         let resolved = self.placeholders.resolve(self.input)?;
         let mut parser = resolved.parser();

@@ -1,12 +1,13 @@
 //! `floe item put`: sets a whole item.
 
-use clap::Args;
 use floe_store::op::PutItem;
 
 use super::{Before, Writing};
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Put an item, in place of the one with the same key
+#[derive(Debug, clap::Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
@@ -15,15 +16,9 @@ Examples:
   floe item put tags --item '{\"id\":{\"S\":\"a\"},\"tags\":{\"SS\":[\"x\",\"y\"]}}' \\
       --endpoint http://127.0.0.1:8000
 
-It takes the place of the item with the same key. Exit code 3: the condition does not hold.";
-
-/// Put an item, in place of the one with the same key
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+It takes the place of the item with the same key. Exit code 3: the condition does not hold."))]
 pub(super) struct Put {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The item, with its key
@@ -38,7 +33,7 @@ pub(super) struct Put {
 }
 
 impl Put {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let item = self.writing.input.item("--item", &self.item)?;
         let mut put = PutItem::new(self.table.as_str(), item);
         put.condition = self.writing.condition()?;

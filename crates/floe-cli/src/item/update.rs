@@ -4,9 +4,11 @@ use clap::{Args, ValueEnum};
 use floe_store::op::{ReturnValues, UpdateItem};
 
 use super::Writing;
-use crate::{Failure, with_forms};
+use crate::{Result, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Change parts of an item
+#[derive(Debug, Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
       --update 'SET quantity = quantity + :n REMOVE note' --values '{\":n\":1}' \\
@@ -16,15 +18,9 @@ Examples:
       --condition 'attribute_exists(customer)' --data ./shop
 
 The update is DynamoDB's: SET, REMOVE, ADD and DELETE. An item that is not there is made, unless the condition asks for it. \
-Exit code 3: the condition does not hold.";
-
-/// Change parts of an item
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+Exit code 3: the condition does not hold."))]
 pub(super) struct Update {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The key of the item
@@ -36,12 +32,7 @@ pub(super) struct Update {
     update: String,
 
     /// Tell this of the item
-    #[arg(
-        long = "return",
-        value_name = "WHAT",
-        value_enum,
-        default_value = "all-new"
-    )]
+    #[arg(long = "return", value_name = "WHAT", default_value = "all-new")]
     returned: Returned,
 
     #[command(flatten)]
@@ -64,17 +55,14 @@ enum Returned {
 }
 
 impl Update {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let request = self.request()?;
         self.writing.run(&self.table, request.into(), "updated")
     }
 
-    fn request(&self) -> Result<UpdateItem, Failure> {
-        let Writing {
-            conditional, input, ..
-        } = &self.writing;
-        let key = input.item("--key", &self.key)?;
-        let parsed = conditional.parse(*input, |parser| parser.update(&self.update));
+    fn request(&self) -> Result<UpdateItem> {
+        let key = self.writing.input.item("--key", &self.key)?;
+        let parsed = self.writing.parse(|parser| parser.update(&self.update));
         let (condition, update) = parsed?;
         let mut request = UpdateItem::new(self.table.as_str(), key, update);
         request.condition = condition;

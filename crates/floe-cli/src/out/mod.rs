@@ -11,15 +11,14 @@ pub(super) mod value;
 use std::fmt::Display;
 use std::io::Write;
 
-use clap::Args;
 use floe_store::json::Writer;
+use indicatif::HumanCount;
 
 use json::Members;
 pub(super) use table::Table;
 
 /// How the result is printed.
-#[derive(Clone, Copy, Debug, Args)]
-#[group(skip)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Output {
     /// As JSON, for programs
     #[arg(long)]
@@ -43,15 +42,14 @@ impl Output {
         });
     }
 
-    /// Prints rows: each as JSON, or all as a table of these columns for people.
+    /// Prints rows: each as JSON, or all in this table for people.
     pub(super) fn rows<T, C: Display, const N: usize>(
         self,
         rows: impl IntoIterator<Item = T>,
         json: impl Fn(&mut Writer, &T),
-        columns: [&str; N],
+        mut table: Table,
         cells: impl Fn(&T) -> [C; N],
     ) {
-        let mut table = Table::new(columns);
         for row in rows {
             match self.json {
                 true => drop(print_json(&|w| json(w, &row))),
@@ -83,15 +81,7 @@ pub(super) fn print_json(write: &dyn Fn(&mut Writer)) -> bool {
 
 /// A number for people: in groups of three digits.
 pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    HumanCount(number).to_string()
 }
 
 /// Bytes for people.

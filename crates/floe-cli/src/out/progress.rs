@@ -16,6 +16,7 @@ const COUNT: &str = "{spinner} {msg} {human_pos}";
 pub(crate) struct Progress {
     /// Only on a terminal.
     bar: Option<ProgressBar>,
+    is_for_people: bool,
     step: String,
 }
 
@@ -25,6 +26,7 @@ impl Progress {
         let is_seen = is_for_people && std::io::stderr().is_terminal();
         Self {
             bar: is_seen.then(|| ProgressBar::new_spinner().with_style(style(COUNT))),
+            is_for_people,
             step: String::new(),
         }
     }
@@ -44,7 +46,8 @@ impl Progress {
         step.clone_into(&mut self.step);
         match &self.bar {
             Some(bar) => bar.set_message(step.to_owned()),
-            None => note(step),
+            None if self.is_for_people => note(step),
+            None => {}
         }
     }
 

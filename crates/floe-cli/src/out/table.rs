@@ -36,10 +36,21 @@ impl Table {
         Self::default()
     }
 
+    /// As [`new`](Self::new), with a first column that is shown whole: other commands are given what stands there.
+    pub(crate) fn named<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self {
+            is_first_whole: true,
+            ..Self::new(names)
+        }
+    }
+
     pub(crate) fn row<C: Display>(&mut self, cells: impl IntoIterator<Item = C>) {
-        let cells = cells.into_iter();
-        self.rows
-            .push(cells.map(|cell| shown(&cell.to_string())).collect());
+        let cells = cells.into_iter().map(|cell| escaped(&cell.to_string()));
+        let cells = cells.enumerate().map(|(at, cell)| {
+            let is_whole = at == 0 && self.is_first_whole;
+            if is_whole { cell } else { cut(&cell, CELL_MAX) }
+        });
+        self.rows.push(cells.collect());
     }
 
     /// Whether it has no rows.
@@ -47,22 +58,17 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// A row of which the first cell is shown whole: other commands are given it.
-    pub(crate) fn named_row<C: Display>(
-        &mut self,
-        name: impl Display,
-        cells: impl IntoIterator<Item = C>,
-    ) {
-        let cells = cells.into_iter().map(|cell| shown(&cell.to_string()));
-        let name = std::iter::once(escaped(&name.to_string()));
-        self.rows.push(name.chain(cells).collect());
-        self.is_first_whole = true;
-    }
-
     /// A name and what it stands for.
     pub(crate) fn fact(&mut self, name: &str, value: impl Display) {
         self.rows
             .push(vec![name.to_owned(), escaped(&value.to_string())]);
+    }
+
+    /// A name and what it stands for, if that is anything.
+    pub(crate) fn fact_if_any(&mut self, name: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.fact(name, value);
+        }
     }
 
     /// Prints it; `false` if nobody reads it any more.
@@ -171,11 +177,6 @@ fn is_moment(cell: &str) -> bool {
     letters.all(|letter| letter.is_ascii_digit() || "-: ".contains(letter))
 }
 
-/// A cell: one line, without what a terminal would obey, and not too long.
-fn shown(text: &str) -> String {
-    cut(&escaped(text), CELL_MAX)
-}
-
 /// Text of at most so many letters.
 fn cut(text: &str, letters_max: usize) -> String {
     match text.char_indices().nth(letters_max) {
@@ -202,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_table_fits_a_terminal_by_cutting_the_widest_text() {
-        let mut table = Table::new(["id", "n", "why"]);
-        table.named_row("an id that is long", ["7", "somebody has not been told"]);
-        table.named_row("b", ["12", "x"]);
+        let mut table = Table::named(["id", "n", "why"]);
+        table.row(["an id that is long", "7", "somebody has not been told"]);
+        table.row(["b", "12", "x"]);
         assert_eq!(
             table.lines(Some(40)),
             [

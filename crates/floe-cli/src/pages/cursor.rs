@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use floe_store::Item;
 use floe_store::json::{Writer, write_item};
 
-use crate::{Failure, Form, Input};
+use crate::{Failure, Form, Input, Result};
 
 /// The text of a key.
 pub(super) fn seal(key: &Item) -> String {
@@ -15,7 +15,7 @@ pub(super) fn seal(key: &Item) -> String {
 }
 
 /// The key of a text.
-pub(super) fn open(cursor: &str) -> Result<Item, Failure> {
+pub(super) fn open(cursor: &str) -> Result<Item> {
     let refused = || Failure::usage("--cursor is none that a page has ended with");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
     let text = String::from_utf8(bytes).map_err(|_| refused())?;

@@ -1,24 +1,19 @@
 //! `floe registry get`: a version by its number, or by an alias.
 
-use clap::Args;
-
 use super::print::print_version;
-use super::{Names, RegistryPlace};
-use crate::Failure;
+use super::{Called, GroupPlace};
+use crate::{Failure, Result};
 
-const AFTER_HELP: &str = "\
+/// Get a version by its number, or by an alias
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe registry get Layer region=eu package=numpy --version 7 --data ./layers
   floe registry get Layer region=eu package=numpy --alias lts --json \\
       --data ./layers | jq .item
 
 A version that is gone is told as well, with the moment since when it is. Exit code 3: there is no such version, or no such \
-alias.";
-
-/// Get a version by its number, or by an alias
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+alias.")]
 pub(super) struct Get {
     /// The number
     #[arg(long, value_name = "N", required_unless_present = "alias")]
@@ -29,35 +24,30 @@ pub(super) struct Get {
     alias: Option<String>,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl Get {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        let (output, alias) = (self.place.at.output, self.alias.as_deref());
-        self.place.run_on_group(&self.names, async |called| {
-            let (versions, group) = (called.versions, called.group);
-            let (found, asked) = match (self.version, alias.unwrap_or_default()) {
-                (Some(number), _) => {
-                    let found = versions.version(group, number).await?;
-                    (found, format!("version={number}"))
-                }
-                (None, alias) => {
-                    let found = versions.by_alias(group, alias).await?;
-                    (found, format!("alias={alias}"))
-                }
-            };
-            let version = found.ok_or_else(|| {
-                Failure::unmet(format!(
-                    "{} {asked}",
-                    called.unmet("there is no such version")
-                ))
-            })?;
-            print_version(output, called.schema, &version);
-            Ok(())
-        })
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+        let (output, alias) = (self.group.place.at.output, self.alias.as_deref());
+        let (versions, group) = (called.versions, called.group);
+        let (found, asked) = match (self.version, alias.unwrap_or_default()) {
+            (Some(number), _) => {
+                let found = versions.version(group, number).await?;
+                (found, format!("version={number}"))
+            }
+            (None, alias) => {
+                let found = versions.by_alias(group, alias).await?;
+                (found, format!("alias={alias}"))
+            }
+        };
+        let version = found.ok_or_else(|| {
+            Failure::unmet(format!(
+                "{} {asked}",
+                called.unmet("there is no such version")
+            ))
+        })?;
+        print_version(output, called.schema, &version);
+        Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! `floe registry history`: all versions of a group.
 
-use clap::Args;
-
 use super::print::print_versions;
-use super::{Names, RegistryPlace};
-use crate::{Failure, note};
+use super::{Called, GroupPlace};
+use crate::{Result, note};
 
-const AFTER_HELP: &str = "\
+/// Tell all versions of a group, also those that are gone
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe registry history Layer region=eu package=numpy --data ./layers
   floe registry history Layer region=eu package=numpy --newest-first --max 5 \\
@@ -14,12 +14,7 @@ Examples:
   floe registry history Layer region=eu package=numpy --json --data ./layers \\
       | jq 'select(.deleted_ms == null)'
 
-Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.";
-
-/// Tell all versions of a group, also those that are gone
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.")]
 pub(super) struct HistoryCommand {
     /// The newest first
     #[arg(long)]
@@ -30,44 +25,39 @@ pub(super) struct HistoryCommand {
     max: u32,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl HistoryCommand {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.place.run_on_group(&self.names, async |called| {
-            let max = usize::try_from(self.max).unwrap_or(usize::MAX);
-            let (mut found, mut after) = (Vec::new(), None::<String>);
-            loop {
-                let mut history = called
-                    .versions
-                    .history(called.group)
-                    .limit(max - found.len());
-                if self.newest_first {
-                    history = history.newest_first();
-                }
-                if let Some(after) = after.take() {
-                    history = history.after(after);
-                }
-                let page = history.page().await?;
-                found.extend(page.rows);
-                after = page.next.map(Into::into);
-                if after.is_none() || found.len() >= max {
-                    break;
-                }
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+        let max = usize::try_from(self.max).unwrap_or(usize::MAX);
+        let (mut found, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let mut history = called
+                .versions
+                .history(called.group)
+                .limit(max - found.len());
+            if self.newest_first {
+                history = history.newest_first();
             }
-            if found.is_empty() {
-                return Err(called.unmet("nothing was published"));
+            if let Some(after) = after.take() {
+                history = history.after(after);
             }
-            print_versions(self.place.at.output, called.schema, &found, false);
-            if after.is_some() {
-                let count = found.len();
-                note(&format!("there are more: versions={count}; see --max"));
+            let page = history.page().await?;
+            found.extend(page.rows);
+            after = page.next.map(Into::into);
+            if after.is_none() || found.len() >= max {
+                break;
             }
-            Ok(())
-        })
+        }
+        if found.is_empty() {
+            return Err(called.unmet("nothing was published"));
+        }
+        print_versions(self.group.place.at.output, called.schema, &found, false);
+        if after.is_some() {
+            let count = found.len();
+            note(&format!("there are more: versions={count}; see --max"));
+        }
+        Ok(())
     }
 }

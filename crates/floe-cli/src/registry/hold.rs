@@ -2,23 +2,37 @@
 
 use clap::Args;
 
-use super::{Names, Numbered, RegistryPlace};
-use crate::{Failure, Output, members};
+use super::{Called, GroupPlace, Numbered};
+use crate::{Result, members};
 
-const PIN_HELP: &str = "\
+/// Keep a version from expiring
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry pin Layer region=eu package=numpy --version 3 --data ./layers
 
-Exit code 3: there is no such version, or it is not deployed any more.";
+Exit code 3: there is no such version, or it is not deployed any more.")]
+pub(super) struct Pin {
+    #[command(flatten)]
+    pub(super) version: Numbered,
+}
 
-const UNPIN_HELP: &str = "\
+/// Let a version go that was pinned
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry unpin Layer region=eu package=numpy --version 3 --data ./layers
 
 If it is deprecated, it goes after the retention, counted from now. Exit code 3: there is no such version, or it is not \
-deployed any more.";
+deployed any more.")]
+pub(super) struct Unpin {
+    #[command(flatten)]
+    pub(super) version: Numbered,
+}
 
-const ALIAS_HELP: &str = "\
+/// Have an alias lead to a version, or remove it
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe registry alias Layer region=eu package=numpy --alias lts --version 3 \\
       --data ./layers
@@ -27,30 +41,7 @@ Examples:
   floe registry get Layer region=eu package=numpy --alias lts --data ./layers
 
 The alias moves from wherever it led, in one commit. The version that it leads to does not expire, and cannot be retired. \
-Exit code 3: there is no such version, or it is not deployed any more.";
-
-/// Keep a version from expiring
-#[derive(Debug, Args)]
-#[command(after_help = PIN_HELP)]
-#[group(skip)]
-pub(super) struct Pin {
-    #[command(flatten)]
-    version: Numbered,
-}
-
-/// Let a version go that was pinned
-#[derive(Debug, Args)]
-#[command(after_help = UNPIN_HELP)]
-#[group(skip)]
-pub(super) struct Unpin {
-    #[command(flatten)]
-    version: Numbered,
-}
-
-/// Have an alias lead to a version, or remove it
-#[derive(Debug, Args)]
-#[command(after_help = ALIAS_HELP)]
-#[group(skip)]
+Exit code 3: there is no such version, or it is not deployed any more.")]
 pub(super) struct Alias {
     /// The alias
     #[arg(long, value_name = "NAME")]
@@ -65,65 +56,58 @@ pub(super) struct Alias {
     remove: bool,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    pub(super) group: GroupPlace,
 }
 
 impl Pin {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.version.pin(true)
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+        self.version.pin(called, true).await
     }
 }
 
 impl Unpin {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.version.pin(false)
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+        self.version.pin(called, false).await
     }
 }
 
 impl Numbered {
-    fn pin(&self, is_pinned: bool) -> Result<(), Failure> {
-        let (output, number) = (self.place.at.output, self.version);
-        self.place.run_on_group(&self.names, async |called| {
-            let (versions, group) = (called.versions, called.group);
-            let (is_changed, done) = match is_pinned {
-                true => (versions.pin(group, number).await?, "pinned"),
-                false => (versions.unpin(group, number).await?, "let go"),
-            };
-            print_done(output, is_changed, done, &format!("version {number}"));
-            Ok(())
-        })
+    async fn pin(&self, called: Called<'_>, is_pinned: bool) -> Result {
+        let (versions, group, number) = (called.versions, called.group, self.version);
+        let (is_changed, done) = match is_pinned {
+            true => (versions.pin(group, number).await?, "pinned"),
+            false => (versions.unpin(group, number).await?, "let go"),
+        };
+        self.group
+            .print_done(is_changed, done, &format!("version {number}"));
+        Ok(())
     }
 }
 
 impl Alias {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        let (output, alias) = (self.place.at.output, &self.alias);
-        self.place.run_on_group(&self.names, async |called| {
-            let (versions, group) = (called.versions, called.group);
-            let (is_changed, what) = match self.version {
-                Some(number) => {
-                    let moved = versions.set_alias(group, alias, number).await?;
-                    (moved, format!("alias {alias} to version {number}"))
-                }
-                None => {
-                    let removed = versions.remove_alias(group, alias).await?;
-                    (removed, format!("no alias {alias}"))
-                }
-            };
-            print_done(output, is_changed, "done", &what);
-            Ok(())
-        })
+    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+        let (versions, group, alias) = (called.versions, called.group, &self.alias);
+        let (is_changed, what) = match self.version {
+            Some(number) => {
+                let moved = versions.set_alias(group, alias, number).await?;
+                (moved, format!("alias {alias} to version {number}"))
+            }
+            None => {
+                let removed = versions.remove_alias(group, alias).await?;
+                (removed, format!("no alias {alias}"))
+            }
+        };
+        self.group.print_done(is_changed, "done", &what);
+        Ok(())
     }
 }
 
-/// Prints what was done, and whether anything was to be done.
-fn print_done(output: Output, is_changed: bool, done: &str, what: &str) {
-    let so = if is_changed { done } else { "so already" };
-    output.line(
-        members!["changed": is_changed],
-        &format_args!("{so}: {what}"),
-    );
+impl GroupPlace {
+    /// Prints what was done, and whether anything was to be done.
+    fn print_done(&self, is_changed: bool, done: &str, what: &str) {
+        let so = if is_changed { done } else { "so already" };
+        let line = format_args!("{so}: {what}");
+        let output = self.place.at.output;
+        output.line(members!["changed": is_changed], &line);
+    }
 }

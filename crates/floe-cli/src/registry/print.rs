@@ -13,25 +13,15 @@ pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &V
         let mut facts = Table::of_facts();
         facts.fact("version", version.number);
         facts.fact("status", status(version));
-        for (name, at) in [
-            ("published", version.published),
-            ("expires", expires(version)),
-            ("deleted", version.deleted),
-        ] {
-            if let Some(at) = at {
-                facts.fact(name, moment::text(at));
-            }
-        }
-        let hash = version.hash.clone().unwrap_or_default();
-        for (name, text) in [("held by", held(version)), ("hash", hash)] {
-            if !text.is_empty() {
-                facts.fact(name, text);
-            }
-        }
+        facts.fact_if_any("published", version.published.map(moment::text));
+        facts.fact_if_any("expires", expires(version).map(moment::text));
+        facts.fact_if_any("deleted", version.deleted.map(moment::text));
+        facts.fact_if_any("held by", is_held(version).then(|| held(version)));
+        let hash = version.hash.as_ref().filter(|hash| !hash.is_empty());
+        facts.fact_if_any("hash", hash);
         for field in schema.fields {
-            if let Some(value) = version.value.get(field.attribute) {
-                facts.fact(field.name, cell(value));
-            }
+            let value = version.value.get(field.attribute);
+            facts.fact_if_any(field.name, value.map(cell));
         }
         facts.print();
     });
@@ -49,46 +39,49 @@ pub(super) fn print_versions(
         versions.all(|version| print_json(&|w| write(w, version)));
         return;
     }
-    let is_name = |name: &str| schema.group.iter().any(|field| field.name == name);
+    let is_name = |field: &&RegistryField| schema.group.iter().any(|name| name.name == field.name);
     let fields = schema.fields.iter();
-    let (names, contents): (Vec<&RegistryField>, Vec<&RegistryField>) =
-        fields.partition(|field| is_name(field.name));
-    let names = if with_group { names } else { Vec::new() };
-    let of = |version: &Version<Item>, attribute: &str| {
-        version.value.get(attribute).map(cell).unwrap_or_default()
+    let (names, contents): (Vec<_>, Vec<_>) = fields.partition(is_name);
+    let field = |field: &'static RegistryField| -> Column {
+        let of = |version: &Version<Item>| version.value.get(field.attribute).map(cell);
+        (
+            field.name,
+            Box::new(move |version| of(version).unwrap_or_default()),
+        )
     };
-    let mut own = vec!["version", "status", "published"];
-    let (is_ending, is_held) = (versions.iter().any(ends), versions.iter().any(is_held));
-    own.extend(is_ending.then_some("until"));
-    own.extend(is_held.then_some("held by"));
-    let columns = names.iter().map(|field| field.name).chain(own);
-    let mut table = Table::new(columns.chain(contents.iter().map(|field| field.name)));
+    let published = |version: &Version<Item>| version.published.map(moment::text);
+    let mut columns: Vec<Column> = Vec::new();
+    columns.extend(names.into_iter().filter(|_| with_group).map(field));
+    columns.push(("version", Box::new(|version| version.number.to_string())));
+    columns.push(("status", Box::new(|version| status(version).to_owned())));
+    columns.push((
+        "published",
+        Box::new(move |version| published(version).unwrap_or_default()),
+    ));
+    if versions.iter().any(|version| until(version).is_some()) {
+        let until = |version: &Version<Item>| until(version).map(moment::day);
+        columns.push((
+            "until",
+            Box::new(move |version| until(version).unwrap_or_default()),
+        ));
+    }
+    if versions.iter().any(is_held) {
+        columns.push(("held by", Box::new(held)));
+    }
+    columns.extend(contents.into_iter().map(field));
+    let mut table = Table::new(columns.iter().map(|(name, _)| *name));
     for version in versions {
-        let mut row: Vec<String> = names
-            .iter()
-            .map(|name| of(version, name.attribute))
-            .collect();
-        let published = version.published.map(moment::text);
-        row.extend([
-            version.number.to_string(),
-            status(version).to_owned(),
-            published.unwrap_or_default(),
-        ]);
-        row.extend(is_ending.then(|| until(version).map(moment::day).unwrap_or_default()));
-        row.extend(is_held.then(|| held(version)));
-        row.extend(contents.iter().map(|field| of(version, field.attribute)));
-        table.row(row);
+        table.row(columns.iter().map(|(_, of)| of(version)));
     }
     table.print();
 }
 
+/// A column: its name, and the cell of a version.
+type Column = (&'static str, Box<dyn Fn(&Version<Item>) -> String>);
+
 /// When it went, or is to go.
 fn until(version: &Version<Item>) -> Option<Timestamp> {
     version.deleted.or_else(|| expires(version))
-}
-
-fn ends(version: &Version<Item>) -> bool {
-    until(version).is_some()
 }
 
 const fn is_held(version: &Version<Item>) -> bool {

@@ -1,13 +1,14 @@
 //! `floe registry publish`: the next version of a group.
 
-use clap::Args;
 use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
-use super::{Names, RegistryPlace};
-use crate::{Failure, Input, members, with_forms};
+use super::GroupPlace;
+use crate::{Failure, Input, Result, members, with_forms};
 
-const AFTER_HELP: &str = "\
+/// Publish an item as the next version of its group
+#[derive(Debug, clap::Args)]
+#[command(after_help = with_forms("\
 Examples:
   floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
       --data ./layers
@@ -17,12 +18,7 @@ Examples:
 The item has the attributes of the fields, as they are stored; names of the group may be given before it instead. It is \
 checked against the description: all fields that are not optional, of their kinds, and nothing else. It gets the next \
 number and the same hash as a program would give it, and is the latest; the version that was is deprecated, all in one \
-commit. What a program checks besides, as the range of a number, is in the program.";
-
-/// Publish an item as the next version of its group
-#[derive(Debug, Args)]
-#[command(after_help = with_forms(AFTER_HELP))]
-#[group(skip)]
+commit. What a program checks besides, as the range of a number, is in the program."))]
 pub(super) struct Publish {
     /// What is published: the attributes of its fields
     #[arg(long, value_name = "JSON")]
@@ -36,16 +32,13 @@ pub(super) struct Publish {
     input: Input,
 
     #[command(flatten)]
-    names: Names,
-
-    #[command(flatten)]
-    place: RegistryPlace,
+    group: GroupPlace,
 }
 
 impl Publish {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let item = self.input.item("--item", &self.item)?;
-        self.place.run(async |schema, versions| {
+        self.group.place.run(async |(schema, versions)| {
             let item = self.with_names(schema, item)?;
             let (number, is_new) = match self.if_changed {
                 true => {
@@ -55,7 +48,7 @@ impl Publish {
                 false => (versions.publish(&item).await?, true),
             };
             let done = if is_new { "published" } else { "unchanged" };
-            self.place.at.output.line(
+            self.group.place.at.output.line(
                 members!["version": number, "published": is_new],
                 &format_args!("{done}: version {number}"),
             );
@@ -64,8 +57,8 @@ impl Publish {
     }
 
     /// The item, with the names that were given before it.
-    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item, Failure> {
-        for (name, text) in &self.names.names {
+    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item> {
+        for (name, text) in &self.group.names {
             let mut fields = schema.group.iter();
             let field = fields.find(|field| field.name == name || field.attribute == name);
             let field = field.ok_or_else(|| {

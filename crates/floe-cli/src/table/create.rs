@@ -5,9 +5,11 @@ use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
 
 use super::describe;
-use crate::{Failure, IfMissing, StoreArgs};
+use crate::{Failure, IfMissing, Result, StoreArgs};
 
-const AFTER_HELP: &str = "\
+/// Make a table, with its key, its indexes, its change stream and its expiry
+#[derive(Debug, Args)]
+#[command(after_help = "\
 Examples:
   floe table create orders --key customer:S --sort placed:N --data ./shop
   floe table create orders --key id:S --index by_product=product:S,quantity:N \\
@@ -16,15 +18,9 @@ Examples:
 
 The types of keys are S (text), N (number) and B (bytes). An index holds all attributes; the first attribute of its key \
 is the partition, the second, if there is one, the order. Tables are paid for by the request. Amazon DynamoDB takes some \
-seconds to make one: `floe table describe` tells when it is active.";
-
-/// Make a table, with its key, its indexes, its change stream and its expiry
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+seconds to make one: `floe table describe` tells when it is active.")]
 pub(super) struct Create {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// The partition key and its type
@@ -84,7 +80,7 @@ enum View {
 }
 
 impl Create {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result {
         let definition = self.definition()?;
         let missing = IfMissing::made(self.new);
         self.at.store.run_or(missing, async |opened| {
@@ -94,7 +90,7 @@ impl Create {
         })
     }
 
-    fn definition(&self) -> Result<TableDef, Failure> {
+    fn definition(&self) -> Result<TableDef> {
         let (key, kind) = &self.key;
         let mut table = TableDef::builder(self.table.as_str(), key.as_str(), *kind);
         if let Some((sort, kind)) = &self.sort {

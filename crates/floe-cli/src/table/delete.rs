@@ -1,23 +1,17 @@
 //! `floe table delete`: removes a table with all that is in it.
 
-use clap::Args;
+use crate::{Opened, Result, StoreArgs, confirm, grouped, members};
 
-use crate::{Failure, StoreArgs, confirm, grouped, members};
-
-const AFTER_HELP: &str = "\
+/// Delete a table with all that is in it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe table delete orders --data ./shop
   floe table delete orders --endpoint http://127.0.0.1:8000 --yes
 
-It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.";
-
-/// Delete a table with all that is in it
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.")]
 pub(super) struct Delete {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     /// Delete it without asking
@@ -25,22 +19,20 @@ pub(super) struct Delete {
     yes: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl Delete {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let name = &self.table;
-            let items = opened.table(name).await?.item_count;
-            let what = format!("deleting table={name} items={}", grouped(items));
-            confirm(self.yes, &what, "nothing was deleted")?;
-            opened.engine().delete_table(name.clone()).await?;
-            self.at.output.line(
-                members!["deleted": *name, "items": items],
-                &format_args!("deleted: table={name} items={}", grouped(items)),
-            );
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
+        let name = &self.table;
+        let items = opened.table(name).await?.item_count;
+        let what = format!("deleting table={name} items={}", grouped(items));
+        confirm(self.yes, &what, "nothing was deleted")?;
+        opened.engine().delete_table(name.clone()).await?;
+        self.at.output.line(
+            members!["deleted": *name, "items": items],
+            &format_args!("deleted: table={name} items={}", grouped(items)),
+        );
+        Ok(())
     }
 }

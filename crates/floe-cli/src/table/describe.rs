@@ -1,42 +1,35 @@
 //! `floe table describe`: all that is known of a table.
 
-use clap::Args;
 use floe_server::json::{Moment, write_table};
 use floe_store::table::{
     Billing, IndexDef, IndexDescription, IndexKind, Projection, TableDescription,
 };
 
 use super::key_text;
-use crate::{Failure, Opened, Output, StoreArgs, Table, bytes, grouped};
+use crate::{Opened, Output, Result, StoreArgs, Table, bytes, grouped};
 
-const AFTER_HELP: &str = "\
+/// Tell all that is known of a table
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   floe table describe orders --data ./shop
   floe table describe orders --endpoint http://127.0.0.1:8000 --json \\
       | jq .TableStatus
 
-With --json it is described as DynamoDB's DescribeTable does.";
-
-/// Tell all that is known of a table
-#[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-#[group(skip)]
+With --json it is described as DynamoDB's DescribeTable does.")]
 pub(super) struct Describe {
     /// The table
-    #[arg(value_name = "TABLE")]
     table: String,
 
     #[command(flatten)]
-    at: StoreArgs,
+    pub(super) at: StoreArgs,
 }
 
 impl Describe {
-    pub(super) fn run(&self) -> Result<(), Failure> {
-        self.at.run(async |opened| {
-            let table = opened.table(&self.table).await?;
-            print_table(self.at.output, opened, &table);
-            Ok(())
-        })
+    pub(super) async fn run(&self, opened: &Opened) -> Result {
+        let table = opened.table(&self.table).await?;
+        print_table(self.at.output, opened, &table);
+        Ok(())
     }
 }
 
@@ -56,15 +49,10 @@ fn print_facts(table: &TableDescription) {
     facts.fact("items", grouped(table.item_count));
     facts.fact("size", bytes(table.size_bytes));
     facts.fact("paid", billing(definition.billing));
-    if let Some(view) = definition.stream {
-        facts.fact("stream", view.as_str());
-    }
-    if let Some(attribute) = &definition.ttl_attribute {
-        facts.fact("expires by", attribute);
-    }
-    if definition.deletion_protection {
-        facts.fact("deletion", "refused");
-    }
+    facts.fact_if_any("stream", definition.stream.map(|view| view.as_str()));
+    facts.fact_if_any("expires by", definition.ttl_attribute.as_ref());
+    let deletion = definition.deletion_protection.then_some("refused");
+    facts.fact_if_any("deletion", deletion);
     for (key, value) in &definition.tags {
         facts.fact("tag", format!("{key}={value}"));
     }

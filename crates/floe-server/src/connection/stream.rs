@@ -53,10 +53,7 @@ impl<S> Watched<S> {
     }
 
     fn has_read(&self, bytes: usize) -> io::Result<()> {
-        let Place {
-            registry, entry, ..
-        } = &self.place;
-        let now = registry.now();
+        let (entry, now) = (&self.place.entry, self.place.registry.now());
         if bytes > 0 && entry.phase() == Phase::Waiting && !entry.enter(Phase::Head, now) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -65,10 +62,7 @@ impl<S> Watched<S> {
     }
 
     fn has_written(&self, bytes: usize) {
-        let Place {
-            registry, entry, ..
-        } = &self.place;
-        entry.moved(bytes, registry.now());
+        self.place.entry.moved(bytes, self.place.registry.now());
     }
 
     /// Whether nothing further may come in: the server stops, and no request is under way.
@@ -128,9 +122,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         // A whole answer is handed over at once, and flushed when the last of it is written.
-        let Place {
-            registry, entry, ..
-        } = &self.place;
+        let (entry, registry) = (&self.place.entry, &self.place.registry);
         if entry.phase() == Phase::Answering && !entry.answered(registry.now()) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }

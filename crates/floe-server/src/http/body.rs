@@ -102,9 +102,7 @@ impl Body {
         }
         let size_max = self.len().saturating_mul(COMPRESSION_RATIO_MAX);
         let size_max = size_max.min(BODY_BYTES_MAX);
-        let deadline = exchange.registry.limits().memory_deadline;
-        let taken = exchange.registry.bodies.take(size_max, deadline).await?;
-        exchange.entry.holds(taken.bytes());
+        let taken = exchange.take(size_max).await?;
         let decompress = || gzip::decompress_to(&self, size_max);
         let bytes = responder.run(size_max, decompress).await?;
         Ok(Self {
@@ -188,16 +186,10 @@ async fn gather<H: Handler>(
 
 /// Takes memory. The client has nothing to do with how long that lasts, so it is not held against it.
 async fn take<H: Handler>(size: usize, exchange: &Exchange<H>) -> Result<Taken, Fault> {
-    let Exchange {
-        registry, entry, ..
-    } = exchange;
     exchange.enter(Phase::Serving)?;
-    let deadline = registry.limits().memory_deadline;
-    let taken = registry.bodies.take(size, deadline).await;
+    let taken = exchange.take(size).await;
     exchange.enter(Phase::Body)?;
-    let taken = taken?;
-    entry.holds(taken.bytes());
-    Ok(taken)
+    Ok(taken?)
 }
 
 /// Reads and forgets a body, or as much of it as is bearable, so that the client comes to read the answer.

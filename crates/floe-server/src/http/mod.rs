@@ -30,7 +30,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::answer::Answer;
 use crate::guard::Guard;
 use crate::limits::{BESIDE_BYTES_MIN, COMPRESSED_BYTES_MIN};
-use crate::memory::NoRoom;
+use crate::memory::{NoRoom, Taken};
 use crate::options::Options;
 use crate::registry::{Entry, Phase, Registry};
 use crate::service::Service;
@@ -288,6 +288,14 @@ impl<H: Handler> Exchange<H> {
             Method::POST if head.uri().path() == "/" => self.responder.post(head, body, self).await,
             _ => Reply::unknown_page(),
         }
+    }
+
+    /// Takes memory for a body.
+    async fn take(&self, size: usize) -> Result<Taken, NoRoom> {
+        let deadline = self.registry.limits().memory_deadline;
+        let taken = self.registry.bodies.take(size, deadline).await?;
+        self.entry.holds(taken.bytes());
+        Ok(taken)
     }
 
     /// Begins a phase, unless the connection was cut off.

@@ -59,7 +59,7 @@ impl ContentType {
 }
 
 /// An answer before it has headers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reply {
     status: StatusCode,
     body: Bytes,
@@ -67,32 +67,20 @@ pub(super) struct Reply {
     /// How the body is compressed.
     encoding: Option<Encoding>,
     origin: Option<Origin>,
-    preflight: Option<Preflight>,
+    /// What a browser asks for before it sends the request of a page.
+    preflight: HeaderMap,
     /// The body goes out in chunks.
     is_chunked: bool,
     /// The connection is closed afterwards.
     pub(super) closes: bool,
 }
 
-/// What a browser asks for before it sends the request of a page.
-#[derive(Debug)]
-struct Preflight {
-    headers: Option<HeaderValue>,
-    methods: Option<HeaderValue>,
-    is_private_network: bool,
-}
-
 impl Reply {
-    const fn new(status: StatusCode, body: Bytes) -> Self {
+    fn new(status: StatusCode, body: Bytes) -> Self {
         Self {
             status,
             body,
-            content_type: None,
-            encoding: None,
-            origin: None,
-            preflight: None,
-            is_chunked: false,
-            closes: false,
+            ..Self::default()
         }
     }
 
@@ -119,7 +107,7 @@ impl Reply {
     }
 
     /// The service is up.
-    pub(super) const fn healthy(words: Bytes) -> Self {
+    pub(super) fn healthy(words: Bytes) -> Self {
         Self::new(StatusCode::OK, words)
     }
 
@@ -142,24 +130,28 @@ impl Reply {
     }
 
     /// There is no such page.
-    pub(super) const fn unknown_page() -> Self {
+    pub(super) fn unknown_page() -> Self {
         let words = Bytes::from_static(b"<UnknownOperationException/>\n");
         Self::new(StatusCode::NOT_FOUND, words)
     }
 
     /// The body is larger than any request may be.
-    pub(super) const fn too_large() -> Self {
-        let mut reply = Self::new(StatusCode::PAYLOAD_TOO_LARGE, Bytes::new());
-        reply.is_chunked = true;
-        reply.closes = true;
-        reply
+    pub(super) fn too_large() -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            is_chunked: true,
+            closes: true,
+            ..Self::default()
+        }
     }
 
     /// The body is not framed as HTTP/1.1 requires, so the end of the request is unknown.
-    pub(super) const fn malformed() -> Self {
-        let mut reply = Self::new(StatusCode::BAD_REQUEST, Bytes::new());
-        reply.closes = true;
-        reply
+    pub(super) fn malformed() -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            closes: true,
+            ..Self::default()
+        }
     }
 
     /// The body is compressed in a way that is not known, or not as it says. DynamoDB has it that this is its own
@@ -184,14 +176,23 @@ impl Reply {
     }
 
     /// A browser may send the request of a page.
-    pub(super) fn preflight(headers: &HeaderMap) -> Self {
-        let mut reply = Self::new(StatusCode::OK, Bytes::new());
-        reply.preflight = Some(Preflight {
-            headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
-            methods: headers.get(header::ACCESS_CONTROL_REQUEST_METHOD).cloned(),
-            is_private_network: headers.contains_key(PRIVATE_NETWORK_ASKED),
-        });
-        reply
+    pub(super) fn preflight(asked: &HeaderMap) -> Self {
+        let mut preflight = HeaderMap::new();
+        let seconds = HeaderValue::from(PREFLIGHT_SECONDS);
+        preflight.insert(header::ACCESS_CONTROL_MAX_AGE, seconds);
+        if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            preflight.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+        }
+        if let Some(method) = asked.get(header::ACCESS_CONTROL_REQUEST_METHOD) {
+            preflight.insert(header::ACCESS_CONTROL_ALLOW_METHODS, method.clone());
+        }
+        if asked.contains_key(PRIVATE_NETWORK_ASKED) {
+            preflight.insert(PRIVATE_NETWORK, HeaderValue::from_static("true"));
+        }
+        Self {
+            preflight,
+            ..Self::default()
+        }
     }
 
     /// The body is compressed so.
@@ -240,24 +241,13 @@ impl Reply {
 }
 
 /// Lets the page of an origin read the answer.
-fn add_origin(headers: &mut HeaderMap, origin: Origin, preflight: Option<Preflight>) {
+fn add_origin(headers: &mut HeaderMap, origin: Origin, preflight: HeaderMap) {
     if origin.is_named {
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     }
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.value);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
-    let Some(preflight) = preflight else { return };
-    let seconds = HeaderValue::from(PREFLIGHT_SECONDS);
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, seconds);
-    if let Some(names) = preflight.headers {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
-    }
-    if let Some(methods) = preflight.methods {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    }
-    if preflight.is_private_network {
-        headers.insert(PRIVATE_NETWORK, HeaderValue::from_static("true"));
-    }
+    headers.extend(preflight);
 }
 
 /// Counts a large answer until its last byte has been handed to the system.

@@ -19,12 +19,8 @@ impl Metrics {
             (figures.count > 0).then(|| (*name, figures.clone()))
         });
         let asked: Vec<(&str, Figures)> = asked.collect();
-        head(
-            text,
-            "floe_connections",
-            "gauge",
-            "Connections that are open.",
-        )?;
+        let about = "Connections that are open.";
+        head(text, "floe_connections", "gauge", about)?;
         writeln!(text, "floe_connections {connections}")?;
         let about =
             "Requests by operation, and by what came of them: ok, or the name of the error.";
@@ -51,12 +47,9 @@ impl Metrics {
         for (operation, figures) in &asked {
             for (kind, units) in [("read", figures.read), ("write", figures.write)] {
                 if units.as_f64() > 0.0 {
-                    let labels = format!("operation=\"{operation}\",kind=\"{kind}\"");
+                    let labels = format!("{{operation=\"{operation}\",kind=\"{kind}\"}}");
                     let units = units.as_f64();
-                    writeln!(
-                        text,
-                        "floe_consumed_capacity_units_total{{{labels}}} {units}"
-                    )?;
+                    writeln!(text, "floe_consumed_capacity_units_total{labels} {units}")?;
                 }
             }
         }

@@ -6,6 +6,7 @@
 mod entry;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,18 +50,10 @@ pub(crate) struct Registry {
 
 #[derive(Debug, Default)]
 struct Places {
-    entries: Vec<Option<Arc<Entry>>>,
-    free: Vec<usize>,
-}
-
-impl Places {
-    fn taken(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.entries.iter().flatten()
-    }
-
-    fn count(&self) -> usize {
-        self.entries.len() - self.free.len()
-    }
+    /// Those that are taken, by number.
+    taken: BTreeMap<u64, Arc<Entry>>,
+    /// How many were ever taken.
+    entered: u64,
 }
 
 impl Registry {
@@ -94,23 +87,18 @@ impl Registry {
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Place> {
         let entry = Arc::new(Entry::new(self.now()));
         let mut places = self.places();
-        if places.count() >= self.limits.connections_max {
+        if places.taken.len() >= self.limits.connections_max {
             return None;
         }
-        let index = match places.free.pop() {
-            Some(index) => index,
-            None => {
-                places.entries.push(None);
-                places.entries.len() - 1
-            }
-        };
-        *places.entries.get_mut(index)? = Some(Arc::clone(&entry));
+        places.entered += 1;
+        let number = places.entered;
+        places.taken.insert(number, Arc::clone(&entry));
         drop(places);
         self.changed.notify_waiters();
         Some(Place {
             registry: Arc::clone(self),
             entry,
-            index,
+            number,
         })
     }
 
@@ -133,7 +121,7 @@ impl Registry {
     pub(crate) fn evict(&self) -> bool {
         let now = self.now();
         let places = self.places();
-        let waiting = places.taken().filter_map(|entry| {
+        let waiting = places.taken.values().filter_map(|entry| {
             let look = entry.look(now);
             (look.is_waiting_for_client() && look.still > 0).then_some((entry, look))
         });
@@ -163,7 +151,7 @@ impl Registry {
     pub(crate) fn sweep(&self) {
         let now = self.now();
         let places = self.places();
-        for entry in places.taken() {
+        for entry in places.taken.values() {
             let look = entry.look(now);
             if self.is_overdue(&look) {
                 entry.cut(&look);
@@ -190,7 +178,7 @@ impl Registry {
             return;
         }
         let now = self.now();
-        let looks = places.taken().map(|entry| (entry, entry.look(now)));
+        let looks = places.taken.values().map(|entry| (entry, entry.look(now)));
         let mut holders: Vec<_> = looks
             .filter(|(_, look)| look.phase == phase && look.is_holding_up())
             .collect();
@@ -211,7 +199,7 @@ impl Registry {
     pub(crate) async fn drain(&self) {
         self.is_draining.store(true, Ordering::SeqCst);
         let now = self.now();
-        for entry in self.places().taken() {
+        for entry in self.places().taken.values() {
             let look = entry.look(now);
             if look.phase == Phase::Waiting {
                 entry.cut(&look);
@@ -222,7 +210,7 @@ impl Registry {
             .await
             .is_err()
         {
-            self.places().taken().for_each(|entry| entry.abort());
+            self.places().taken.values().for_each(|entry| entry.abort());
             self.all_gone().await;
         }
     }
@@ -239,16 +227,11 @@ impl Registry {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.places().count()
+        self.places().taken.len()
     }
 
-    fn leave(&self, index: usize) {
-        let mut places = self.places();
-        if let Some(place) = places.entries.get_mut(index) {
-            *place = None;
-            places.free.push(index);
-        }
-        drop(places);
+    fn leave(&self, number: u64) {
+        self.places().taken.remove(&number);
         self.changed.notify_waiters();
     }
 
@@ -287,11 +270,11 @@ fn ticks(time: Duration) -> Tick {
 pub(crate) struct Place {
     pub(crate) registry: Arc<Registry>,
     pub(crate) entry: Arc<Entry>,
-    index: usize,
+    number: u64,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.registry.leave(self.index);
+        self.registry.leave(self.number);
     }
 }

@@ -126,7 +126,7 @@ impl Pair {
             return Ok(known.key.clone());
         }
         let mut key = mac(format!("AWS4{}", self.secret_key).as_bytes())?;
-        for part in [scope.date, scope.region, scope.service, scope.terminator] {
+        for part in scope.parts() {
             key.update(part.as_bytes());
             key = mac(&key.finalize().into_bytes())?;
         }
@@ -219,44 +219,38 @@ impl<'a> Scope<'a> {
     fn parse(signed: &Signed<'a>) -> Result<Self, Refusal> {
         let credential = signed.credential.trim_end_matches('/');
         let parts: Vec<_> = credential.split('/').collect();
-        match parts[..] {
-            [access_key, date, region, service, terminator] => Ok(Self {
-                access_key,
-                date,
-                region,
-                service,
-                terminator,
-            }),
-            _ => Err(Refusal::incomplete(format!(
+        let [access_key, date, region, service, terminator] = parts[..] else {
+            return Err(Refusal::incomplete(format!(
                 "Credential must have exactly 5 slash-delimited elements, e.g. \
                  keyid/date/region/service/term, got '{}'",
                 signed.credential
-            ))),
-        }
+            )));
+        };
+        Ok(Self {
+            access_key,
+            date,
+            region,
+            service,
+            terminator,
+        })
     }
 
     fn check(&self, moment: &str, region: Option<&str>) -> Result<(), Refusal> {
         let mut message = String::new();
-        let Self {
-            date,
-            region: own,
-            service,
-            terminator,
-            ..
-        } = self;
-        if region.is_some_and(|region| region != *own) {
+        let [date, own, service, terminator] = self.parts();
+        if region.is_some_and(|region| region != own) {
             message += &format!("Credential should be scoped to a valid region, not '{own}'. ");
         }
-        if *service != SERVICE {
+        if service != SERVICE {
             message += &format!("Credential should be scoped to correct service: '{SERVICE}'. ");
         }
-        if *terminator != TERMINATOR {
+        if terminator != TERMINATOR {
             message += &format!(
                 "Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
             );
         }
         let day = moment.get(..8).unwrap_or_default();
-        if *date != day {
+        if date != day {
             message += &format!(
                 "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: \
                  '{date}' != '{day}', from '{moment}'. "
@@ -268,15 +262,13 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// What a key is derived for.
+    const fn parts(&self) -> [&'a str; 4] {
+        [self.date, self.region, self.service, self.terminator]
+    }
+
     fn text(&self) -> String {
-        let Self {
-            date,
-            region,
-            service,
-            terminator,
-            ..
-        } = self;
-        format!("{date}/{region}/{service}/{terminator}")
+        self.parts().join("/")
     }
 }
 

@@ -13,6 +13,25 @@ pub(crate) fn object(capacity: usize, members: impl FnOnce(&mut Writer)) -> Vec<
     writer.into_bytes()
 }
 
+/// A member that is text, if there is one.
+pub(crate) fn write_text(w: &mut Writer, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        w.name(name).string(text);
+    }
+}
+
+/// A member that is a list, of elements that are each written so.
+pub(crate) fn write_list<T>(
+    w: &mut Writer,
+    name: &str,
+    elements: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut Writer, T),
+) {
+    let elements = elements.into_iter();
+    w.name(name)
+        .array(|w| elements.for_each(|element| write(w, element)));
+}
+
 /// An item with its sets of numbers in the order of Java's hash sets, as Scan, TransactGetItems, the reasons of a
 /// cancelled transaction and change records have them.
 pub fn write_item_hashed(w: &mut Writer, item: &Item) {

@@ -41,10 +41,8 @@ pub(crate) fn attributes_to_get(names: &[Str<'_>]) -> Result<Paths> {
     if names.iter().any(|name| name.is_empty()) {
         return Err(Refusal::validation("Empty attribute name"));
     }
-    if names
-        .iter()
-        .any(|name| name.len() > ATTRIBUTE_NAME_BYTES_MAX)
-    {
+    let is_too_long = |name: &Str<'_>| name.len() > ATTRIBUTE_NAME_BYTES_MAX;
+    if names.iter().any(is_too_long) {
         return Err(Refusal::from(invalid(
             "Attribute name is too large, must be less than 65536 bytes",
         )));
@@ -75,9 +73,7 @@ members! {
 pub(crate) struct Flag(pub(crate) bool);
 
 impl<'a> super::read::Read<'a> for Flag {
-    fn class() -> String {
-        bool::class()
-    }
+    const CLASS: &'static str = bool::CLASS;
 
     fn read(reader: &mut floe_store::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
         reader.needs_older_layer |= reader.peek()? == floe_store::json::Token::String;
@@ -132,10 +128,9 @@ pub(crate) fn expected(
     for (name, condition) in &expected {
         condition.check_values(name, voice)?;
     }
-    let conditions = expected
-        .into_iter()
-        .map(|(name, condition)| condition.on(&name))
-        .collect::<floe_store::Result<Vec<_>>>();
+    let conditions = expected.into_iter();
+    let conditions = conditions.map(|(name, condition)| condition.on(&name));
+    let conditions: floe_store::Result<Vec<_>> = conditions.collect();
     let conditions = conditions.map_err(|error| voice.refuse_error(error))?;
     Ok(join.all(conditions))
 }
@@ -146,12 +141,8 @@ impl ExpectedAttributeValue<'_> {
             return Err(voice.refuse_value(&ValueFault::EmptyName(Named::Attribute)));
         }
         let list = self.attribute_value_list.iter().flatten();
-        match self
-            .value
-            .iter()
-            .chain(list)
-            .find_map(|value| value.fault.as_ref())
-        {
+        let mut values = self.value.iter().chain(list);
+        match values.find_map(|value| value.fault.as_ref()) {
             None => Ok(()),
             Some(fault) => Err(voice.refuse_value(fault)),
         }
@@ -161,11 +152,8 @@ impl ExpectedAttributeValue<'_> {
         let wrong = |message: &str| invalid(format_args!("{message} for Attribute: {name}"));
         let exists = self.exists.map(|Flag(exists)| exists);
         let path = || Path::attribute(name);
-        match (
-            self.comparison_operator,
-            self.value,
-            self.attribute_value_list,
-        ) {
+        let (value, list) = (self.value, self.attribute_value_list);
+        match (self.comparison_operator, value, list) {
             (Some(_), ..) if exists.is_some() => Err(wrong(
                 "Exists and ComparisonOperator cannot be used together",
             )),

@@ -28,7 +28,7 @@ use floe_store::json::Reader;
 use crate::answer::Answer;
 use crate::failure_log::FailureLog;
 
-pub(crate) use body::{object, write_item_hashed};
+pub(crate) use body::{object, write_item_hashed, write_list, write_text};
 pub(crate) use echo::{AsItem, AsList, AsNames, AsValues, OrNull, echo};
 pub(crate) use expressions::{Parameters, Placeholders, check_condition_size, check_unmixed};
 pub(crate) use legacy::{
@@ -43,7 +43,7 @@ pub(crate) use parameter::{
 pub(crate) use projected::{Projected, projection};
 pub(crate) use read::{
     Ignored, Map, Members, Place, Read, Str, begin_structure, empty_request, member, members,
-    request, request_and_layer, service_class, skip_null,
+    request, request_and_layer, skip_null,
 };
 pub(crate) use refusal::{Refusal, Result};
 pub(crate) use single_write::{WriteMembers, completed, send};

@@ -8,7 +8,7 @@ use floe_store::expr::{Condition, Parser, Paths};
 use floe_store::json::{Layer, Reader, Token, ValueFault, Writer, write_item};
 use floe_store::op::{Faults, Page, Select, enveloped};
 
-use super::body::object;
+use super::body::{object, write_list};
 use super::expressions::Placeholders;
 use super::legacy::attributes_to_get;
 use super::legacy::filter::{Filters, filter};
@@ -30,9 +30,7 @@ pub(crate) struct Int {
 }
 
 impl<'a> Read<'a> for Int {
-    fn class() -> String {
-        <i32 as Read<'a>>::class()
-    }
+    const CLASS: &'static str = <i32 as Read<'a>>::CLASS;
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         if reader.peek()? != Token::Number {
@@ -132,19 +130,19 @@ impl PageMembers<'_> {
         let mut faults = Faults::new();
         faults.one_of(word, "select", &SELECTS);
         faults.into_result()?;
-        let (select, named) = match word {
-            "ALL_ATTRIBUTES" => (Select::AllAttributes, word),
-            "ALL_PROJECTED_ATTRIBUTES" => (Select::AllProjectedAttributes, word),
-            "COUNT" => (Select::Count, "only the Count"),
-            _ => (Select::SpecificAttributes, word),
-        };
-        match self.refusal(select, named) {
+        // The word has been checked.
+        let select = Select::from_name(word).unwrap_or(Select::SpecificAttributes);
+        match self.refusal(select) {
             None => Ok(Some(select)),
             Some(message) => Err(enveloped(floe_store::Error::Validation(message)).into()),
         }
     }
 
-    fn refusal(&self, select: Select, named: &str) -> Option<String> {
+    fn refusal(&self, select: Select) -> Option<String> {
+        let named = match select {
+            Select::Count => "only the Count",
+            _ => select.as_str(),
+        };
         let given = match (&self.attributes_to_get, &self.projection) {
             (Some(_), _) => Some("AttributesToGet"),
             (None, Some(_)) => Some("ProjectionExpression"),
@@ -194,9 +192,7 @@ pub(crate) fn write_page(
     object(256 + room(&page.items), |w| {
         w.name("Count").number(page.count);
         if select != Some(Select::Count) {
-            let items = page.items.iter();
-            w.name("Items")
-                .array(|w| items.for_each(|item| write(w, item)));
+            write_list(w, "Items", &page.items, write);
         }
         if let Some(last_key) = &page.last_key {
             write_item(w.name("LastEvaluatedKey"), last_key);

@@ -1,5 +1,6 @@
 //! Parameters that many operations have.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::{Deref, RangeInclusive};
 
@@ -43,23 +44,21 @@ impl<'a> TableName<'a> {
 
 /// The tables that a request over several tables names by their resource names, which its answer repeats.
 #[derive(Debug, Default)]
-pub(crate) struct GivenNames(Vec<(String, String)>);
+pub(crate) struct GivenNames(BTreeMap<String, String>);
 
 impl GivenNames {
     /// The plain name of a table, which is noted if the request gives another.
     pub(crate) fn plain(&mut self, name: TableName<'_>) -> String {
         if name.start > 0 {
-            self.0.push(((*name).to_owned(), name.given.to_string()));
+            let given = self.0.entry((*name).to_owned());
+            given.or_insert_with(|| name.given.to_string());
         }
         String::from(name)
     }
 
     /// The name of a table as the request gives it.
     pub(crate) fn given<'n>(&'n self, plain: &'n str) -> &'n str {
-        let mut names = self.0.iter();
-        names
-            .find(|(name, _)| name == plain)
-            .map_or(plain, |(_, given)| given)
+        self.0.get(plain).map_or(plain, String::as_str)
     }
 
     /// States costs in terms of the tables as the request has named them.
@@ -101,9 +100,7 @@ impl From<TableName<'_>> for String {
 }
 
 impl<'a> Read<'a> for TableName<'a> {
-    fn class() -> String {
-        Str::class()
-    }
+    const CLASS: &'static str = Str::CLASS;
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         Str::read(reader, place).map(Self::new)
@@ -188,11 +185,8 @@ pub(crate) fn return_capacity_faults(faults: &mut Faults, word: &Word<'_>) {
 
 /// How much of the cost an answer has, of a word that has been checked.
 pub(crate) fn return_capacity(word: &Word<'_>) -> ReturnConsumedCapacity {
-    match word.as_deref() {
-        Some("TOTAL") => ReturnConsumedCapacity::Total,
-        Some("INDEXES") => ReturnConsumedCapacity::Indexes,
-        _ => ReturnConsumedCapacity::None,
-    }
+    let known = word.as_deref().and_then(ReturnConsumedCapacity::from_name);
+    known.unwrap_or_default()
 }
 
 /// The fault of a `ReturnItemCollectionMetrics` that is none of the words for it.

@@ -21,8 +21,13 @@ pub(crate) enum Place {
 
 /// A type that can be read.
 pub(crate) trait Read<'a>: Sized {
+    /// The Java type that an array in its place is refused for, unless it depends on other types.
+    const CLASS: &'static str = "";
+
     /// The Java type that an array in its place is refused for.
-    fn class() -> String;
+    fn class() -> String {
+        Self::CLASS.to_owned()
+    }
 
     /// Reads a value, which is not `null`.
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self>;
@@ -39,11 +44,6 @@ pub(crate) type Str<'a> = Cow<'a, str>;
 /// Names and what they stand for, in the order of the request. A name that comes again replaces what it stood for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Map<'a, T>(pub(crate) Vec<(Str<'a>, T)>);
-
-/// The class of a structure of the service.
-pub(crate) fn service_class(name: &str) -> String {
-    format!("com.amazonaws.dynamodb.v20120810.{name}")
-}
 
 /// Reads a member: `null` is as good as none.
 pub(crate) fn member<'a, T: Read<'a>>(reader: &mut Reader<'a>) -> Result<Option<T>> {
@@ -150,9 +150,7 @@ pub(crate) fn unfit<'a, T: Read<'a>>(found: Found, kind: &str) -> Refusal {
 }
 
 impl<'a> Read<'a> for Str<'a> {
-    fn class() -> String {
-        "class java.lang.String".to_owned()
-    }
+    const CLASS: &'static str = "class java.lang.String";
 
     fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
         Ok(read_text(reader)?)
@@ -160,9 +158,7 @@ impl<'a> Read<'a> for Str<'a> {
 }
 
 impl<'a> Read<'a> for bool {
-    fn class() -> String {
-        "class java.lang.Boolean".to_owned()
-    }
+    const CLASS: &'static str = "class java.lang.Boolean";
 
     fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
         read_flag(reader).map_err(|unreadable| match unreadable {
@@ -176,9 +172,7 @@ impl<'a> Read<'a> for bool {
 macro_rules! read_integer {
     ($type:ty, $kind:literal) => {
         impl<'a> Read<'a> for $type {
-            fn class() -> String {
-                concat!("class java.lang.", $kind).to_owned()
-            }
+            const CLASS: &'static str = concat!("class java.lang.", $kind);
 
             fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
                 if reader.peek()? != Token::Number {
@@ -256,7 +250,7 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
     entries
 }
 
-/// Declares a structure of the protocol: a Rust struct with an `Option` for each member, and how it is read. Members that
+/// Declares structures of the protocol: for each a Rust struct with an `Option` for each member, and how it is read. Members that
 /// several structures have are declared once and flattened into each. A structure that stands inside of a request has a
 /// class, by which an array in its place is refused.
 ///
@@ -270,10 +264,10 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
 /// }
 /// ```
 macro_rules! members {
-    ($(#[$doc:meta])* $name:ident<'a> $(as $class:literal)? {
+    ($($(#[$doc:meta])* $name:ident<'a> $(as $class:literal)? {
         $($member:literal => $field:ident: $type:ty,)*
         $(..$shared:ident: $shared_type:ty,)*
-    }) => {
+    })+) => {$(
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(crate) struct $name<'a> {
@@ -299,9 +293,7 @@ macro_rules! members {
         }
 
         $(impl<'a> $crate::wire::read::Read<'a> for $name<'a> {
-            fn class() -> String {
-                format!("class {}", $crate::wire::read::service_class($class))
-            }
+            const CLASS: &'static str = concat!("class com.amazonaws.dynamodb.v20120810.", $class);
 
             fn read(
                 reader: &mut floe_store::json::Reader<'a>,
@@ -312,7 +304,7 @@ macro_rules! members {
                 Ok(members)
             }
         })?
-    };
+    )+};
 }
 
 pub(crate) use members;
@@ -322,9 +314,7 @@ pub(crate) use members;
 pub(crate) struct Ignored;
 
 impl<'a> Read<'a> for Ignored {
-    fn class() -> String {
-        "class java.lang.Object".to_owned()
-    }
+    const CLASS: &'static str = "class java.lang.Object";
 
     fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
         reader.skip()?;

@@ -9,7 +9,7 @@ use floe_store::error::CancellationCode;
 use floe_store::json::{Malformed, Writer, write_item};
 use floe_store::{CancellationReason, Error};
 
-use super::body::{object, write_item_hashed};
+use super::body::{object, write_item_hashed, write_list, write_text};
 
 /// The service itself, which refuses.
 const SERVICE: &str = "com.amazonaws.dynamodb.v20120810";
@@ -73,9 +73,7 @@ impl Refusal {
             }
             Self::Serialization(message) => {
                 write_type(w, "com.amazon.coral.service", "SerializationException");
-                if let Some(message) = message {
-                    w.name("Message").string(message);
-                }
+                write_text(w, "Message", message.as_deref());
             }
             Self::TableNotFound(name) => {
                 write_type(w, SERVICE, "TableNotFoundException");
@@ -123,8 +121,7 @@ fn write_error(w: &mut Writer, error: &Error) {
     w.name(name).string(&error.to_string());
     match error {
         Error::TransactionCanceled { reasons } => {
-            w.name("CancellationReasons")
-                .array(|w| reasons.iter().for_each(|reason| write_reason(w, reason)));
+            write_list(w, "CancellationReasons", reasons, write_reason);
         }
         Error::ConditionalCheckFailed { item: Some(item) } => {
             write_item(w.name("Item"), item);

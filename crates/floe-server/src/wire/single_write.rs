@@ -127,26 +127,19 @@ impl WriteMembers<'_> {
             parser.condition("").map_err(refuse)?;
         }
         let other = other(&mut parser).map_err(refuse)?;
-        let condition = match text {
-            Some(text) => {
-                check_condition_size(text, voice)?;
-                Some(parser.condition(text).map_err(refuse)?)
-            }
-            None => None,
-        };
+        let condition = text.map(|text| {
+            check_condition_size(text, voice)?;
+            parser.condition(text).map_err(refuse)
+        });
+        let condition = condition.transpose()?;
         parser.finish().map_err(refuse)?;
         Ok((other, condition))
     }
 
     /// What to return, of a word that has been checked.
     pub(crate) fn returned(&self) -> ReturnValues {
-        match self.return_values.as_deref() {
-            Some("ALL_OLD") => ReturnValues::AllOld,
-            Some("UPDATED_OLD") => ReturnValues::UpdatedOld,
-            Some("ALL_NEW") => ReturnValues::AllNew,
-            Some("UPDATED_NEW") => ReturnValues::UpdatedNew,
-            _ => ReturnValues::None,
-        }
+        let word = self.return_values.as_deref();
+        word.and_then(ReturnValues::from_name).unwrap_or_default()
     }
 }
 

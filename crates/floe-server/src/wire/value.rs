@@ -7,8 +7,7 @@ use floe_store::limits::{LITERAL_LEVELS_MAX, NESTING_LEVELS_MAX};
 use floe_store::{Item, Value};
 
 use super::read::{
-    Place, Read, Str, check_parameterized, no_structure, service_class, unexpected_object, unfit,
-    unrecognized,
+    Place, Read, Str, check_parameterized, no_structure, unexpected_object, unfit, unrecognized,
 };
 use super::refusal::{Refusal, Result};
 use super::voice::Voice;
@@ -50,12 +49,8 @@ pub(crate) fn nameless(layer: Layer) -> Refusal {
 }
 
 impl<'a> Read<'a> for Attributes {
-    fn class() -> String {
-        format!(
-            "java.util.Map<java.lang.String, {}>",
-            service_class("AttributeValue")
-        )
-    }
+    const CLASS: &'static str =
+        "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         check_parameterized(reader, place)?;
@@ -65,9 +60,7 @@ impl<'a> Read<'a> for Attributes {
 }
 
 impl<'a> Read<'a> for Attribute {
-    fn class() -> String {
-        format!("class {}", service_class("AttributeValue"))
-    }
+    const CLASS: &'static str = "class com.amazonaws.dynamodb.v20120810.AttributeValue";
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         read_nested(reader, place, NESTING_LEVELS_MAX)
@@ -82,9 +75,7 @@ impl<'a> Read<'a> for Attribute {
 }
 
 impl<'a> Read<'a> for TransactAttribute {
-    fn class() -> String {
-        <Attribute as Read<'_>>::class()
-    }
+    const CLASS: &'static str = <Attribute as Read<'_>>::CLASS;
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         read_nested(reader, place, LITERAL_LEVELS_MAX).map(Self)
@@ -100,7 +91,7 @@ fn read_nested(reader: &mut Reader<'_>, place: Place, levels_max: usize) -> Resu
         Unreadable::Mismatch {
             expected: Expected::Value,
             found,
-        } => no_structure(found, place, &<Attribute as Read<'_>>::class()),
+        } => no_structure(found, place, <Attribute as Read<'_>>::CLASS),
         unreadable => unreadable.into(),
     })
 }
@@ -123,10 +114,10 @@ impl From<Unreadable> for Refusal {
         };
         match expected {
             Expected::Attributes | Expected::Object => {
-                no_structure(found, Place::Member, &<Attributes as Read<'_>>::class())
+                no_structure(found, Place::Member, <Attributes as Read<'_>>::CLASS)
             }
             Expected::Value | Expected::Element => {
-                no_structure(found, Place::Element, &<Attribute as Read<'_>>::class())
+                no_structure(found, Place::Element, <Attribute as Read<'_>>::CLASS)
             }
             Expected::Text => unfit::<Str<'_>>(found, "String"),
             // Unlike the flags of a request, that of a value finds no words for an array.

@@ -6,6 +6,7 @@ use floe_store::json::{Writer, write_item};
 use floe_store::op::ItemCollectionMetrics;
 use floe_store::{ConsumedCapacity, Item, Units};
 
+use super::body::write_list;
 use super::parameter::GivenNames;
 
 /// Items, as an array.
@@ -33,11 +34,8 @@ pub(crate) fn write_consumed(w: &mut Writer, consumed: Option<&ConsumedCapacity>
 /// The member `ConsumedCapacity` of an answer about several tables, if it was asked for.
 pub(crate) fn write_consumed_list(w: &mut Writer, consumed: &[ConsumedCapacity], split: Split) {
     if !consumed.is_empty() {
-        w.name("ConsumedCapacity").array(|w| {
-            for table in consumed {
-                write_capacity(w, table, split);
-            }
-        });
+        let write = |w: &mut Writer, table: &_| write_capacity(w, table, split);
+        write_list(w, "ConsumedCapacity", consumed, write);
     }
 }
 
@@ -109,11 +107,7 @@ pub(crate) fn write_collections(
     }
     w.name("ItemCollectionMetrics").object(|w| {
         for (table, metrics) in collections {
-            w.name(names.given(table)).array(|w| {
-                for metrics in metrics {
-                    write_collection(w, metrics);
-                }
-            });
+            write_list(w, names.given(table), metrics, write_collection);
         }
     });
 }

@@ -23,38 +23,27 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
+    /// With their names, in the order in which DynamoDB lists them.
     const ALL: [(&'static str, Self); 13] = [
-        ("EQ", Self::Eq),
-        ("NE", Self::Ne),
-        ("LE", Self::Le),
+        ("IN", Self::In),
+        ("NULL", Self::Null),
+        ("BETWEEN", Self::Between),
         ("LT", Self::Lt),
-        ("GE", Self::Ge),
+        ("NOT_CONTAINS", Self::NotContains),
+        ("EQ", Self::Eq),
         ("GT", Self::Gt),
         ("NOT_NULL", Self::NotNull),
-        ("NULL", Self::Null),
-        ("CONTAINS", Self::Contains),
-        ("NOT_CONTAINS", Self::NotContains),
+        ("NE", Self::Ne),
+        ("LE", Self::Le),
         ("BEGINS_WITH", Self::BeginsWith),
-        ("IN", Self::In),
-        ("BETWEEN", Self::Between),
+        ("GE", Self::Ge),
+        ("CONTAINS", Self::Contains),
     ];
 
-    /// The names of the operators, in the order in which DynamoDB lists them.
-    pub(crate) const NAMES: [&'static str; 13] = [
-        "IN",
-        "NULL",
-        "BETWEEN",
-        "LT",
-        "NOT_CONTAINS",
-        "EQ",
-        "GT",
-        "NOT_NULL",
-        "NE",
-        "LE",
-        "BEGINS_WITH",
-        "GE",
-        "CONTAINS",
-    ];
+    /// The names of the operators.
+    pub(crate) fn names() -> [&'static str; 13] {
+        Self::ALL.map(|(name, _)| name)
+    }
 
     /// The operator of this name.
     pub(crate) fn parse(name: &str) -> Result<Self> {

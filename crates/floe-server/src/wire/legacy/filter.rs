@@ -39,7 +39,7 @@ pub(crate) fn operator_faults(faults: &mut Faults, member: &str, filters: &Filte
         let path = format_args!("{member}.{name}.member.comparisonOperator");
         match &filter.operator {
             None => faults.add_null(path),
-            Some(operator) => faults.one_of(operator, path, &Operator::NAMES),
+            Some(operator) => faults.one_of(operator, path, &Operator::names()),
         }
     }
 }

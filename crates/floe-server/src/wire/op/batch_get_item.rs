@@ -11,7 +11,7 @@ use floe_store::op::{
 use crate::wire::{
     Attributes, GivenNames, Map, Projected, Refusal, Result, Split, Str, TableName, check_unmixed,
     echo, members, nameless, object, request, request_and_layer, return_capacity,
-    return_capacity_faults, room, write_consumed_list, write_items,
+    return_capacity_faults, room, write_consumed_list, write_items, write_list, write_text,
 };
 
 members! {
@@ -19,9 +19,7 @@ members! {
         "RequestItems" => request_items: Map<'a, KeysAndAttributes<'a>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
     }
-}
 
-members! {
     /// What to read from one table.
     KeysAndAttributes<'a> as "KeysAndAttributes" {
         "Keys" => keys: Vec<Attributes>,
@@ -193,8 +191,7 @@ fn write_table(
     let projected = table.map(|table| &table.projected);
     w.object(|w| {
         if let Some(attributes) = projected.and_then(|it| it.attributes_to_get.as_ref()) {
-            w.name("AttributesToGet")
-                .array(|w| attributes.iter().for_each(|name| w.string(name)));
+            write_list(w, "AttributesToGet", attributes, |w, name| w.string(name));
         }
         if let Some(consistent) = projected.and_then(|it| it.consistent_read) {
             w.name("ConsistentRead").bool(consistent);
@@ -205,9 +202,8 @@ fn write_table(
                 .object(|w| names.for_each(|(key, name)| w.name(key).string(name)));
         }
         write_keys(w.name("Keys"));
-        if let Some(text) = projected.and_then(|it| it.expression.as_ref()) {
-            w.name("ProjectionExpression").string(text);
-        }
+        let expression = projected.and_then(|it| it.expression.as_deref());
+        write_text(w, "ProjectionExpression", expression);
     });
 }
 

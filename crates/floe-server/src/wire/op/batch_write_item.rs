@@ -14,6 +14,7 @@ use crate::wire::{
     AsItem, AsList, Attributes, GivenNames, Map, OrNull, Refusal, Result, Split, Str, TableName,
     echo, members, nameless, object, request, return_capacity, return_capacity_faults,
     return_collection, return_collection_faults, write_collections, write_consumed_list,
+    write_list,
 };
 
 members! {
@@ -22,24 +23,18 @@ members! {
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
         "ReturnItemCollectionMetrics" => return_item_collection_metrics: Str<'a>,
     }
-}
 
-members! {
     /// One write: one of both.
     WriteRequest<'a> as "WriteRequest" {
         "PutRequest" => put_request: PutRequest<'a>,
         "DeleteRequest" => delete_request: DeleteRequest<'a>,
     }
-}
 
-members! {
     /// Sets the whole item.
     PutRequest<'a> as "PutRequest" {
         "Item" => item: Attributes,
     }
-}
 
-members! {
     /// Removes an item.
     DeleteRequest<'a> as "DeleteRequest" {
         "Key" => key: Attributes,
@@ -141,11 +136,8 @@ fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
     let is_table = |name: &Str<'_>| is_name(name) || is_name(&TableName::new(Str::Borrowed(name)));
     let mut faults = Faults::new();
     if !tables.iter().all(|(name, _)| is_table(name)) {
-        faults.add(
-            echo(AsTables(tables)),
-            "requestItems",
-            TABLE_NAMES_CONSTRAINT,
-        );
+        let tables = echo(AsTables(tables));
+        faults.add(tables, "requestItems", TABLE_NAMES_CONSTRAINT);
     }
     Ok(faults.into_result()?)
 }
@@ -161,15 +153,10 @@ fn check_names_filled(tables: Tables<'_, '_>) -> Result<()> {
 }
 
 fn batch_write(write: WriteRequest<'_>) -> Result<BatchWrite> {
+    let sound = |given: Option<Attributes>| given.unwrap_or_default().sound(Layer::Older);
     match (write.put_request, write.delete_request) {
-        (Some(put), None) => {
-            let item = put.item.unwrap_or_default();
-            item.sound(Layer::Older).map(BatchWrite::Put)
-        }
-        (None, Some(delete)) => {
-            let key = delete.key.unwrap_or_default();
-            key.sound(Layer::Older).map(BatchWrite::Delete)
-        }
+        (Some(put), None) => sound(put.item).map(BatchWrite::Put),
+        (None, Some(delete)) => sound(delete.key).map(BatchWrite::Delete),
         // In these words, of all that there are.
         (None, None) | (Some(_), Some(_)) => Err(Refusal::validation(
             ValueFault::Several.message(Layer::Older),
@@ -181,8 +168,7 @@ fn write(output: &BatchWriteItemOutput, names: &GivenNames) -> Vec<u8> {
     object(256, |w| {
         w.name("UnprocessedItems").object(|w| {
             for (table, writes) in &output.unprocessed {
-                w.name(names.given(table))
-                    .array(|w| writes.iter().for_each(|write| write_request(w, write)));
+                write_list(w, names.given(table), writes, write_request);
             }
         });
         write_collections(w, &output.collections, names);

@@ -39,9 +39,9 @@ fn check_members(request: &Request<'_>, layer: Layer) -> Result<()> {
 }
 
 fn operation(request: Request<'_>, table_name: &str, voice: Voice) -> Result<DeleteItem> {
-    let Request { key, mut write, .. } = request;
+    let mut write = request.write;
     write.check_unmixed(false, false, voice)?;
-    let key = key.unwrap_or_default().sound(voice)?;
+    let key = request.key.unwrap_or_default().sound(voice)?;
     let expected = write.expected(voice)?;
     let ((), condition) = write.parse(voice, |_| Ok(()))?;
     let delete = DeleteItem::new(table_name, key);

@@ -7,7 +7,8 @@ use floe_store::op::{DescribeStream, Faults, Shard, StreamDescription, StreamSta
 
 use crate::wire::table::describe::write_key;
 use crate::wire::{
-    Result, Str, limit, limit_faults, members, object, request, require, word_faults,
+    Result, Str, limit, limit_faults, members, object, request, require, word_faults, write_list,
+    write_text,
 };
 
 members! {
@@ -17,9 +18,7 @@ members! {
         "ExclusiveStartShardId" => exclusive_start_shard_id: Str<'a>,
         "ShardFilter" => shard_filter: ShardFilter<'a>,
     }
-}
 
-members! {
     /// Which shards are wanted: so far only the children of one.
     ShardFilter<'a> as "ShardFilter" {
         "Type" => kind: Str<'a>,
@@ -54,12 +53,8 @@ fn check_members(request: &Request<'_>) -> Result<()> {
         faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
     }
     if let Some(filter) = &request.shard_filter {
-        word_faults(
-            &mut faults,
-            &filter.kind,
-            "shardFilter.type",
-            &["CHILD_SHARDS"],
-        );
+        let words = &["CHILD_SHARDS"];
+        word_faults(&mut faults, &filter.kind, "shardFilter.type", words);
         if let Some(shard) = &filter.shard_id {
             faults.length(shard, "shardFilter.shardId", SHARD_ID_CHARS);
         }
@@ -103,11 +98,9 @@ fn write_description(w: &mut Writer, stream: &StreamDescription) {
     write_moment(w, stream.created);
     w.name("TableName").string(&stream.table_name);
     write_key(w, &stream.key_schema);
-    w.name("Shards")
-        .array(|w| stream.shards.iter().for_each(|shard| write_shard(w, shard)));
-    if let Some(id) = &stream.last_shard_id {
-        w.name("LastEvaluatedShardId").string(id);
-    }
+    write_list(w, "Shards", &stream.shards, write_shard);
+    let last = stream.last_shard_id.as_deref();
+    write_text(w, "LastEvaluatedShardId", last);
 }
 
 fn write_shard(w: &mut Writer, shard: &Shard) {
@@ -116,12 +109,9 @@ fn write_shard(w: &mut Writer, shard: &Shard) {
         w.name("SequenceNumberRange").object(|w| {
             w.name("StartingSequenceNumber")
                 .string(&shard.starting_sequence);
-            if let Some(last) = &shard.ending_sequence {
-                w.name("EndingSequenceNumber").string(last);
-            }
+            let end = shard.ending_sequence.as_deref();
+            write_text(w, "EndingSequenceNumber", end);
         });
-        if let Some(parent) = &shard.parent_id {
-            w.name("ParentShardId").string(parent);
-        }
+        write_text(w, "ParentShardId", shard.parent_id.as_deref());
     });
 }

@@ -1,12 +1,13 @@
 //! GetRecords.
 
 use floe_store::Engine;
-use floe_store::json::{RecordForm, write_record};
+use floe_store::json::{RecordForm, Writer, write_record};
 use floe_store::limits::{GET_RECORDS_MAX, SHARD_ITERATOR_CHARS};
-use floe_store::op::{Faults, GetRecords, GetRecordsOutput};
+use floe_store::op::{Faults, GetRecords};
 
 use crate::wire::{
     Result, Str, length_faults, limit, limit_faults, members, object, request, write_item_hashed,
+    write_list, write_text,
 };
 
 members! {
@@ -22,7 +23,16 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let region = operation.iterator.split(':').nth(3).unwrap_or_default();
     let region = region.to_owned();
     let output = engine.get_records(operation).await?;
-    Ok(write(&output, &region))
+    let form = RecordForm {
+        region: Some(&region),
+        identity: ["PrincipalId", "Type"],
+        write_image: write_item_hashed,
+    };
+    Ok(object(4096, |w| {
+        let write = |w: &mut Writer, record: &_| write_record(w, record, &form);
+        write_list(w, "Records", &output.records, write);
+        write_text(w, "NextShardIterator", output.next_iterator.as_deref());
+    }))
 }
 
 fn operation(request: Request<'_>) -> Result<GetRecords> {
@@ -34,22 +44,5 @@ fn operation(request: Request<'_>) -> Result<GetRecords> {
     Ok(GetRecords {
         iterator: request.shard_iterator.unwrap_or_default().into_owned(),
         limit: limit(request.limit),
-    })
-}
-
-fn write(output: &GetRecordsOutput, region: &str) -> Vec<u8> {
-    let form = RecordForm {
-        region: Some(region),
-        identity: ["PrincipalId", "Type"],
-        write_image: write_item_hashed,
-    };
-    object(4096, |w| {
-        w.name("Records").array(|w| {
-            let records = output.records.iter();
-            records.for_each(|record| write_record(w, record, &form));
-        });
-        if let Some(next) = &output.next_iterator {
-            w.name("NextShardIterator").string(next);
-        }
     })
 }

@@ -1,10 +1,13 @@
 //! ListStreams.
 
 use floe_store::Engine;
+use floe_store::json::Writer;
 use floe_store::limits::LIST_STREAMS_MAX;
-use floe_store::op::{Faults, ListStreams, ListStreamsOutput};
+use floe_store::op::{Faults, ListStreams, StreamSummary};
 
-use crate::wire::{Result, Str, TableName, limit, limit_faults, members, object, request};
+use crate::wire::{
+    Result, Str, TableName, limit, limit_faults, members, object, request, write_list, write_text,
+};
 
 members! {
     Request<'a> {
@@ -17,7 +20,10 @@ members! {
 pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let operation = operation(request(body)?)?;
     let output = engine.list_streams(operation).await?;
-    Ok(write(&output))
+    Ok(object(512, |w| {
+        write_list(w, "Streams", &output.streams, write_stream);
+        write_text(w, "LastEvaluatedStreamArn", output.last_arn.as_deref());
+    }))
 }
 
 fn operation(request: Request<'_>) -> Result<ListStreams> {
@@ -34,19 +40,10 @@ fn operation(request: Request<'_>) -> Result<ListStreams> {
     })
 }
 
-fn write(output: &ListStreamsOutput) -> Vec<u8> {
-    object(512, |w| {
-        w.name("Streams").array(|w| {
-            for stream in &output.streams {
-                w.object(|w| {
-                    w.name("StreamArn").string(&stream.arn);
-                    w.name("TableName").string(&stream.table_name);
-                    w.name("StreamLabel").string(&stream.label);
-                });
-            }
-        });
-        if let Some(arn) = &output.last_arn {
-            w.name("LastEvaluatedStreamArn").string(arn);
-        }
-    })
+fn write_stream(w: &mut Writer, stream: &StreamSummary) {
+    w.object(|w| {
+        w.name("StreamArn").string(&stream.arn);
+        w.name("TableName").string(&stream.table_name);
+        w.name("StreamLabel").string(&stream.label);
+    });
 }

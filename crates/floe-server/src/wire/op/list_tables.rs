@@ -1,9 +1,10 @@
 //! ListTables.
 
 use floe_store::Engine;
-use floe_store::op::{Faults, ListTables, ListTablesOutput};
+use floe_store::json::Writer;
+use floe_store::op::{Faults, ListTables};
 
-use crate::wire::{Result, Str, members, object, request};
+use crate::wire::{Result, Str, members, object, request, write_list, write_text};
 
 members! {
     Request<'a> {
@@ -14,7 +15,12 @@ members! {
 
 pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let operation = operation(request(body)?)?;
-    Ok(write(&engine.list_tables(operation).await?))
+    let output = engine.list_tables(operation).await?;
+    Ok(object(512, |w| {
+        let write = |w: &mut Writer, name: &String| w.string(name);
+        write_list(w, "TableNames", &output.table_names, write);
+        write_text(w, "LastEvaluatedTableName", output.last_name.as_deref());
+    }))
 }
 
 fn operation(request: Request<'_>) -> Result<ListTables> {
@@ -30,14 +36,4 @@ fn operation(request: Request<'_>) -> Result<ListTables> {
     operation.add_faults(&mut faults);
     faults.into_result()?;
     Ok(operation)
-}
-
-fn write(output: &ListTablesOutput) -> Vec<u8> {
-    object(512, |w| {
-        w.name("TableNames")
-            .array(|w| output.table_names.iter().for_each(|name| w.string(name)));
-        if let Some(name) = &output.last_name {
-            w.name("LastEvaluatedTableName").string(name);
-        }
-    })
 }

@@ -4,7 +4,7 @@ use floe_store::Engine;
 
 use super::tag_resource::missing_resource;
 use crate::wire::table::name;
-use crate::wire::{Result, Str, members, object, request};
+use crate::wire::{Result, Str, members, object, request, write_list};
 
 members! {
     Request<'a> {
@@ -21,13 +21,11 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let table = engine.describe_table(name).await;
     let table = table.map_err(|error| missing_resource(error, arn.unwrap_or_default()))?;
     Ok(object(256, |w| {
-        w.name("Tags").array(|w| {
-            for (key, value) in &table.definition.tags {
-                w.object(|w| {
-                    w.name("Key").string(key);
-                    w.name("Value").string(value);
-                });
-            }
+        write_list(w, "Tags", &table.definition.tags, |w, (key, value)| {
+            w.object(|w| {
+                w.name("Key").string(key);
+                w.name("Value").string(value);
+            });
         });
     }))
 }

@@ -24,11 +24,9 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
 }
 
 fn operation(request: Request<'_>, table_name: &str, voice: Voice) -> Result<PutItem> {
-    let Request {
-        item, mut write, ..
-    } = request;
+    let mut write = request.write;
     write.check_unmixed(false, false, voice)?;
-    let item = item.unwrap_or_default().sound(voice)?;
+    let item = request.item.unwrap_or_default().sound(voice)?;
     let ((), condition) = write.parse(voice, |_| Ok(()))?;
     let mut put = completed!(PutItem::new(table_name, item), &write, condition);
     if write.expected.is_some() || write.conditional_operator.is_some() {

@@ -12,7 +12,7 @@ use floe_store::op::{
 use crate::wire::{
     AsItem, AsList, AsNames, Attributes, GivenNames, Map, OrNull, Result, Split, Str, TableName,
     Voice, echo, members, object, projection, request, require, return_capacity,
-    return_capacity_faults, room, write_consumed_list, write_item_hashed,
+    return_capacity_faults, room, write_consumed_list, write_item_hashed, write_list,
 };
 
 members! {
@@ -20,16 +20,12 @@ members! {
         "TransactItems" => transact_items: Vec<TransactGetItem<'a>>,
         "ReturnConsumedCapacity" => return_consumed_capacity: Str<'a>,
     }
-}
 
-members! {
     /// One item to read.
     TransactGetItem<'a> as "TransactGetItem" {
         "Get" => get: Get<'a>,
     }
-}
 
-members! {
     /// Which item, and what of it.
     Get<'a> as "Get" {
         "Key" => key: Attributes,
@@ -129,14 +125,12 @@ fn transact_get(get: Get<'_>, names: &mut GivenNames) -> Result<TransactGet> {
 
 fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
     object(256 + room(output.items.iter().flatten()), |w| {
-        w.name("Responses").array(|w| {
-            for item in &output.items {
-                w.object(|w| {
-                    if let Some(item) = item {
-                        write_item_hashed(w.name("Item"), item);
-                    }
-                });
-            }
+        write_list(w, "Responses", &output.items, |w, item| {
+            w.object(|w| {
+                if let Some(item) = item {
+                    write_item_hashed(w.name("Item"), item);
+                }
+            });
         });
         write_consumed_list(w, &output.consumed, Split::Read);
     })

@@ -12,9 +12,7 @@ members! {
         "TableName" => table_name: TableName<'a>,
         "PointInTimeRecoverySpecification" => specification: Specification<'a>,
     }
-}
 
-members! {
     /// Whether every moment can be gone back to.
     Specification<'a> as "PointInTimeRecoverySpecification" {
         "PointInTimeRecoveryEnabled" => enabled: bool,

@@ -86,21 +86,13 @@ fn check_words(write: &WriteMembers<'_>) -> Result<()> {
 }
 
 fn operation(request: Request<'_>, table_name: &str, voice: Voice) -> Result<UpdateItem> {
-    let Request {
-        key,
-        attribute_updates: updates,
-        update_expression,
-        mut write,
-        ..
-    } = request;
-    write.check_unmixed(updates.is_some(), update_expression.is_some(), voice)?;
-    let key = key.unwrap_or_default().sound(voice)?;
-    let updates = match updates {
-        Some(updates) => Some(attribute_updates(updates, voice)?),
-        None => None,
-    };
+    let (updates, mut write) = (request.attribute_updates, request.write);
+    let text = request.update_expression.as_deref();
+    write.check_unmixed(updates.is_some(), text.is_some(), voice)?;
+    let key = request.key.unwrap_or_default().sound(voice)?;
+    let updates = updates.map(|updates| attribute_updates(updates, voice));
+    let updates = updates.transpose()?;
     let expected = write.expected(voice)?;
-    let text = update_expression.as_deref();
     let (update, condition) = write.parse(voice, |parser| {
         text.map(|text| parser.update(text)).transpose()
     })?;

@@ -22,18 +22,14 @@ members! {
         "VectorIndexUpdates" => vector_index_updates: Vec<Ignored>,
         ..table: TableMembers<'a>,
     }
-}
 
-members! {
     /// A change of a global index: one of the three.
     IndexUpdateMembers<'a> as "GlobalSecondaryIndexUpdate" {
         "Update" => update: ChangedIndex<'a>,
         "Create" => create: AddedIndex<'a>,
         "Delete" => delete: RemovedIndex<'a>,
     }
-}
 
-members! {
     /// A change of the throughput of an index.
     ChangedIndex<'a> as "UpdateGlobalSecondaryIndexAction" {
         "IndexName" => index_name: Str<'a>,
@@ -41,9 +37,7 @@ members! {
         "OnDemandThroughput" => on_demand_throughput: OnDemandMembers<'a>,
         "WarmThroughput" => warm_throughput: WarmMembers<'a>,
     }
-}
 
-members! {
     /// An index that is removed.
     RemovedIndex<'a> as "DeleteGlobalSecondaryIndexAction" {
         "IndexName" => index_name: Str<'a>,

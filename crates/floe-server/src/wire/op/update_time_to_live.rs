@@ -11,9 +11,7 @@ members! {
         "TableName" => table_name: TableName<'a>,
         "TimeToLiveSpecification" => specification: Specification<'a>,
     }
-}
 
-members! {
     /// Whether items expire, and by which attribute.
     Specification<'a> as "TimeToLiveSpecification" {
         "Enabled" => enabled: bool,
@@ -28,14 +26,10 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let path = "timeToLiveSpecification";
     require(&mut faults, &request.specification, path);
     if let Some(specification) = &request.specification {
-        let Specification {
-            enabled,
-            attribute_name,
-            ..
-        } = specification;
-        require(&mut faults, enabled, format_args!("{path}.enabled"));
+        let enabled = format_args!("{path}.enabled");
+        require(&mut faults, &specification.enabled, enabled);
         let path = format_args!("{path}.attributeName");
-        require(&mut faults, attribute_name, path);
+        require(&mut faults, &specification.attribute_name, path);
     }
     let specification = request.specification.unwrap_or_default();
     let attribute = specification.attribute_name.unwrap_or("missing".into());
@@ -47,16 +41,12 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     operation.add_faults(&mut faults);
     faults.into_result()?;
     name::own(engine, &given_name)?;
-    let answer = write(&operation);
-    engine.update_time_to_live(operation).await?;
-    Ok(answer)
-}
-
-fn write(operation: &UpdateTimeToLive) -> Vec<u8> {
-    object(128, |w| {
+    let answer = object(128, |w| {
         w.name("TimeToLiveSpecification").object(|w| {
             w.name("Enabled").bool(operation.enabled);
             w.name("AttributeName").string(&operation.attribute);
         });
-    })
+    });
+    engine.update_time_to_live(operation).await?;
+    Ok(answer)
 }

@@ -31,9 +31,7 @@ members! {
         "ExpressionAttributeNames" => names: Map<'a, Str<'a>>,
         "ExpressionAttributeValues" => values: Map<'a, Attribute>,
     }
-}
 
-members! {
     /// The part of a table that Scan reads.
     Segments<'a> {
         "Segment" => segment: Int,

@@ -9,7 +9,7 @@ use floe_store::{Error, Item};
 use crate::wire::{
     AsItem, AsNames, AsValues, Attributes, GivenNames, Map, Members, OrNull, Place, Placeholders,
     Read, Refusal, Result, Str, TableName, TransactAttribute, Voice, begin_structure,
-    check_condition_size, member, members, nameless, service_class, skip_null, word_faults,
+    check_condition_size, member, members, nameless, skip_null, word_faults,
 };
 
 /// An element of `TransactItems`, which must hold one action.
@@ -21,9 +21,7 @@ pub(crate) struct TransactWriteItem<'a> {
 }
 
 impl<'a> Read<'a> for TransactWriteItem<'a> {
-    fn class() -> String {
-        format!("class {}", service_class("TransactWriteItem"))
-    }
+    const CLASS: &'static str = "class com.amazonaws.dynamodb.v20120810.TransactWriteItem";
 
     fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
         begin_structure(reader, place, Self::class)?;
@@ -170,7 +168,7 @@ impl<'a> Action<'a> {
             update: None,
             members: ActionMembers::default(),
         };
-        let class = || format!("class {}", service_class(kind.class()));
+        let class = || format!("class com.amazonaws.dynamodb.v20120810.{}", kind.class());
         action.read_members(reader, Place::Member, class)?;
         Ok(action)
     }
@@ -205,12 +203,8 @@ impl<'a> Action<'a> {
         missing("conditionExpression", lacks_condition);
         let name = "returnValuesOnConditionCheckFailure";
         let path = format_args!("transactItems.{at}.member.{member}.{name}");
-        word_faults(
-            faults,
-            &members.return_on_failure,
-            path,
-            &["ALL_OLD", "NONE"],
-        );
+        let word = &members.return_on_failure;
+        word_faults(faults, word, path, &["ALL_OLD", "NONE"]);
     }
 
     /// Names of attributes come before everything else in an action.
@@ -251,18 +245,14 @@ impl<'a> Action<'a> {
         });
         let placeholders = Placeholders::new(members.names, values, Layer::Older)?;
         let mut parser = placeholders.parser();
-        let update = match &self.update {
-            Some(text) => Some(parser.update(text)?),
-            None => None,
-        };
-        let condition = match &members.condition {
-            Some(text) => {
-                check_condition_size(text, Voice::from(Layer::Older))?;
-                let condition = parser.condition(text);
-                Some(condition.map_err(|error| self.kind.refuse_condition(&item, error))?)
-            }
-            None => None,
-        };
+        let update = self.update.as_deref();
+        let update = update.map(|text| parser.update(text)).transpose()?;
+        let condition = members.condition.as_deref().map(|text| {
+            check_condition_size(text, Voice::from(Layer::Older))?;
+            let condition = parser.condition(text);
+            condition.map_err(|error| self.kind.refuse_condition(&item, error))
+        });
+        let condition = condition.transpose()?;
         // Placeholders are not looked at if there is nothing that they could stand in.
         if update.is_some() || condition.is_some() {
             parser.finish()?;
