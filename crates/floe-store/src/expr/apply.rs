@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use super::path::{Path, Segment};
 use super::projection::project;
 use super::update::{SetOperand, SetValue, Update};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::item::Item;
 use crate::number::{Number, NumberError};
 use crate::text::Name;
@@ -92,6 +92,16 @@ impl Update {
 
     /// What is to be written, with all operands computed and found to fit.
     fn writes(&self, item: &Item) -> Result<Vec<(&Path, Write<'_>)>> {
+        self.check_operands(item)?;
+        let mut writes: Vec<_> = self.operand_writes().collect();
+        for (path, value) in &self.set {
+            writes.push((path, Write::Set(value.compute(item)?)));
+        }
+        Ok(writes)
+    }
+
+    /// What ADD and DELETE write.
+    fn operand_writes(&self) -> impl Iterator<Item = (&Path, Write<'_>)> {
         let added = self
             .add
             .iter()
@@ -100,16 +110,15 @@ impl Update {
             .delete
             .iter()
             .map(|(path, set)| (path, Write::Delete(set)));
-        let mut writes: Vec<_> = added.chain(deleted).collect();
-        for (path, write) in &writes {
-            if !write.fits(path.resolve(item)) {
-                return Err(wrong_type());
-            }
-        }
-        for (path, value) in &self.set {
-            writes.push((path, Write::Set(value.compute(item)?)));
-        }
-        Ok(writes)
+        added.chain(deleted)
+    }
+
+    /// Refuses operands of ADD and DELETE that do not fit what the item holds.
+    fn check_operands(&self, item: &Item) -> Result<()> {
+        let fit = self
+            .operand_writes()
+            .all(|(path, write)| write.fits(path.resolve(item)));
+        ensure(fit, wrong_type)
     }
 }
 
@@ -211,12 +220,11 @@ impl SetOperand {
     fn compute<'a>(&'a self, item: &'a Item) -> Result<Cow<'a, Value>> {
         match self {
             Self::Value(value) => Ok(Cow::Borrowed(value)),
-            Self::Path(path) => match path.resolve(item) {
-                Some(value) => Ok(Cow::Borrowed(value)),
-                None => Err(Error::validation(
-                    "The provided expression refers to an attribute that does not exist in the item",
-                )),
-            },
+Self::Path(path) => path.resolve(item).map(Cow::Borrowed).ok_or_else(|| {
+    Error::validation(
+        "The provided expression refers to an attribute that does not exist in the item",
+    )
+}),
             Self::IfNotExists(path, otherwise) => match path.resolve(item) {
                 Some(value) => Ok(Cow::Borrowed(value)),
                 None => otherwise.compute(item),

@@ -8,7 +8,7 @@ use std::fmt;
 use super::path::Path;
 use crate::declare::named;
 use crate::error::Error;
-use crate::value::Value;
+use crate::value::{Value, ValueType};
 
 named! {
     /// Which parameter of a request an expression is. Messages begin with it.
@@ -23,6 +23,14 @@ named! {
         Projection = "ProjectionExpression",
         /// `UpdateExpression`
         Update = "UpdateExpression",
+    }
+}
+
+impl Fault {
+    /// An operand of a type that the operator or function does not take.
+    pub(super) const fn operand_type(operator: &'static str, unfit: ValueType) -> Self {
+        let operand = unfit.as_str();
+        Self::OperandType { operator, operand }
     }
 }
 
@@ -102,10 +110,10 @@ faults! {
     UnknownTypeName(name: String) =
         "Invalid attribute type name found; type: {name}, \
          valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}";
-    BoundTypes { low: Box<Value>, high: Box<Value> } =
+BoundTypes(low: Box<Value>, high: Box<Value>) =
         "The BETWEEN operator requires same data type for lower and upper bounds; \
          lower bound operand: {}, upper bound operand: {}", Bound(low), Bound(high);
-    BoundOrder { low: Box<Value>, high: Box<Value> } =
+BoundOrder(low: Box<Value>, high: Box<Value>) =
         "The BETWEEN operator requires upper bound to be greater than or equal to lower \
          bound; lower bound operand: {}, upper bound operand: {}", Bound(low), Bound(high);
     TooManyChoices(count: usize) = "The IN operator is provided with too many operands; number of operands: {count}";

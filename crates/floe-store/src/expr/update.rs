@@ -86,9 +86,6 @@ impl SetOperand {
     pub fn list_append(first: impl Into<SetOperand>, second: impl Into<SetOperand>) -> Self {
         Self::ListAppend(Box::new(first.into()), Box::new(second.into()))
     }
-}
-
-impl SetOperand {
     /// The operand and every operand inside it, each before what is inside it.
     pub(crate) fn nested(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
@@ -143,12 +140,6 @@ impl Drop for SetOperand {
     }
 }
 
-impl From<Path> for SetOperand {
-    fn from(path: Path) -> Self {
-        Self::Path(path)
-    }
-}
-
 literal_operands!(SetOperand);
 
 impl Update {
@@ -159,35 +150,34 @@ impl Update {
 
     /// `SET path = operand`
     #[must_use]
-    pub fn set(mut self, path: impl Into<Path>, operand: impl Into<SetOperand>) -> Self {
-        self.set
-            .push((path.into(), SetValue::Operand(operand.into())));
-        self
+    pub fn set(self, path: impl Into<Path>, operand: impl Into<SetOperand>) -> Self {
+        self.set_value(path, SetValue::Operand(operand.into()))
     }
 
     /// `SET path = left + right`
     #[must_use]
     pub fn set_sum(
-        mut self,
+        self,
         path: impl Into<Path>,
         left: impl Into<SetOperand>,
         right: impl Into<SetOperand>,
     ) -> Self {
-        self.set
-            .push((path.into(), SetValue::Sum(left.into(), right.into())));
-        self
+        self.set_value(path, SetValue::Sum(left.into(), right.into()))
     }
 
     /// `SET path = left - right`
     #[must_use]
     pub fn set_difference(
-        mut self,
+        self,
         path: impl Into<Path>,
         left: impl Into<SetOperand>,
         right: impl Into<SetOperand>,
     ) -> Self {
-        self.set
-            .push((path.into(), SetValue::Difference(left.into(), right.into())));
+        self.set_value(path, SetValue::Difference(left.into(), right.into()))
+    }
+
+    fn set_value(mut self, path: impl Into<Path>, value: SetValue) -> Self {
+        self.set.push((path.into(), value));
         self
     }
 
@@ -214,20 +204,14 @@ impl Update {
 
     /// Whether the update has no clause.
     pub fn is_empty(&self) -> bool {
-        self.set.is_empty()
-            && self.remove.is_empty()
-            && self.add.is_empty()
-            && self.delete.is_empty()
+        self.paths().next().is_none()
     }
 
     /// Every path that the update changes, clause by clause.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.set
-            .iter()
-            .map(|(path, _)| path)
-            .chain(&self.remove)
-            .chain(self.add.iter().map(|(path, _)| path))
-            .chain(self.delete.iter().map(|(path, _)| path))
+        let set = self.set.iter().map(|(path, _)| path);
+        let others = self.add.iter().chain(&self.delete);
+        set.chain(&self.remove).chain(others.map(|(path, _)| path))
     }
 
     /// Every path that the right sides read, in the order in which they are written.

@@ -83,9 +83,10 @@ impl Nesting {
 
     /// That of a value inside so many maps and lists.
     pub(super) const fn of(levels: usize) -> Self {
-        match levels > Self::LEVELS_READ_MAX {
-            true => Self::Unread,
-            false => Self::Read,
+        if levels > Self::LEVELS_READ_MAX {
+            Self::Unread
+        } else {
+            Self::Read
         }
     }
 }
@@ -112,12 +113,8 @@ impl ValueFault {
         let mut seen = BTreeSet::new();
         let first_repeat = elements.iter().position(|element| !seen.insert(element));
         let rest = elements.iter().skip(first_repeat.unwrap_or(elements.len()));
-        let read = seen
-            .iter()
-            .copied()
-            .take(first_repeat.unwrap_or(0))
-            .chain(rest);
-        let read = read.map(&show).collect();
+        let first = seen.iter().copied().take(first_repeat.unwrap_or(0));
+        let read = first.chain(rest).map(&show).collect();
         let sent = elements.iter().map(&show).collect();
         Self::Duplicates(kind, Duplicates { sent, read })
     }
@@ -225,31 +222,20 @@ fn older_number_error(error: NumberError, text: &str) -> NumberError {
 
 impl Duplicates {
     fn message(&self, kind: SetKind, layer: Layer) -> String {
-        match (kind, layer) {
-            (SetKind::S, _) => {
-                let shown = self.shown(layer, ", ");
-                format!("{INVALID}Input collection [{shown}] contains duplicates.")
-            }
-            (SetKind::B, _) => {
-                let shown = self.shown(layer, ",");
-                format!("{INVALID}Input collection [{shown}]of type BS contains duplicates.")
-            }
-            (SetKind::N, Layer::Current) => {
-                format!("{INVALID}Input collection contains duplicates.")
-            }
-            (SetKind::N, Layer::Older) => "Input collection contains duplicates".to_owned(),
-        }
-    }
-
-    /// The elements as a layer shows them.
-    fn shown(&self, layer: Layer, between: &str) -> String {
-        match layer {
+        let shown = |between: &str| match layer {
             Layer::Older => self.sent.join(", "),
             Layer::Current => {
-                let quoted = self.read.iter().map(|element| quote(element));
-                quoted.collect::<Vec<_>>().join(between)
+                let quoted: Vec<String> = self.read.iter().map(|text| quote(text)).collect();
+                quoted.join(between)
             }
-        }
+        };
+        let what = match (kind, layer) {
+            (SetKind::S, _) => format!(" [{}] contains duplicates.", shown(", ")),
+            (SetKind::B, _) => format!(" [{}]of type BS contains duplicates.", shown(",")),
+            (SetKind::N, Layer::Current) => " contains duplicates.".to_owned(),
+            (SetKind::N, Layer::Older) => return "Input collection contains duplicates".to_owned(),
+        };
+        format!("{INVALID}Input collection{what}")
     }
 }
 

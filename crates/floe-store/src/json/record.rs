@@ -58,14 +58,15 @@ pub fn write_record(w: &mut Writer, record: &ChangeRecord, form: &RecordForm<'_>
 }
 
 fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writer, &Item)) {
-    w.name("ApproximateCreationDateTime");
-    write_moment(w, record.created);
+    write_moment(w.name("ApproximateCreationDateTime"), record.created);
     write_item(w.name("Keys"), &record.keys);
-    if let Some(item) = &record.new_image {
-        write_image(w.name("NewImage"), item);
-    }
-    if let Some(item) = &record.old_image {
-        write_image(w.name("OldImage"), item);
+    for (name, image) in [
+        ("NewImage", &record.new_image),
+        ("OldImage", &record.old_image),
+    ] {
+        if let Some(item) = image {
+            write_image(w.name(name), item);
+        }
     }
     w.name("SequenceNumber").string(&record.sequence);
     w.name("SizeBytes").number(record.size_bytes);
@@ -75,9 +76,10 @@ fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writ
 /// A moment, in seconds since 1970 with decimals if it has any.
 pub fn write_moment(w: &mut Writer, moment: Timestamp) {
     let (secs, millis) = (moment.as_secs(), moment.as_millis() % 1000);
-    match millis {
-        0 => w.number(secs),
-        _ => w.number(format_args!("{secs}.{millis:03}")),
+    if millis == 0 {
+        w.number(secs);
+    } else {
+        w.number(format_args!("{secs}.{millis:03}"));
     }
 }
 
@@ -163,10 +165,8 @@ impl Members {
             created: change.created,
             identity: self.is_expiry.then_some(ServiceIdentity::Expiry),
         };
-        Ok(SentRecord {
-            record,
-            source_arn: self.source_arn,
-        })
+        let source_arn = self.source_arn;
+        Ok(SentRecord { record, source_arn })
     }
 }
 

@@ -66,10 +66,7 @@ fn check_start_types(table: &TableDef, index: Option<&IndexDef>, start_key: &Ite
     let Some(told) = index.or_else(first) else {
         return Ok(());
     };
-    let keys = table
-        .indexes
-        .iter()
-        .flat_map(|index| index.key.attributes());
+    let keys = table.indexes.iter().flat_map(|i| i.key.attributes());
     for attribute in table.key.attributes().chain(keys) {
         if let Some(value) = start_key.get(&attribute.name)
             && !attribute.kind.matches(value)

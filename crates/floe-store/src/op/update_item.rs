@@ -4,7 +4,7 @@ use super::constraint::{Faults, enveloped, validate_table_name};
 use super::values::{Survey, check_values, item_too_large_to_update};
 use super::write::{Applied, ReturnValues, check_old, check_token, write_operation};
 use super::{keys, references};
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::expr::{Condition, Path, Segment, SetOperand, SetValue, Update};
 use crate::item::Item;
 use crate::limits::ITEM_BYTES_MAX;
@@ -65,9 +65,8 @@ impl UpdateItem {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
-        if self.weigh_request && request_bytes(&self.update) > ITEM_BYTES_MAX {
-            return Err(item_too_large_to_update());
-        }
+        let fits = !self.weigh_request || request_bytes(&self.update) <= ITEM_BYTES_MAX;
+        ensure(fits, item_too_large_to_update)?;
         self.check_references(table)
     }
 
@@ -95,13 +94,11 @@ impl UpdateItem {
 
     /// The attributes that the update sets to a value of the request.
     fn attributes_set(&self) -> impl Iterator<Item = (&Name, &Value)> {
-        self.update
-            .set
-            .iter()
-            .filter_map(|(path, value)| match (path.rest().is_empty(), value) {
-                (true, SetValue::Operand(SetOperand::Value(value))) => Some((path.root(), value)),
-                _ => None,
-            })
+        let set = self.update.set.iter();
+        set.filter_map(|(path, value)| match (path.rest(), value) {
+            ([], SetValue::Operand(SetOperand::Value(value))) => Some((path.root(), value)),
+            _ => None,
+        })
     }
 
     /// The size of the values that the request carries, and of the names that they are for.
@@ -162,17 +159,14 @@ fn request_bytes(update: &Update) -> usize {
     let set = update
         .set
         .iter()
-        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + set_value_bytes(value));
+        .map(|(_, value)| WRITES_A_VALUE + set_value_bytes(value));
     let add = update
         .add
         .iter()
-        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + value_size(value));
-    let clears = update
-        .remove
-        .iter()
-        .chain(update.delete.iter().map(|(path, _)| path))
-        .map(|path| CLEARS + target_bytes(path));
-    STATEMENT + set.sum::<usize>() + add.sum::<usize>() + clears.sum::<usize>()
+        .map(|(_, value)| WRITES_A_VALUE + value_size(value));
+    let clears = (update.remove.len() + update.delete.len()) * CLEARS;
+    let targets: usize = update.paths().map(target_bytes).sum();
+    STATEMENT + targets + set.sum::<usize>() + add.sum::<usize>() + clears
 }
 
 fn target_bytes(path: &Path) -> usize {
@@ -188,18 +182,15 @@ fn path_operand_bytes(path: &Path) -> usize {
 
 /// The names and positions of a path, each behind the first with what a step adds.
 fn path_bytes(path: &Path, step: usize) -> usize {
-    let rest = path.rest().iter();
-    path.root().len()
-        + rest
-            .map(|segment| step + segment_bytes(segment))
-            .sum::<usize>()
-}
-
-fn segment_bytes(segment: &Segment) -> usize {
-    match segment {
-        Segment::Name(name) => name.len(),
-        Segment::Index(at) => at.checked_ilog10().map_or(1, |log| log as usize + 1),
-    }
+    path.rest()
+        .iter()
+        .fold(path.root().len(), |bytes, segment| {
+            let segment = match segment {
+                Segment::Name(name) => name.len(),
+                Segment::Index(at) => at.checked_ilog10().map_or(1, |log| log as usize + 1),
+            };
+            bytes + step + segment
+        })
 }
 
 fn set_value_bytes(value: &SetValue) -> usize {

@@ -3,7 +3,7 @@
 //! The types leave little to check: numbers are in range and sets sound by construction.
 
 use super::constraint::invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::item::Item;
 use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
 use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
@@ -79,37 +79,26 @@ impl Survey {
     }
 
     fn check_shape(&self, too_deep: &str) -> Result<()> {
-        if self.empty_name {
-            return Err(Error::validation("Empty attribute name"));
-        }
-        if self.too_deep {
-            return Err(Error::validation(too_deep));
-        }
-        if self.long_name {
-            return Err(invalid(
-                "Attribute name is too large, must be less than 65536 bytes",
-            ));
-        }
-        Ok(())
+        ensure(!self.empty_name, || {
+            Error::validation("Empty attribute name")
+        })?;
+        ensure(!self.too_deep, || Error::validation(too_deep))?;
+        ensure(!self.long_name, || {
+            invalid("Attribute name is too large, must be less than 65536 bytes")
+        })
     }
 
     /// The size of an item that is put.
     pub(super) fn check_size(&self) -> Result<()> {
-        if self.bytes > ITEM_BYTES_MAX {
-            return Err(Error::validation(
-                "Item size has exceeded the maximum allowed size",
-            ));
-        }
-        Ok(())
+        ensure(self.bytes <= ITEM_BYTES_MAX, || {
+            Error::validation("Item size has exceeded the maximum allowed size")
+        })
     }
 
     /// What an update may leave behind.
     pub(super) fn check_updated(&self) -> Result<()> {
         self.check_shape("Nesting Levels have exceeded supported limits")?;
-        if self.bytes > ITEM_BYTES_MAX {
-            return Err(item_too_large_to_update());
-        }
-        Ok(())
+        ensure(self.bytes <= ITEM_BYTES_MAX, item_too_large_to_update)
     }
 }
 

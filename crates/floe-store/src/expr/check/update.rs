@@ -2,6 +2,7 @@
 
 use super::check_operators;
 use super::paths::{check_apart, check_path};
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::update::{SetOperand, SetValue, Update};
 use crate::limits;
@@ -73,14 +74,13 @@ fn count_operators(update: &Update) -> usize {
 /// Refuses a `list_append` that is an operand of another.
 fn check_placement(value: &SetValue) -> Result<(), Fault> {
     let is_append = |operand: &SetOperand| matches!(operand, SetOperand::ListAppend(..));
-    for operand in functions(value) {
-        if let SetOperand::ListAppend(first, second) = operand
-            && (is_append(first) || is_append(second))
-        {
-            return Err(Fault::MisplacedFunction("list_append".to_owned()));
-        }
-    }
-    Ok(())
+    let misplaced = functions(value).any(|operand| match operand {
+        SetOperand::ListAppend(first, second) => is_append(first) || is_append(second),
+        _ => false,
+    });
+    ensure(!misplaced, || {
+        Fault::MisplacedFunction("list_append".to_owned())
+    })
 }
 
 /// Refuses the operand of an `ADD` or `DELETE` that is of a type which it cannot add or delete.
@@ -127,11 +127,5 @@ fn check_type(
         SetOperand::ListAppend(..) => ValueType::L,
         SetOperand::Path(_) | SetOperand::IfNotExists(..) => return Ok(()),
     };
-    if known == wanted {
-        return Ok(());
-    }
-    Err(Fault::OperandType {
-        operator,
-        operand: known.as_str(),
-    })
+    ensure(known == wanted, || Fault::operand_type(operator, known))
 }
