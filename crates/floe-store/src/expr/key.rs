@@ -260,15 +260,13 @@ impl KeyCondition {
             let terms = schema.attributes().filter_map(|a| Some((a, self.term(a)?)));
             terms.flat_map(|(attribute, op)| op.values().map(move |value| (attribute, value)))
         };
-        ensure(
-            values().all(|(attribute, value)| attribute.kind.matches(value)),
-            || {
-                Error::validation(
-                    "One or more parameter values were invalid: \
-                     Condition parameter type does not match schema type",
-                )
-            },
-        )?;
+        let suit = values().all(|(attribute, value)| attribute.kind.matches(value));
+        ensure(suit, || {
+            Error::validation(
+                "One or more parameter values were invalid: \
+                 Condition parameter type does not match schema type",
+            )
+        })?;
         for (attribute, value) in values() {
             let empty = match value {
                 Value::S(text) if text.is_empty() => "string",
@@ -306,11 +304,9 @@ impl KeyRange {
     /// itself, since a key holds one value only.
     fn check_length(&self) -> Result<()> {
         let bytes = |values: &[Value]| values.iter().map(key_bytes).sum::<usize>();
-        ensure(
-            bytes(&self.partition) <= PARTITION_KEY_BYTES_MAX,
-            partition_too_long,
-        )?;
         let bounds = self.range.iter().flat_map(KeyOp::values).map(key_bytes);
+        let partition = bytes(&self.partition);
+        ensure(partition <= PARTITION_KEY_BYTES_MAX, partition_too_long)?;
         let sort = bytes(&self.sort_prefix) + bounds.max().unwrap_or(0);
         ensure(sort <= SORT_KEY_BYTES_MAX, sort_too_long)
     }

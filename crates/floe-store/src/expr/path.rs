@@ -55,10 +55,8 @@ pub struct Path {
 impl Path {
     /// The path to an attribute of the item.
     pub fn attribute(name: impl Into<Name>) -> Self {
-        Self {
-            root: name.into(),
-            rest: Vec::new(),
-        }
+        let (root, rest) = (name.into(), Vec::new());
+        Self { root, rest }
     }
 
     /// The path one step further, into a map.
@@ -100,9 +98,10 @@ impl Path {
     /// assert_eq!(Path::attribute("sizes").field("x").resolve(&item), None);
     /// ```
     pub fn resolve<'a>(&self, item: &'a Item) -> Option<&'a Value> {
+        let root = item.get(&self.root)?;
         self.rest
             .iter()
-            .try_fold(item.get(&self.root)?, |value, segment| segment.step(value))
+            .try_fold(root, |value, segment| segment.step(value))
     }
 
     /// The path as DynamoDB's messages print it: `[a, [0], b]`.

@@ -506,7 +506,6 @@ fn set<T: Ord + Clone>(
     })
 }
 
-/// How an element of a set is shown in an error.
 /// Bytes in base 64.
 fn bytes(reader: &mut Reader<'_>, _: &mut Noted) -> Result<Vec<u8>> {
     expect(reader, Token::String, Expected::Bytes)?;

@@ -195,15 +195,10 @@ pub(super) fn check_table_key(
 }
 
 fn check_first_element(elements: &[KeySchemaElement]) -> Result<()> {
-    let first = elements.first();
-    ensure(
-        first.is_some_and(|first| first.role == KeyRole::Hash),
-        || {
-            Error::validation(
-                "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
-            )
-        },
-    )
+    let first = elements.first().map(|element| element.role);
+    ensure(first == Some(KeyRole::Hash), || {
+        Error::validation("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    })
 }
 
 fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
@@ -231,10 +226,10 @@ fn check_global_key(elements: &[KeySchemaElement]) -> Result<()> {
     ensure_none(repeated(elements.iter().map(|e| &e.name)), |_| {
         Error::validation("The KeySchema contains multiple key attributes with the same name")
     })?;
-    ensure(
-        elements.is_sorted_by_key(|e| e.role == KeyRole::Range),
-        || invalid("All HASH key attributes must precede RANGE key attributes in the KeySchema"),
-    )?;
+    let in_order = elements.is_sorted_by_key(|e| e.role == KeyRole::Range);
+    ensure(in_order, || {
+        invalid("All HASH key attributes must precede RANGE key attributes in the KeySchema")
+    })?;
     for (role, most) in [
         (KeyRole::Hash, INDEX_PARTITION_ATTRIBUTES_MAX),
         (KeyRole::Range, INDEX_SORT_ATTRIBUTES_MAX),

@@ -60,15 +60,13 @@ impl UpdateTable {
                 schema::check_key_length(&index.key_schema, most)?;
             }
         }
-        ensure_none(
-            schema::repeated(self.indexes.iter().map(IndexUpdate::name)),
-            |name| {
-                invalid(format_args!(
-                    "Only one global secondary index update per index is allowed simultaneously. \
-                     Index: {name}"
-                ))
-            },
-        )
+        let repeated = schema::repeated(self.indexes.iter().map(IndexUpdate::name));
+        ensure_none(repeated, |name| {
+            invalid(format_args!(
+                "Only one global secondary index update per index is allowed simultaneously. \
+                 Index: {name}"
+            ))
+        })
     }
 
     /// Adds the faults of lengths and ranges, which are told together.
@@ -267,10 +265,10 @@ impl UpdateTable {
         schema::check_added_index(index, &self.attribute_definitions, table.billing)?;
         schema::check_not_redefined(index, &self.attribute_definitions, current)?;
         settings::check_scaling(&index.scaling, table.billing, Scaled::Index(&index.name))?;
-        ensure(
-            current.global_indexes().count() < GLOBAL_INDEXES_MAX,
-            || limit_exceeded("Number of global secondary indexes exceeds per-table limit of 20"),
-        )?;
+        let count = current.global_indexes().count();
+        ensure(count < GLOBAL_INDEXES_MAX, || {
+            limit_exceeded("Number of global secondary indexes exceeds per-table limit of 20")
+        })?;
         let projections = current.indexes.iter().map(|index| &index.projection);
         schema::check_included_total(projections.chain([&index.projection]))?;
         let index = schema::index_def(index, &self.attribute_definitions)?;

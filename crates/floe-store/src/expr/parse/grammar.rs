@@ -20,6 +20,7 @@
 use std::ops::ControlFlow;
 
 use super::cursor::{Cursor, WrittenPath};
+use crate::error::ensure;
 use crate::expr::condition::Comparator;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
@@ -99,10 +100,8 @@ enum TermKind {
 
 impl Term {
     const fn new(kind: TermKind) -> Self {
-        Self {
-            kind,
-            grouped: false,
-        }
+        let grouped = false;
+        Self { kind, grouped }
     }
 
     fn is_operand(self) -> bool {
@@ -179,9 +178,8 @@ impl<'t> Reader<'t> {
                 Some(&mut Open::Compare(comparator)) => self.complete(Node::Compare(comparator)),
                 Some(Open::BetweenHigh) => self.complete(Node::Between),
                 Some(low @ Open::BetweenLow) => {
-                    if !self.cursor.take_keyword("AND") {
-                        return Err(self.cursor.syntax_error());
-                    }
+                    let found = self.cursor.take_keyword("AND");
+                    ensure(found, || self.cursor.syntax_error())?;
                     *low = Open::BetweenHigh;
                     return Ok(Next::Term);
                 }
@@ -247,10 +245,8 @@ impl<'t> Reader<'t> {
             (_, Some("OR")) if term.is_condition() && conditions => Ok(self.join(Open::Or)),
             (TokenKind::End, _) if term.is_condition() => {
                 self.complete_joined(true);
-                match self.open.last() {
-                    None => Ok(ControlFlow::Break(Next::End)),
-                    Some(_) => Err(self.cursor.syntax_error()),
-                }
+                ensure(self.open.is_empty(), || self.cursor.syntax_error())?;
+                Ok(ControlFlow::Break(Next::End))
             }
             _ => Err(self.cursor.syntax_error()),
         }
@@ -286,18 +282,13 @@ impl<'t> Reader<'t> {
     /// the text behind it is wrong as well.
     fn close_group(&mut self, mut term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
         if let Some(Open::Not | Open::And | Open::Or) = self.open.last() {
-            if !term.is_condition() {
-                return Err(self.cursor.syntax_error());
-            }
+            ensure(term.is_condition(), || self.cursor.syntax_error())?;
             self.complete_joined(true);
             term = Term::new(TermKind::Condition);
         }
-        if !matches!(self.open.last(), Some(Open::Group { .. })) {
-            return Err(self.cursor.syntax_error());
-        }
-        if term.grouped {
-            return Err(Fault::RedundantParentheses);
-        }
+        let in_group = matches!(self.open.last(), Some(Open::Group { .. }));
+        ensure(in_group, || self.cursor.syntax_error())?;
+        ensure(!term.grouped, || Fault::RedundantParentheses)?;
         self.open.pop();
         self.cursor.next();
         term.grouped = true;

@@ -59,13 +59,18 @@ impl Packed {
     pub(super) fn check(bytes: &[u8]) -> Option<Self> {
         let mut places = [0; PLACES_MAX];
         Input(bytes).check_item(&mut places)?;
-        Some(Self {
-            bytes: bytes.into(),
+        Some(Self::new(bytes.into(), places))
+    }
+
+    /// Bytes that are an item, of whose first attributes each begins at its place.
+    const fn new(bytes: Box<[u8]>, places: [u32; PLACES_MAX]) -> Self {
+        Self {
+            bytes,
             places,
             slots: OnceLock::new(),
             measure: OnceLock::new(),
             attributes: OnceLock::new(),
-        })
+        }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -77,10 +82,8 @@ impl Packed {
     }
 
     pub(super) fn into_attributes(mut self) -> Vec<(Name, Value)> {
-        match self.attributes.take() {
-            Some(attributes) => attributes,
-            None => checked(self.unpack()),
-        }
+        let made = self.attributes.take();
+        made.unwrap_or_else(|| checked(self.unpack()))
     }
 
     /// The number of attributes.
@@ -90,8 +93,7 @@ impl Packed {
 
     /// Tells a visitor of everything, without unpacking.
     pub(super) fn visit(&self, visitor: &mut impl ItemVisitor) {
-        let mut input = Input(&self.bytes);
-        let count = checked(input.count());
+        let (mut input, count) = self.attributes_input();
         checked(input.visit_attributes(count, visitor));
     }
 
@@ -157,8 +159,8 @@ fn push_value(out: &mut Vec<u8>, value: &Value) {
         }
         Value::Ss(set) => {
             push_type(out, STRING_SET, set.len());
-            set.iter()
-                .for_each(|text| push_prefixed(out, text.as_bytes()));
+            let texts = set.iter();
+            texts.for_each(|text| push_prefixed(out, text.as_bytes()));
         }
         Value::Ns(set) => {
             push_type(out, NUMBER_SET, set.len());
@@ -228,10 +230,10 @@ impl Build for Check {
     fn text(bytes: &[u8]) -> Option<&str> {
         // Most text is short and ASCII, which is told much faster than that it is UTF-8. Nobody looks
         // at the text.
-        match is_ascii(bytes) {
-            true => Some(""),
-            false => std::str::from_utf8(bytes).ok(),
+        if is_ascii(bytes) {
+            return Some("");
         }
+        std::str::from_utf8(bytes).ok()
     }
     fn scalar(_: impl FnOnce() -> Value) {}
     fn attribute(_: &str, (): ()) {}
@@ -422,15 +424,18 @@ impl<'a> Input<'a> {
 
     fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Value> {
         match head {
-            NULL => return Some(B::scalar(|| Value::Null)),
-            FALSE => return Some(B::scalar(|| Value::Bool(false))),
-            TRUE => return Some(B::scalar(|| Value::Bool(true))),
+            NULL => Some(B::scalar(|| Value::Null)),
+            FALSE => Some(B::scalar(|| Value::Bool(false))),
+            TRUE => Some(B::scalar(|| Value::Bool(true))),
             NUMBER => {
                 let number = self.number()?;
-                return Some(B::scalar(|| Value::N(number)));
+                Some(B::scalar(|| Value::N(number)))
             }
-            _ => {}
+            _ => self.container::<B>(head, depth),
         }
+    }
+
+    fn container<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Value> {
         let length = self.length(head)?;
         match head & 0x0f {
             // A container is one level deeper than what it stands in, and its elements deeper again.
@@ -443,7 +448,7 @@ impl<'a> Input<'a> {
                 }
                 Some(B::list(elements))
             }
-            _ => self.set::<B>(head & 0x0f, length),
+            kind => self.set::<B>(kind, length),
         }
     }
 

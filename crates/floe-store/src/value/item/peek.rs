@@ -48,18 +48,13 @@ impl Item {
                 steps: Steps::Open(attributes.iter()),
                 known: None,
             },
-            Form::Packed(packed) => {
-                let (input, left) = packed.attributes_input();
-                Attributes {
-                    steps: Steps::Packed { input, left },
-                    known: Some((packed, 0)),
-                }
-            }
+            Form::Packed(packed) => Attributes {
+                steps: Steps::packed(packed.attributes_input()),
+                known: Some((packed, 0)),
+            },
         }
     }
-}
 
-impl Item {
     /// An attribute, looked at where it stands.
     pub fn peek_at(&self, name: &str) -> Option<Peek<'_>> {
         match &self.form {
@@ -106,13 +101,10 @@ impl<'i> Peek<'i> {
     pub fn attributes(self) -> Option<Attributes<'i>> {
         match self.0 {
             At::Open(value) => value.as_m().map(Item::peek),
-            At::Packed(input) => {
-                let (input, left) = input.peek_map()?;
-                Some(Attributes {
-                    steps: Steps::Packed { input, left },
-                    known: None,
-                })
-            }
+            At::Packed(input) => Some(Attributes {
+                steps: Steps::packed(input.peek_map()?),
+                known: None,
+            }),
         }
     }
 
@@ -120,10 +112,7 @@ impl<'i> Peek<'i> {
     pub fn elements(self) -> Option<Elements<'i>> {
         Some(Elements(match self.0 {
             At::Open(value) => Steps::Open(value.as_l()?.iter()),
-            At::Packed(input) => {
-                let (input, left) = input.peek_list()?;
-                Steps::Packed { input, left }
-            }
+            At::Packed(input) => Steps::packed(input.peek_list()?),
         }))
     }
 
@@ -164,7 +153,11 @@ enum Steps<'i, T> {
     Packed { input: Input<'i>, left: usize },
 }
 
-impl<T> Steps<'_, T> {
+impl<'i, T> Steps<'i, T> {
+    const fn packed((input, left): (Input<'i>, usize)) -> Self {
+        Self::Packed { input, left }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Open(rest) => rest.len(),

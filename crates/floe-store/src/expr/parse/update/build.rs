@@ -45,27 +45,20 @@ impl Written<'_> {
         let mut targets = Vec::with_capacity(self.actions.len());
         for (target, action) in &self.actions {
             targets.push(placeholders.path(target)?);
-            if let Action::Set(value) = action {
-                for node in value.nodes() {
-                    if let Node::Path(path) = node {
-                        placeholders.path(path)?;
-                    }
+            for node in action.nodes() {
+                if let Node::Path(path) = node {
+                    placeholders.path(path)?;
                 }
             }
         }
         for (_, action) in &self.actions {
-            match action {
-                Action::Add(value) | Action::Delete(value) => {
+            if let Action::Add(value) | Action::Delete(value) = action {
+                placeholders.value(value)?;
+            }
+            for node in action.nodes() {
+                if let Node::Value(value) = node {
                     placeholders.value(value)?;
                 }
-                Action::Set(written) => {
-                    for node in written.nodes() {
-                        if let Node::Value(value) = node {
-                            placeholders.value(value)?;
-                        }
-                    }
-                }
-                Action::Remove => {}
             }
         }
         Ok(targets)

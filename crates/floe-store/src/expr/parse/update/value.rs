@@ -3,6 +3,7 @@
 //! As in conditions, what is applied stands behind what it is applied to, and what is still open is
 //! kept on a stack, so that the form is flat however deep the text nests.
 
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
 use crate::expr::parse::cursor::{Cursor, WrittenPath};
@@ -65,9 +66,9 @@ impl<'t> WrittenValue<'t> {
                 let nested = waiting
                     .drain(first..)
                     .any(|inner| inner == Some("list_append"));
-                if nested && *function == "list_append" {
-                    return Err(Fault::MisplacedFunction("list_append".to_owned()));
-                }
+                ensure(!nested || *function != "list_append", || {
+                    Fault::MisplacedFunction("list_append".to_owned())
+                })?;
                 waiting.push(Some(function));
             }
         }
@@ -170,13 +171,9 @@ impl<'t> Reader<'_, 't> {
                 }
                 open => {
                     let groups_open = open.is_some();
-                    if self.operator() {
-                        return Ok(true);
-                    }
-                    if groups_open {
-                        return Err(self.cursor.syntax_error());
-                    }
-                    return Ok(false);
+                    let more = self.operator();
+                    ensure(more || !groups_open, || self.cursor.syntax_error())?;
+                    return Ok(more);
                 }
             }
         }
@@ -188,9 +185,7 @@ impl<'t> Reader<'_, 't> {
             self.operator_level = None;
             self.grouped = false;
         }
-        if self.grouped {
-            return Err(Fault::RedundantParentheses);
-        }
+        ensure(!self.grouped, || Fault::RedundantParentheses)?;
         self.cursor.next();
         self.open.pop();
         self.grouped = true;
@@ -205,10 +200,8 @@ impl<'t> Reader<'_, 't> {
             TokenKind::Minus => Operator::Minus,
             _ => return false,
         };
-        let in_function = self
-            .open
-            .iter()
-            .any(|open| matches!(open, Open::Call { .. }));
+        let mut open = self.open.iter();
+        let in_function = open.any(|open| matches!(open, Open::Call { .. }));
         if in_function || self.value.is_operation() {
             return false;
         }
