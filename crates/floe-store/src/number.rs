@@ -306,12 +306,11 @@ impl Neg for Number {
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_sign = self.signum().cmp(&other.signum());
-        let (less, more) = if self.negative {
-            (other, self)
+        if self.negative {
+            by_sign.then_with(|| other.cmp_magnitude(self))
         } else {
-            (self, other)
-        };
-        by_sign.then_with(|| less.cmp_magnitude(more))
+            by_sign.then_with(|| self.cmp_magnitude(other))
+        }
     }
 }
 
@@ -322,18 +321,28 @@ impl PartialOrd for Number {
 }
 // Conversions
 
-macro_rules! from_integers {
-    ($($integer:ty),*: $value:ident => $number:expr) => {$(
+macro_rules! from_signed {
+    ($($integer:ty),*) => {$(
         impl From<$integer> for Number {
-            fn from($value: $integer) -> Self {
-                $number
+            fn from(value: $integer) -> Self {
+                Self::from_u64(value < 0, value.unsigned_abs().into())
             }
         }
     )*};
 }
 
-from_integers!(i8, i16, i32, i64: value => Self::from_u64(value < 0, value.unsigned_abs().into()));
-from_integers!(u8, u16, u32, u64: value => Self::from_u64(false, value.into()));
+macro_rules! from_unsigned {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for Number {
+            fn from(value: $integer) -> Self {
+                Self::from_u64(false, value.into())
+            }
+        }
+    )*};
+}
+
+from_signed!(i8, i16, i32, i64);
+from_unsigned!(u8, u16, u32, u64);
 
 impl TryFrom<u128> for Number {
     type Error = NumberError;

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::path::{Path, Segment};
+use super::path::{Path, Segment, follow};
 use super::projection::project;
 use super::update::{SetOperand, SetValue, Update};
 use crate::error::{Error, Result, ensure};
@@ -245,11 +245,7 @@ fn check_parent(path: &Path, item: &Item) -> Result<()> {
     let Some((last, before)) = path.rest().split_last() else {
         return Ok(());
     };
-    let parent = item.get(path.root()).and_then(|root| {
-        before
-            .iter()
-            .try_fold(root, |value, segment| segment.step(value))
-    });
+    let parent = item.get(path.root()).and_then(|root| follow(root, before));
     match (parent, last) {
         (Some(Value::M(_)), Segment::Name(_)) | (Some(Value::L(_)), Segment::Index(_)) => Ok(()),
         _ => Err(wrong_path()),

@@ -211,7 +211,7 @@ impl Condition {
         })
     }
 
-    const fn is_branch(&self) -> bool {
+    pub(super) const fn is_branch(&self) -> bool {
         matches!(self, Self::And(..) | Self::Or(..) | Self::Not(_))
     }
 

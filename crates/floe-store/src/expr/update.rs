@@ -59,7 +59,7 @@ pub enum SetOperand {
 
 impl SetValue {
     /// Whether it is a literal or a path, without an operator or a function.
-    pub(super) const fn is_plain(&self) -> bool {
+    const fn is_plain(&self) -> bool {
         matches!(
             self,
             Self::Operand(SetOperand::Value(_) | SetOperand::Path(_))
@@ -216,11 +216,19 @@ impl Update {
 
     /// Every path that the right sides read, in the order in which they are written.
     pub fn read_paths(&self) -> impl Iterator<Item = &Path> {
-        self.set
-            .iter()
-            .flat_map(|(_, value)| value.operands())
-            .flat_map(SetOperand::nested)
-            .filter_map(SetOperand::path)
+        self.set_operands().filter_map(SetOperand::path)
+    }
+
+    /// What `SET` computes with, and everything inside it.
+    pub(super) fn set_operands(&self) -> impl Iterator<Item = &SetOperand> {
+        let operands = self.set.iter().flat_map(|(_, value)| value.operands());
+        operands.flat_map(SetOperand::nested)
+    }
+
+    /// What `SET` computes, unless it is a value or a path alone.
+    pub(super) fn computed(&self) -> impl Iterator<Item = &SetValue> {
+        let values = self.set.iter().map(|(_, value)| value);
+        values.filter(|value| !value.is_plain())
     }
 
     /// Whether the update makes an item that is not there. DynamoDB makes none only to take something

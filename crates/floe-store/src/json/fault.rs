@@ -102,6 +102,9 @@ pub struct Duplicates {
 }
 
 const INVALID: &str = "One or more parameter values were invalid: ";
+const MUST_CONTAIN: &str = ", must contain exactly one of the supported datatypes";
+const NESTING: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
+                       levels beyond supported limit";
 
 impl ValueFault {
     /// The fault of a set that repeats an element.
@@ -153,35 +156,26 @@ impl ValueFault {
 
     /// DynamoDB's words for it.
     pub fn message(&self, layer: Layer) -> String {
-        match self {
-            Self::Empty => {
-                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes".to_owned()
+        let invalid = match self {
+            Self::Empty => return format!("Supplied AttributeValue is empty{MUST_CONTAIN}"),
+            Self::Several => {
+                return format!(
+                    "Supplied AttributeValue has more than one datatypes set{MUST_CONTAIN}"
+                );
             }
-            Self::Several => "Supplied AttributeValue has more than one datatypes set, must contain exactly one of \
-                              the supported datatypes"
-                .to_owned(),
-            Self::NullFalse(_) => {
-                format!("{INVALID}Null attribute value types must have the value of true")
-            }
-            Self::EmptyName(_) => "Empty attribute name".to_owned(),
-            Self::EmptySet(SetKind::S) => format!("{INVALID}An string set  may not be empty"),
-            Self::EmptySet(SetKind::N) => format!("{INVALID}An number set  may not be empty"),
-            Self::EmptySet(SetKind::B) => format!("{INVALID}Binary sets should not be empty"),
-            Self::NullElement(SetKind::S) => {
-                format!("{INVALID}An string set may not have a null string as a member")
-            }
-            Self::NullElement(SetKind::N) => {
-                format!("{INVALID}An number set may not have a null number as a member")
-            }
-            Self::NullElement(SetKind::B) => {
-                format!("{INVALID}Binary sets may not contain null or empty values")
-            }
-            Self::Duplicates(kind, duplicates) => duplicates.message(*kind, layer),
-            Self::Number(error, text) => number_message(*error, text, layer),
-            Self::TooDeep(_) => "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
-                                 levels beyond supported limit"
-                .to_owned(),
-        }
+            Self::NullFalse(_) => "Null attribute value types must have the value of true",
+            Self::EmptyName(_) => return "Empty attribute name".to_owned(),
+            Self::EmptySet(SetKind::S) => "An string set  may not be empty",
+            Self::EmptySet(SetKind::N) => "An number set  may not be empty",
+            Self::EmptySet(SetKind::B) => "Binary sets should not be empty",
+            Self::NullElement(SetKind::S) => "An string set may not have a null string as a member",
+            Self::NullElement(SetKind::N) => "An number set may not have a null number as a member",
+            Self::NullElement(SetKind::B) => "Binary sets may not contain null or empty values",
+            Self::Duplicates(kind, duplicates) => return duplicates.message(*kind, layer),
+            Self::Number(error, text) => return number_message(*error, text, layer),
+            Self::TooDeep(_) => return NESTING.to_owned(),
+        };
+        format!("{INVALID}{invalid}")
     }
 }
 

@@ -152,8 +152,8 @@ impl BatchWrite {
     pub fn check(&self, table: &TableDef) -> Result<()> {
         match self {
             Self::Put(item) => {
-                keys::check_batch_item_key(&table.key, item)?;
-                keys::check_index_keys(table, item)
+                keys::check_item_key(&table.key, item, keys::Wording::Key)?;
+                keys::check_index_keys(table, item, keys::Refused::All)
             }
             Self::Delete(key) => keys::check_key(&table.key, key),
         }

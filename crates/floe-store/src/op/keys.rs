@@ -28,7 +28,7 @@ enum KeyFault<'a> {
 
 /// In whose words a fault of a key is told.
 #[derive(Clone, Copy)]
-enum Wording<'a> {
+pub(super) enum Wording<'a> {
     /// PutItem's, which names the attribute.
     Item,
     /// That of the operations that take a key.
@@ -41,10 +41,6 @@ enum Wording<'a> {
 pub(super) const MISMATCH: &str = "The provided key element does not match the schema";
 
 impl KeyFault<'_> {
-    const fn is_empty(&self) -> bool {
-        matches!(self, Self::Empty(_))
-    }
-
     fn into_error(self, wording: Wording<'_>) -> Error {
         use Wording::{IndexPut, IndexUpdate, Item, Key};
         match (self, wording) {
@@ -87,6 +83,20 @@ impl KeyFault<'_> {
     }
 }
 
+/// Which faults in the key of an index are refused.
+#[derive(Clone, Copy)]
+pub(super) enum Refused {
+    All,
+    /// Only that a value is empty; see [`check_key_filled`].
+    Empty,
+}
+
+impl Refused {
+    const fn has(self, fault: &KeyFault<'_>) -> bool {
+        matches!((self, fault), (Self::All, _) | (_, KeyFault::Empty(_)))
+    }
+}
+
 const fn kind_word(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::B => "binary",
@@ -96,21 +106,15 @@ const fn kind_word(kind: KeyKind) -> &'static str {
 
 /// Checks a key: exactly the attributes of the schema, of their types, not empty, not too long.
 pub(super) fn check_key(schema: &KeySchema, key: &Item) -> Result<()> {
-    ensure(key.len() == schema.attributes().count(), || {
-        KeyFault::Shape(None)
-    })
-    .and_then(|()| check_parts(schema, key))
-    .map_err(|fault| fault.into_error(Wording::Key))
+    let whole = key.len() == schema.attributes().count();
+    ensure(whole, || KeyFault::Shape(None).into_error(Wording::Key))?;
+    check_item_key(schema, key, Wording::Key)
 }
 
-/// Checks the key inside an item that is put.
-pub(super) fn check_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Item))
-}
-
-/// Checks the key inside an item that a batch puts, which has the words of the operations on keys.
-pub(super) fn check_batch_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Key))
+/// Checks the key inside an item that is put: by PutItem in its own words, by a batch in those of the operations on
+/// keys.
+pub(super) fn check_item_key(schema: &KeySchema, item: &Item, wording: Wording<'_>) -> Result<()> {
+    check_parts(schema, item).map_err(|fault| fault.into_error(wording))
 }
 
 /// Checks only that no attribute of the key is empty: the one fault of a key that refuses a
@@ -158,16 +162,9 @@ fn is_empty(value: &Value) -> bool {
 
 /// Checks the keys of the indexes inside an item that is put: an attribute may be missing, but if it is
 /// there, it must be fit for the index.
-pub(super) fn check_index_keys(table: &TableDef, item: &Item) -> Result<()> {
+pub(super) fn check_index_keys(table: &TableDef, item: &Item, refused: Refused) -> Result<()> {
     check_indexes(table, Wording::IndexPut, |index| {
-        index_fault(table, index, item, |_| true)
-    })
-}
-
-/// Checks only that no attribute of an index key is empty; see [`check_key_filled`].
-pub(super) fn check_index_keys_filled(table: &TableDef, item: &Item) -> Result<()> {
-    check_indexes(table, Wording::IndexPut, |index| {
-        index_fault(table, index, item, |_| true).filter(KeyFault::is_empty)
+        index_fault(table, index, item, |_| true).filter(|fault| refused.has(fault))
     })
 }
 
@@ -179,20 +176,26 @@ pub(super) fn check_changed_index_keys(table: &TableDef, old: &Item, new: &Item)
 }
 
 /// Checks a value that an update sets, whatever the item is.
-pub(super) fn check_index_key_value(table: &TableDef, name: &Name, value: &Value) -> Result<()> {
-    check_indexes(table, Wording::IndexUpdate, |index| {
-        index_value_fault(index, name, value)
-    })
-}
-
-/// Checks only that a value which an update sets does not empty the key of an index; see [`check_key_filled`].
-pub(super) fn check_index_key_value_filled(
+pub(super) fn check_index_key_value(
     table: &TableDef,
     name: &Name,
     value: &Value,
+    refused: Refused,
 ) -> Result<()> {
     check_indexes(table, Wording::IndexUpdate, |index| {
-        index_value_fault(index, name, value).filter(KeyFault::is_empty)
+        let attribute = index.key.attributes().find(|a| a.name == *name)?;
+        value_fault(attribute, value).filter(|fault| refused.has(fault))
+    })
+}
+
+/// Checks that a value is of the type that the key of an index asks for.
+pub(super) fn check_index_type(
+    attribute: &KeyAttribute,
+    value: &Value,
+    index: &IndexDef,
+) -> Result<()> {
+    ensure(attribute.kind.matches(value), || {
+        KeyFault::Type(attribute, value.value_type()).into_error(Wording::IndexPut(index))
     })
 }
 
@@ -228,11 +231,6 @@ fn index_fault<'t>(
         return Some(KeyFault::PartitionTooLong);
     }
     too_long(&index.key.sort, SORT_KEY_BYTES_MAX).then_some(KeyFault::SortTooLong)
-}
-
-fn index_value_fault<'t>(index: &'t IndexDef, name: &Name, value: &Value) -> Option<KeyFault<'t>> {
-    let attribute = index.key.attributes().find(|a| a.name == *name)?;
-    value_fault(attribute, value)
 }
 
 fn value_fault<'t>(attribute: &'t KeyAttribute, value: &Value) -> Option<KeyFault<'t>> {

@@ -1,6 +1,6 @@
 //! Scan: reads a whole table or index by pages, or one segment of it.
 
-use super::constraint::invalid;
+use super::keys::check_index_type;
 use super::plan::{self, ReadPlan, Segment, page_read};
 use crate::declare::setters;
 use crate::error::Result;
@@ -68,16 +68,8 @@ fn check_start_types(table: &TableDef, index: Option<&IndexDef>, start_key: &Ite
     };
     let keys = table.indexes.iter().flat_map(|i| i.key.attributes());
     for attribute in table.key.attributes().chain(keys) {
-        if let Some(value) = start_key.get(&attribute.name)
-            && !attribute.kind.matches(value)
-        {
-            return Err(invalid(format_args!(
-                "Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: {}",
-                attribute.name,
-                attribute.kind.as_str(),
-                value.value_type(),
-                told.name
-            )));
+        if let Some(value) = start_key.get(&attribute.name) {
+            check_index_type(attribute, value, told)?;
         }
     }
     Ok(())

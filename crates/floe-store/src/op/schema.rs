@@ -1,7 +1,6 @@
 //! Rules about keys, indexes and throughput that making and changing a table share.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::Hash;
 
 use super::constraint::{Faults, invalid, length_at_least, length_at_most};
@@ -87,27 +86,13 @@ pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
 pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Result<()> {
     Faults::check(|faults| {
         if elements.len() > most {
-            faults.add(Elements(elements), "keySchema", length_at_most(most));
+            let shown = elements.iter().map(|KeySchemaElement { name, role }| {
+                format!("KeySchemaElement(attributeName={name}, keyType={role})")
+            });
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            faults.add(format_args!("[{shown}]"), "keySchema", length_at_most(most));
         }
     })
-}
-
-/// The elements of a key as DynamoDB prints them.
-struct Elements<'a>(&'a [KeySchemaElement]);
-
-impl fmt::Display for Elements<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (at, element) in self.0.iter().enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            let (name, role) = (&element.name, element.role.as_str());
-            write!(
-                f,
-                "{comma}KeySchemaElement(attributeName={name}, keyType={role})"
-            )?;
-        }
-        f.write_str("]")
-    }
 }
 
 /// An index that is asked for, at this path of the request.
@@ -412,25 +397,19 @@ pub(super) fn check_not_redefined(
         invalid(format_args!(
             "Attributes cannot be redefined. Please check that your attribute has the same type as \
              previously defined. Existing schema: {} New schema: {}",
-            Schema(old),
-            Schema(&new)
+            shown(old),
+            shown(&new)
         ))
     })
 }
 
 /// A key as DynamoDB prints it.
-struct Schema<'a>(&'a KeySchema);
-
-impl fmt::Display for Schema<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let roles = self.0.elements().into_iter().map(|element| element.role);
-        let elements = self.0.attributes().zip(roles);
-        let elements: Vec<String> = elements
-            .map(|(KeyAttribute { name, kind }, role)| format!("key{{{name}:{kind}:{role}}}"))
-            .collect();
-        let elements = elements.join(", SchemaElement: ");
-        write!(f, "Schema:[SchemaElement: {elements}]")
-    }
+fn shown(schema: &KeySchema) -> String {
+    let elements = schema.attributes().zip(schema.elements());
+    let elements = elements.map(|(KeyAttribute { name, kind }, element)| {
+        format!("SchemaElement: key{{{name}:{kind}:{}}}", element.role)
+    });
+    format!("Schema:[{}]", elements.collect::<Vec<_>>().join(", "))
 }
 
 /// A global index has throughput of its own exactly if the table has.

@@ -227,8 +227,8 @@ impl TransactWrite {
     fn check_filled(&self, table: &TableDef) -> Result<()> {
         keys::check_key_filled(&table.key, self.key_item())?;
         match self {
-            Self::Put(put) => keys::check_index_keys_filled(table, &put.item),
-            Self::Update(update) => update.check_filled(table),
+            Self::Put(put) => keys::check_index_keys(table, &put.item, keys::Refused::Empty),
+            Self::Update(update) => update.check_index_keys(table, keys::Refused::Empty),
             Self::Delete(_) | Self::Check(_) => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! UpdateItem: changes parts of an item.
 
 use super::constraint::{Faults, enveloped, validate_table_name};
+use super::keys::Refused;
 use super::values::{Survey, check_values, item_too_large_to_update};
 use super::write::{Applied, ReturnValues, check_old, check_token, write_operation};
 use super::{keys, references};
@@ -10,8 +11,6 @@ use crate::item::Item;
 use crate::limits::ITEM_BYTES_MAX;
 use crate::size::value_size;
 use crate::table::TableDef;
-use crate::text::Name;
-use crate::value::Value;
 
 write_operation! {
     /// Changes parts of an item, and makes it if it is not there.
@@ -81,24 +80,17 @@ impl UpdateItem {
     fn check_references(&self, table: &TableDef) -> Result<()> {
         references::check_update(table, &self.update)?;
         references::check_condition(table, self.condition.as_ref())?;
-        self.attributes_set()
-            .try_for_each(|(name, value)| keys::check_index_key_value(table, name, value))
+        self.check_index_keys(table, Refused::All)
     }
 
-    /// Checks only that the update sets no attribute of an index key to nothing, which refuses a transaction as
-    /// a whole instead of cancelling it for a reason.
-    pub(super) fn check_filled(&self, table: &TableDef) -> Result<()> {
-        self.attributes_set()
-            .try_for_each(|(name, value)| keys::check_index_key_value_filled(table, name, value))
-    }
-
-    /// The attributes that the update sets to a value of the request.
-    fn attributes_set(&self) -> impl Iterator<Item = (&Name, &Value)> {
-        let set = self.update.set.iter();
-        set.filter_map(|(path, value)| match (path.rest(), value) {
-            ([], SetValue::Operand(SetOperand::Value(value))) => Some((path.root(), value)),
-            _ => None,
-        })
+    /// Checks the values that it sets, whatever the item is.
+    pub(super) fn check_index_keys(&self, table: &TableDef, refused: Refused) -> Result<()> {
+        for (path, value) in &self.update.set {
+            if let ([], SetValue::Operand(SetOperand::Value(value))) = (path.rest(), value) {
+                keys::check_index_key_value(table, path.root(), value, refused)?;
+            }
+        }
+        Ok(())
     }
 
     /// The size of the values that the request carries, and of the names that they are for.

@@ -102,9 +102,11 @@ impl<'t> Cursor<'t> {
             ("<EOF>", before.map_or(self.text, |last| last.text))
         } else {
             let start = before.map_or(token.start, |before| before.start);
-            let mut shown = [self.peek_second(), token].into_iter();
-            let last = shown.find(|token| token.kind != TokenKind::End);
-            let end = last.map_or(start, |last| last.end());
+            let after = self.peek_second();
+            let end = match after.kind {
+                TokenKind::End => token.end(),
+                _ => after.end(),
+            };
             (token.text, self.text.get(start..end).unwrap_or_default())
         };
         Fault::Syntax {

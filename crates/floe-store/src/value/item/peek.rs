@@ -64,37 +64,29 @@ impl Item {
     }
 }
 
+/// What an open value and a packed one both say.
+macro_rules! peeks {
+    ($( $(#[$doc:meta])* $name:ident -> $type:ty: $packed:ident; )+) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> $type {
+            match self.0 {
+                At::Open(value) => value.$name(),
+                At::Packed(input) => input.$packed(),
+            }
+        }
+    )+};
+}
+
 impl<'i> Peek<'i> {
-    /// The type of the value.
-    pub fn value_type(self) -> ValueType {
-        match self.0 {
-            At::Open(value) => value.value_type(),
-            At::Packed(input) => input.value_type(),
-        }
-    }
-
-    /// The text, if it is a string.
-    pub fn as_s(self) -> Option<&'i str> {
-        match self.0 {
-            At::Open(value) => value.as_s(),
-            At::Packed(input) => input.peek_text(),
-        }
-    }
-
-    /// The number, if it is one.
-    pub fn as_n(self) -> Option<Number> {
-        match self.0 {
-            At::Open(value) => value.as_n(),
-            At::Packed(input) => input.peek_number(),
-        }
-    }
-
-    /// The bytes, if it is binary.
-    pub fn as_b(self) -> Option<&'i [u8]> {
-        match self.0 {
-            At::Open(value) => value.as_b(),
-            At::Packed(input) => input.peek_bytes(),
-        }
+    peeks! {
+        /// The type of the value.
+        value_type -> ValueType: value_type;
+        /// The text, if it is a string.
+        as_s -> Option<&'i str>: peek_text;
+        /// The number, if it is one.
+        as_n -> Option<Number>: peek_number;
+        /// The bytes, if it is binary.
+        as_b -> Option<&'i [u8]>: peek_bytes;
     }
 
     /// The attributes in the order of their names, if it is a map.

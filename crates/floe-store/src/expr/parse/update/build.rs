@@ -1,6 +1,6 @@
 //! Updates: what is written to tree.
 
-use super::value::{Node, Operator, WrittenValue};
+use super::value::{Node, WrittenValue};
 use super::{Action, Written};
 use crate::expr::check::{check_action, check_apart, check_set_types};
 use crate::expr::fault::Fault;
@@ -72,13 +72,7 @@ fn build_value(
     let left = build_operand(&written.left, placeholders)?;
     Ok(match &written.operation {
         None => SetValue::Operand(left),
-        Some((operator, right)) => {
-            let right = build_operand(right, placeholders)?;
-            match operator {
-                Operator::Plus => SetValue::Sum(left, right),
-                Operator::Minus => SetValue::Difference(left, right),
-            }
-        }
+        Some((operator, right)) => operator(left, build_operand(right, placeholders)?),
     })
 }
 

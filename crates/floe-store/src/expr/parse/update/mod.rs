@@ -81,7 +81,7 @@ fn read_action<'t>(section: &str, cursor: &mut Cursor<'t>) -> Result<Action<'t>,
 }
 
 impl<'t> Written<'t> {
-    /// The nodes of all right sides of `SET`.
+    /// All right sides of `SET`.
     fn values(&self) -> impl Iterator<Item = &WrittenValue<'t>> {
         self.actions.iter().filter_map(|(_, action)| action.value())
     }

@@ -8,6 +8,7 @@ use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
 use crate::expr::parse::cursor::{Cursor, WrittenPath};
 use crate::expr::parse::placeholders::check_words;
+use crate::expr::update::{SetOperand, SetValue};
 
 /// A node of the postfix form of an operand.
 #[derive(Debug)]
@@ -17,11 +18,8 @@ pub(super) enum Node<'t> {
     Call { function: &'t str, count: usize },
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Operator {
-    Plus,
-    Minus,
-}
+/// The value of an operator between two operands.
+type Operator = fn(SetOperand, SetOperand) -> SetValue;
 
 /// The right side of a `SET` as it is written: two operands if there is an operator.
 #[derive(Debug, Default)]
@@ -196,8 +194,8 @@ impl<'t> Reader<'_, 't> {
     /// function.
     fn operator(&mut self) -> bool {
         let operator = match self.cursor.peek().kind {
-            TokenKind::Plus => Operator::Plus,
-            TokenKind::Minus => Operator::Minus,
+            TokenKind::Plus => SetValue::Sum,
+            TokenKind::Minus => SetValue::Difference,
             _ => return false,
         };
         let mut open = self.open.iter();
