@@ -128,11 +128,11 @@ impl Error {
             | Self::Unavailable(_)
             | Self::OutcomeUnknown(_) => true,
             Self::TransactionCanceled { reasons } => {
-                let mut faults = reasons
-                    .iter()
-                    .filter(|r| r.code != CancellationCode::None)
+                let codes = reasons.iter().map(|reason| reason.code);
+                let mut faults = codes
+                    .filter(|code| *code != CancellationCode::None)
                     .peekable();
-                faults.peek().is_some() && faults.all(|r| r.code.is_retryable())
+                faults.peek().is_some() && faults.all(CancellationCode::is_retryable)
             }
             _ => false,
         }

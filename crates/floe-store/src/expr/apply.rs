@@ -59,11 +59,8 @@ impl Update {
             }
         }
         // A position that the old list did not have may be that of an appended element by now.
-        gone.extend(
-            self.remove
-                .iter()
-                .filter(|path| path.resolve(item).is_some()),
-        );
+        let removed = self.remove.iter();
+        gone.extend(removed.filter(|path| path.resolve(item).is_some()));
         // From the back, so that no removal moves what another one means.
         gone.sort_unstable();
         for path in gone.into_iter().rev() {
@@ -284,9 +281,7 @@ impl<'a> Place<'a> {
 
     fn put(self, value: Value) {
         match self {
-            Self::Field(map, name) => {
-                map.insert(name, value);
-            }
+            Self::Field(map, name) => drop(map.insert(name, value)),
             Self::Element(list, at) => match list.get_mut(at) {
                 Some(element) => *element = value,
                 None => list.push(value),
@@ -296,9 +291,7 @@ impl<'a> Place<'a> {
 
     fn remove(self) {
         match self {
-            Self::Field(map, name) => {
-                map.remove(name);
-            }
+            Self::Field(map, name) => drop(map.remove(name)),
             Self::Element(list, at) => {
                 if at < list.len() {
                     list.remove(at);

@@ -248,10 +248,8 @@ impl KeyCondition {
 
     /// Those without a condition of equality.
     fn unequal<'k>(&self, attributes: &'k [KeyAttribute]) -> Vec<&'k KeyAttribute> {
-        attributes
-            .iter()
-            .filter(|a| self.equal(a).is_none())
-            .collect()
+        let unequal = |attribute: &&KeyAttribute| self.equal(attribute).is_none();
+        attributes.iter().filter(unequal).collect()
     }
 
     /// Checks the values against the types of their attributes, and that none is empty.

@@ -5,6 +5,7 @@ use super::sound::{Unsound, read_members, sound_item};
 use super::write::write_item;
 use super::writer::Writer;
 use crate::env::Timestamp;
+use crate::error::ensure;
 use crate::item::Item;
 use crate::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use crate::table::StreamView;
@@ -129,7 +130,7 @@ struct Members {
 /// The members of the change in a record.
 #[derive(Debug, Default)]
 struct Change {
-    keys: Option<Item>,
+    keys: Item,
     old_image: Option<Item>,
     new_image: Option<Item>,
     sequence: Option<String>,
@@ -142,9 +143,9 @@ struct Change {
 impl Members {
     fn record(self) -> Result<SentRecord, String> {
         let source = self.source.unwrap_or_default();
-        if source != SOURCE {
-            return Err(format!("it is none of DynamoDB: eventSource={source}"));
-        }
+        ensure(source == SOURCE, || {
+            format!("it is none of DynamoDB: eventSource={source}")
+        })?;
         let change = self.change.ok_or("it has no change")?;
         let name = self.kind.unwrap_or_default();
         let kind = ChangeKind::from_name(&name)
@@ -156,7 +157,7 @@ impl Members {
         let record = ChangeRecord {
             event_id: self.event_id.unwrap_or_default(),
             kind,
-            keys: change.keys.unwrap_or_default(),
+            keys: change.keys,
             old_image: change.old_image,
             new_image: change.new_image,
             sequence,
@@ -174,7 +175,7 @@ fn change(reader: &mut Reader<'_>) -> Result<Change, Unsound> {
     let mut change = Change::default();
     read_members(reader, |name, reader| {
         match name {
-            "Keys" => change.keys = Some(sound_item(reader)?),
+            "Keys" => change.keys = sound_item(reader)?,
             "OldImage" => change.old_image = Some(sound_item(reader)?),
             "NewImage" => change.new_image = Some(sound_item(reader)?),
             "SequenceNumber" => change.sequence = text(reader)?,

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use super::{Number, NumberError, power_of_ten};
+use crate::error::ensure;
 
 /// Reads what DynamoDB reads: an optional sign, digits with at most one point among or beside them,
 /// an optional exponent; nothing else, no spaces. Zeros before the first and after the last other
@@ -28,9 +29,9 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
         [b'.', rest @ ..] => split_digits(rest),
         rest => (&[][..], rest),
     };
-    if whole.is_empty() && fraction.is_empty() {
-        return Err(NumberError::Malformed);
-    }
+    ensure(!whole.is_empty() || !fraction.is_empty(), || {
+        NumberError::Malformed
+    })?;
     let exponent = match rest {
         [] => Some(0),
         [b'e' | b'E', exponent @ ..] => parse_exponent(exponent)?,
@@ -40,16 +41,15 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
     let digits = whole.iter().chain(fraction);
     digits.for_each(|byte| significand.push(byte - b'0'));
     let exponent = exponent.ok_or(NumberError::Malformed)?;
+    let last_digit = exponent.saturating_sub_unsigned(fraction.len() as u64);
     if significand.digits == 0 {
-        let last_digit = exponent.saturating_sub_unsigned(fraction.len() as u64);
         return Number::new(false, 1, last_digit).map(|_| Number::ZERO);
     }
-    if significand.digits - significand.zeros > Number::DIGITS_MAX as u64 {
-        return Err(NumberError::TooManyDigits);
-    }
-    let exponent = exponent
-        .saturating_sub_unsigned(fraction.len() as u64)
-        .saturating_add_unsigned(significand.zeros);
+    let digits = significand.digits - significand.zeros;
+    ensure(digits <= Number::DIGITS_MAX as u64, || {
+        NumberError::TooManyDigits
+    })?;
+    let exponent = last_digit.saturating_add_unsigned(significand.zeros);
     Number::new(negative, significand.coefficient, exponent)
 }
 

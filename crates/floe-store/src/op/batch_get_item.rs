@@ -59,9 +59,8 @@ impl BatchGetItem {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         self.validate_counts()?;
-        self.requests
-            .values()
-            .try_for_each(KeysAndAttributes::validate)?;
+        let mut requests = self.requests.values();
+        requests.try_for_each(KeysAndAttributes::validate)?;
         let keys: usize = self.requests.values().map(|r| r.keys.len()).sum();
         ensure(keys <= BATCH_GET_ITEMS_MAX, || {
             Error::validation("Too many items requested for the BatchGetItem call")

@@ -18,7 +18,7 @@ use crate::error::{Error, Result, ensure, ensure_none};
 use crate::expr::{Condition, ExpressionKind, KeyRange, Path, Paths};
 use crate::item::Item;
 use crate::limits::SCAN_SEGMENTS_MAX;
-use crate::table::{IndexDef, IndexKind, KeySchema, Projection, TableDef};
+use crate::table::{IndexDef, IndexKind, KeyAttribute, KeySchema, Projection, TableDef};
 use crate::text::Name;
 use crate::value::Value;
 
@@ -444,25 +444,23 @@ pub(super) fn check_start_in_range(
 ) -> Result<()> {
     const ONE_ROW: &str = "The query can return at most one row and cannot be restarted";
     let key = index.map_or(&table.key, |index| &index.key);
-    let holds = |attribute: &Name, value: &Value| start_key.get(attribute) == Some(value);
+    let holds =
+        |(attribute, value): (&KeyAttribute, &Value)| start_key.get(&attribute.name) == Some(value);
     let mut partition = key.partition.iter().zip(&range.partition);
     let last = partition.next_back();
-    let partition_holds = partition.all(|(attribute, value)| holds(&attribute.name, value));
-    ensure(partition_holds, || Error::validation(ONE_ROW))?;
+    ensure(partition.all(holds), || Error::validation(ONE_ROW))?;
     let mut prefix = key.sort.iter().zip(&range.sort_prefix);
-    let ranged = key
-        .sort
-        .get(range.sort_prefix.len())
-        .zip(range.range.as_ref());
-    let in_range = prefix.all(|(attribute, value)| holds(&attribute.name, value))
-        && ranged.is_none_or(|(attribute, op)| {
+    let ranged = key.sort.get(range.sort_prefix.len());
+    let in_range = ranged
+        .zip(range.range.as_ref())
+        .is_none_or(|(attribute, op)| {
             let value = start_key.get(&attribute.name);
             value.is_some_and(|value| op.holds(value))
         });
-    ensure(in_range, || {
+    ensure(prefix.all(holds) && in_range, || {
         Error::validation("The provided starting key does not match the range key predicate")
     })?;
-    if last.is_none_or(|(attribute, value)| holds(&attribute.name, value)) {
+    if last.is_none_or(holds) {
         return Ok(());
     }
     let ranged = !range.sort_prefix.is_empty() || range.range.is_some();

@@ -32,9 +32,8 @@ impl Scan {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         self.read().validate(&self.table_name, self.segment)?;
-        self.segment
-            .as_ref()
-            .map_or(Ok(()), Segment::validate_order)
+        let segment = self.segment.as_ref();
+        segment.map_or(Ok(()), Segment::validate_order)
     }
 
     /// Settles a valid request against its table.

@@ -284,10 +284,8 @@ pub(super) fn check_definitions_used(
 ) -> Result<()> {
     let of = |kind| indexes.iter().filter(move |i| i.kind == kind);
     let ordered = of(IndexKind::Local).chain(of(IndexKind::Global));
-    let used = table
-        .iter()
-        .chain(ordered.flat_map(|index| &index.key_schema));
-    let used: Vec<&Name> = used.map(|element| &element.name).collect();
+    let elements = table.iter().chain(ordered.flat_map(|i| &i.key_schema));
+    let used: Vec<&Name> = elements.map(|element| &element.name).collect();
     let defined = definitions.iter().map(|(name, _)| name);
     if defined.clone().all(|name| used.contains(&name)) {
         return Ok(());

@@ -45,9 +45,8 @@ impl TransactGetItems {
                 faults.table_name_at(&get.table_name, path);
             }
         })?;
-        self.gets
-            .iter()
-            .try_for_each(|get| check_values(&get.key))?;
+        let mut keys = self.gets.iter().map(|get| &get.key);
+        keys.try_for_each(check_values)?;
         let mut projections = self.gets.iter().filter_map(|get| get.projection.as_ref());
         projections.try_for_each(Paths::check)
     }

@@ -148,17 +148,12 @@ fn request_bytes(update: &Update) -> usize {
     const STATEMENT: usize = 3;
     const WRITES_A_VALUE: usize = 19;
     const CLEARS: usize = 1;
-    let set = update
-        .set
-        .iter()
-        .map(|(_, value)| WRITES_A_VALUE + set_value_bytes(value));
-    let add = update
-        .add
-        .iter()
-        .map(|(_, value)| WRITES_A_VALUE + value_size(value));
+    let set = update.set.iter().map(|(_, value)| set_value_bytes(value));
+    let add = update.add.iter().map(|(_, value)| value_size(value));
+    let values: usize = set.chain(add).map(|bytes| WRITES_A_VALUE + bytes).sum();
     let clears = (update.remove.len() + update.delete.len()) * CLEARS;
     let targets: usize = update.paths().map(target_bytes).sum();
-    STATEMENT + targets + set.sum::<usize>() + add.sum::<usize>() + clears
+    STATEMENT + targets + values + clears
 }
 
 fn target_bytes(path: &Path) -> usize {

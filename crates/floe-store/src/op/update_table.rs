@@ -129,16 +129,10 @@ impl UpdateTable {
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
         self.apply_billing(current, &mut table)?;
-        let scaling = self
-            .scaling
-            .apply(table.scaling, table.billing, Scaled::Table);
-        table.scaling = scaling?;
+        let (scaling, billing) = (table.scaling, table.billing);
+        table.scaling = self.scaling.apply(scaling, billing, Scaled::Table)?;
         self.apply_stream(&mut table)?;
-        let online = self
-            .indexes
-            .iter()
-            .filter(|index| index.is_online())
-            .count();
+        let online = self.indexes.iter().filter(|i| i.is_online()).count();
         ensure(online <= INDEX_CHANGES_MAX, || {
             limit_exceeded("Only 1 online index can be created or deleted simultaneously per table")
         })?;
@@ -146,10 +140,9 @@ impl UpdateTable {
             self.apply_index(update, current, &mut table)?;
         }
         self.check_index_throughput(current, &table)?;
-        let protected = self
-            .deletion_protection
-            .unwrap_or(table.deletion_protection);
-        table.deletion_protection = protected;
+        if let Some(protection) = self.deletion_protection {
+            table.deletion_protection = protection;
+        }
         // A table without a chosen class is of the standard one already.
         if self.class != Some(TableClass::Standard) || table.class.is_some() {
             table.class = self.class.or(table.class);
@@ -301,10 +294,8 @@ const NOTHING_TO_CHANGE: &str = "At least one of ProvisionedThroughput, BillingM
 /// The global index of that name; a local one cannot be changed.
 fn global_index<'a>(table: &'a mut TableDef, name: &str) -> Result<Option<&'a mut IndexDef>> {
     let index = table.indexes.iter_mut().find(|index| index.name == name);
-    let is_local = index
-        .as_ref()
-        .is_some_and(|index| index.kind == IndexKind::Local);
-    ensure(!is_local, || {
+    let kind = index.as_ref().map(|index| index.kind);
+    ensure(kind != Some(IndexKind::Local), || {
         Error::Validation(format!(
             "Cannot update an index that is not a GlobalSecondaryIndex: {name}"
         ))
@@ -373,9 +364,7 @@ impl IndexUpdate {
     fn add_faults(&self, faults: &mut Faults, position: usize) {
         let path = format!("globalSecondaryIndexUpdates.{position}.member");
         match self {
-            Self::Create(index) => {
-                schema::index_faults(faults, index, &format!("{path}.create"));
-            }
+            Self::Create(index) => schema::index_faults(faults, index, &format!("{path}.create")),
             Self::Update(name, throughput) => {
                 let path = format!("{path}.update");
                 schema::name_faults(faults, name, &path);

@@ -54,9 +54,7 @@ fn term(condition: &Condition) -> Result<(Name, KeyOp), Fault> {
         Condition::AttributeNotExists(_) => "attribute_not_exists",
         Condition::AttributeType(..) => "attribute_type",
         Condition::Contains(..) => "contains",
-        Condition::Compare(left, comparator, right) => {
-            return comparison(left, *comparator, right);
-        }
+        Condition::Compare(left, comparator, right) => return comparison(left, *comparator, right),
         Condition::Between(operand, low, high) => {
             let name = first_name("BETWEEN", operand)?;
             let bounds = KeyOp::Between(literal(low)?, literal(high)?);

@@ -205,9 +205,8 @@ fn check_word(name: WrittenName<'_>) -> Result<(), Fault> {
 
 /// The position that digits tell.
 fn index(digits: &str) -> Result<usize, Fault> {
-    let index = digits
-        .parse()
-        .ok()
-        .filter(|at| *at <= limits::LIST_INDEX_MAX);
-    index.ok_or_else(|| Fault::IndexOutOfRange(digits.to_owned()))
+    match digits.parse() {
+        Ok(at) if at <= limits::LIST_INDEX_MAX => Ok(at),
+        _ => Err(Fault::IndexOutOfRange(digits.to_owned())),
+    }
 }
