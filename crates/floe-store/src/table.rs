@@ -215,18 +215,14 @@ impl IndexDef {
         if self.projection == Projection::All {
             return item.clone();
         }
-        let projected = self.projected(table_key, item);
-        projected
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        let copy = |(name, value): (&Name, &Value)| (name.clone(), value.clone());
+        self.projected(table_key, item).map(copy).collect()
     }
 
     /// The size of the index's entry for an item that it [holds](IndexDef::holds).
     pub fn entry_size(&self, table_key: &KeySchema, item: &Item) -> usize {
-        let projected = self.projected(table_key, item);
-        projected
-            .map(|(name, value)| attribute_size(name, value))
-            .sum()
+        let size = |(name, value): (&Name, &Value)| attribute_size(name, value);
+        self.projected(table_key, item).map(size).sum()
     }
 
     /// Whether two items have the same entry in the index.

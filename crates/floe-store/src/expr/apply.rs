@@ -99,22 +99,15 @@ impl Update {
 
     /// What ADD and DELETE write.
     fn operand_writes(&self) -> impl Iterator<Item = (&Path, Write<'_>)> {
-        let added = self
-            .add
-            .iter()
-            .map(|(path, value)| (path, Write::Add(value)));
-        let deleted = self
-            .delete
-            .iter()
-            .map(|(path, set)| (path, Write::Delete(set)));
-        added.chain(deleted)
+        let (add, delete) = (self.add.iter(), self.delete.iter());
+        let added = add.map(|(path, value)| (path, Write::Add(value)));
+        added.chain(delete.map(|(path, set)| (path, Write::Delete(set))))
     }
 
     /// Refuses operands of ADD and DELETE that do not fit what the item holds.
     fn check_operands(&self, item: &Item) -> Result<()> {
-        let fit = self
-            .operand_writes()
-            .all(|(path, write)| write.fits(path.resolve(item)));
+        let mut writes = self.operand_writes();
+        let fit = writes.all(|(path, write)| write.fits(path.resolve(item)));
         ensure(fit, wrong_type)
     }
 }

@@ -135,10 +135,8 @@ impl Condition {
         operand: impl Into<Operand>,
         choices: impl IntoIterator<Item = O>,
     ) -> Self {
-        Self::In(
-            operand.into(),
-            choices.into_iter().map(Into::into).collect(),
-        )
+        let choices = choices.into_iter().map(Into::into).collect();
+        Self::In(operand.into(), choices)
     }
 
     /// There is a value at the path.

@@ -63,11 +63,8 @@ pub(super) fn tokenize(text: &str) -> Vec<Token<'_>> {
         start += blank;
         let rest = text.get(start..).unwrap_or_default();
         let (kind, length) = first_token(rest);
-        tokens.push(Token {
-            kind,
-            text: rest.get(..length).unwrap_or_default(),
-            start,
-        });
+        let text = rest.get(..length).unwrap_or_default();
+        tokens.push(Token { kind, text, start });
         if kind == TokenKind::End {
             return tokens;
         }

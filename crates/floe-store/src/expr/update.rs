@@ -103,6 +103,10 @@ impl SetOperand {
         })
     }
 
+    pub(super) const fn is_function(&self) -> bool {
+        matches!(self, Self::IfNotExists(..) | Self::ListAppend(..))
+    }
+
     /// The path that the operand itself reads.
     pub(super) const fn path(&self) -> Option<&Path> {
         match self {
@@ -114,7 +118,7 @@ impl SetOperand {
     /// Moves the operands that hold operands themselves out of this one.
     fn take_branches(&mut self, into: &mut Vec<Self>) {
         let mut take = |child: &mut Box<Self>| {
-            if matches!(**child, Self::IfNotExists(..) | Self::ListAppend(..)) {
+            if child.is_function() {
                 into.push(std::mem::replace(&mut **child, Self::Value(Value::Null)));
             }
         };

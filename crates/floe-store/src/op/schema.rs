@@ -171,9 +171,8 @@ pub(super) fn check_table_key(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
 ) -> Result<()> {
-    ensure(elements.len() <= definitions.len(), || {
-        Error::validation(NO_DEFINITION)
-    })?;
+    let enough = elements.len() <= definitions.len();
+    ensure(enough, || Error::validation(NO_DEFINITION))?;
     let defined = elements.iter().all(|e| is_defined(&e.name, definitions));
     ensure(defined, || undefined_keys(elements, definitions))?;
     check_two_elements(elements)

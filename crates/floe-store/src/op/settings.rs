@@ -95,17 +95,15 @@ pub(super) fn check_scaling(scaling: &Scaling, billing: Billing, of: Scaled<'_>)
         return Ok(());
     };
     let least = Scaling::default().warm_throughput(billing);
-    check_not_below(warm, least, of, |units| {
-        match billing {
-        Billing::OnDemand => {
-            "initial throughput for OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/\
-             developerguide/on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
-                .to_owned()
-        }
+    check_not_below(warm, least, of, |units| match billing {
+        Billing::OnDemand => INITIAL_ON_DEMAND.to_owned(),
         Billing::Provisioned(_) => format!("{units}CapacityUnits of ProvisionedThroughput"),
-    }
     })
 }
+
+const INITIAL_ON_DEMAND: &str = "initial throughput for OnDemand. See: \
+                                 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html\
+                                 #on-demand-capacity-mode-initial";
 
 /// What is paid for by reserved throughput has no such limits; limits are above zero.
 fn check_on_demand(

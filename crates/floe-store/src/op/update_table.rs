@@ -226,9 +226,8 @@ impl UpdateTable {
             IndexUpdate::Scale(name, scaling) => {
                 let missing = missing_index(name, &table.name);
                 let index = global_index(table, name)?.ok_or(missing)?;
-                ensure(*scaling != ScalingUpdate::default(), || {
-                    nothing_to_scale(index)
-                })?;
+                let changes = *scaling != ScalingUpdate::default();
+                ensure(changes, || nothing_to_scale(index))?;
                 let of = Scaled::Index(name);
                 index.scaling = scaling.apply(index.scaling, index.billing(), of)?;
                 Ok(())

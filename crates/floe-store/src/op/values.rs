@@ -66,9 +66,8 @@ impl Survey {
     }
 
     fn check_shape(&self, too_deep: &str) -> Result<()> {
-        ensure(!self.0.has_empty_name, || {
-            Error::validation("Empty attribute name")
-        })?;
+        let unnamed = self.0.has_empty_name;
+        ensure(!unnamed, || Error::validation("Empty attribute name"))?;
         let deep = self.0.levels > NESTING_LEVELS_MAX;
         ensure(!deep, || Error::validation(too_deep))?;
         ensure(self.0.name_bytes_max <= ATTRIBUTE_NAME_BYTES_MAX, || {

@@ -35,9 +35,8 @@ fn count_operators(condition: &Condition) -> usize {
 
 /// Checks one comparison or function. The operators that join conditions have no rule of their own.
 pub(in crate::expr) fn check_leaf(leaf: &Condition) -> Result<(), Fault> {
-    leaf.operands()
-        .filter_map(Operand::path)
-        .try_for_each(check_path)?;
+    let mut paths = leaf.operands().filter_map(Operand::path);
+    paths.try_for_each(check_path)?;
     match leaf {
         Condition::AttributeExists(path) | Condition::AttributeNotExists(path) => check_path(path),
         Condition::Compare(left, comparator, right) => {
@@ -89,9 +88,8 @@ fn check_types(
     suits: impl Fn(ValueType) -> bool,
 ) -> Result<(), Fault> {
     let mut known = leaf.operands().filter_map(Operand::known_type);
-    ensure_none(known.find(|&known| !suits(known)), |unfit| {
-        Fault::operand_type(operator, unfit)
-    })
+    let unfit = known.find(|&known| !suits(known));
+    ensure_none(unfit, |unfit| Fault::operand_type(operator, unfit))
 }
 
 const fn is_ordered(value_type: ValueType) -> bool {
@@ -124,8 +122,9 @@ fn check_choices(operand: &Operand, choices: &[Operand]) -> Result<(), Fault> {
         token: ")".to_owned(),
         near: "()".to_owned(),
     })?;
-    ensure(choices.len() <= limits::IN_OPERANDS_MAX, || {
-        Fault::TooManyChoices(choices.len())
+    let count = choices.len();
+    ensure(count <= limits::IN_OPERANDS_MAX, || {
+        Fault::TooManyChoices(count)
     })?;
     check_distinct("IN", operand, choices)
 }

@@ -15,8 +15,9 @@ pub(super) fn check_projection(paths: &Paths) -> Result<(), Fault> {
 
 /// Checks one path.
 pub(in crate::expr) fn check_path(path: &Path) -> Result<(), Fault> {
-    ensure(path.depth() <= limits::PATH_STEPS_MAX, || {
-        Fault::TooManySteps(path.depth())
+    let depth = path.depth();
+    ensure(depth <= limits::PATH_STEPS_MAX, || {
+        Fault::TooManySteps(depth)
     })?;
     ensure(!path.root().is_empty(), || Fault::EmptyName)?;
     path.rest().iter().try_for_each(|segment| match segment {

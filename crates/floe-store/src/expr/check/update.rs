@@ -34,12 +34,7 @@ pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
 
 /// The operands with others in them, and all of those. Most operands have none.
 fn functions(value: &SetValue) -> impl Iterator<Item = &SetOperand> {
-    let is_function = |operand: &&SetOperand| {
-        matches!(
-            operand,
-            SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
-        )
-    };
+    let is_function = |operand: &&SetOperand| operand.is_function();
     let outer = value.operands().filter(is_function);
     outer.flat_map(SetOperand::nested).filter(is_function)
 }
