@@ -36,8 +36,7 @@ impl Timestamp {
     /// The moment so much later; the last representable moment if there is none.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
-        let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(millis))
+        Self(self.0.saturating_add(millis(duration)))
     }
 
     /// The time that has passed since `earlier`; zero if it lies ahead.
@@ -122,9 +121,7 @@ impl Env {
     /// assert_eq!(&id[14..15], "4");
     /// ```
     pub fn uuid(&self) -> String {
-        uuid_text(4, self.next_u64(), self.next_u64())
-            .as_str()
-            .to_owned()
+        uuid_text(4, self.next_u64(), self.next_u64()).into()
     }
 
     /// A UUID (version 7) whose order is that of time, to the millisecond: what is filed under such ids lies
@@ -173,10 +170,8 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one door")]
     fn now(&self) -> Timestamp {
         // A clock set before 1970 reads as 1970.
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Timestamp::default().plus(since_epoch)
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        Timestamp::default().plus(since_epoch.unwrap_or_default())
     }
 }
 
@@ -208,17 +203,15 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock that stands at this moment.
     pub fn at(moment: Timestamp) -> Arc<Self> {
-        Arc::new(Self {
-            now_millis: AtomicU64::new(moment.as_millis()),
-            uptime_millis: AtomicU64::new(0),
-        })
+        let clock = Self::default();
+        clock.now_millis.store(moment.as_millis(), Ordering::SeqCst);
+        Arc::new(clock)
     }
 
     /// Lets so much time pass.
     pub fn advance(&self, by: Duration) {
-        let millis = millis(by);
-        self.uptime_millis.fetch_add(millis, Ordering::SeqCst);
-        self.now_millis.fetch_add(millis, Ordering::SeqCst);
+        self.uptime_millis.fetch_add(millis(by), Ordering::SeqCst);
+        self.set_ahead(by);
     }
 
     /// Sets the clock back, as the clock of a machine is when it is corrected. No time passes.
@@ -256,8 +249,8 @@ pub struct SystemRandom {
 impl Random for SystemRandom {
     fn next_u64(&self) -> u64 {
         // A keyed hash of a counter never repeats an input within the process.
-        self.keys
-            .hash_one(self.counter.fetch_add(1, Ordering::Relaxed))
+        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+        self.keys.hash_one(count)
     }
 }
 

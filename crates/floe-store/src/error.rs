@@ -12,6 +12,18 @@ use crate::item::Item;
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Returns the error that `refusal` makes unless `holds`.
+#[inline]
+pub(crate) fn ensure<E>(holds: bool, refusal: impl FnOnce() -> E) -> Result<(), E> {
+    if holds { Ok(()) } else { Err(refusal()) }
+}
+
+/// Returns the error that `refusal` makes of what was found.
+#[inline]
+pub(crate) fn ensure_none<T, E>(found: Option<T>, refusal: impl FnOnce(T) -> E) -> Result<(), E> {
+    found.map_or(Ok(()), |found| Err(refusal(found)))
+}
+
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -116,11 +128,11 @@ impl Error {
             | Self::Unavailable(_)
             | Self::OutcomeUnknown(_) => true,
             Self::TransactionCanceled { reasons } => {
-                let mut faults = reasons
-                    .iter()
-                    .filter(|r| r.code != CancellationCode::None)
+                let codes = reasons.iter().map(|reason| reason.code);
+                let mut faults = codes
+                    .filter(|code| *code != CancellationCode::None)
                     .peekable();
-                faults.peek().is_some() && faults.all(|r| r.code.is_retryable())
+                faults.peek().is_some() && faults.all(CancellationCode::is_retryable)
             }
             _ => false,
         }

@@ -166,29 +166,22 @@ impl Number {
         if other.is_zero() {
             return Ok(self);
         }
-        let (coarse, fine) = if self.exponent >= other.exponent {
-            (self, other)
-        } else {
-            (other, self)
-        };
+        let (mut coarse, mut fine) = (self, other);
+        if coarse.exponent < fine.exponent {
+            std::mem::swap(&mut coarse, &mut fine);
+        }
         // The last digit of `fine` is not zero and stays the last one of the result if the
         // exponents differ. So a `coarse` that outgrows 128 bits (3.4E38) leaves, less at most
         // 1E38, a result of 39 digits or more: no wider arithmetic is ever needed.
-        let scaled = POWERS_OF_TEN
-            .get(usize::from(coarse.exponent.abs_diff(fine.exponent)))
-            .and_then(|power| coarse.coefficient().checked_mul(*power))
-            .ok_or(NumberError::Overflow)?;
-        let rest = fine.coefficient();
+        let power = POWERS_OF_TEN.get(usize::from(coarse.exponent.abs_diff(fine.exponent)));
+        let scaled = power.and_then(|power| coarse.coefficient().checked_mul(*power));
+        let (scaled, rest) = (scaled.ok_or(NumberError::Overflow)?, fine.coefficient());
         let (negative, coefficient) = if coarse.negative == fine.negative {
             let sum = scaled.checked_add(rest).ok_or(NumberError::Overflow)?;
             (coarse.negative, sum)
         } else {
-            let negative = if scaled > rest {
-                coarse.negative
-            } else {
-                fine.negative
-            };
-            (negative, scaled.abs_diff(rest))
+            let larger = if scaled > rest { coarse } else { fine };
+            (larger.negative, scaled.abs_diff(rest))
         };
         Self::new(negative, coefficient, fine.exponent.into()).map_err(|error| match error {
             NumberError::TooManyDigits => NumberError::Overflow,
@@ -281,11 +274,11 @@ impl Number {
         by_magnitude.then_with(|| {
             // Equal magnitudes: brought to one exponent, neither coefficient grows past 38 digits.
             let shift = usize::from(self.exponent.abs_diff(other.exponent));
+            let (mine, theirs) = (self.coefficient(), other.coefficient());
             if self.exponent > other.exponent {
-                (self.coefficient() * power_of_ten(shift)).cmp(&other.coefficient())
+                (mine * power_of_ten(shift)).cmp(&theirs)
             } else {
-                self.coefficient()
-                    .cmp(&(other.coefficient() * power_of_ten(shift)))
+                mine.cmp(&(theirs * power_of_ten(shift)))
             }
         })
     }
@@ -313,10 +306,11 @@ impl Neg for Number {
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_sign = self.signum().cmp(&other.signum());
-        by_sign.then_with(|| match self.negative {
-            false => self.cmp_magnitude(other),
-            true => other.cmp_magnitude(self),
-        })
+        if self.negative {
+            by_sign.then_with(|| other.cmp_magnitude(self))
+        } else {
+            by_sign.then_with(|| self.cmp_magnitude(other))
+        }
     }
 }
 
@@ -401,10 +395,8 @@ impl Number {
     /// The number as an `i128`, if it is whole and in its range.
     pub fn to_i128(&self) -> Option<i128> {
         // A negative exponent means a fraction, as the coefficient has no trailing zero.
-        let exponent = usize::try_from(self.exponent).ok()?;
-        let magnitude = self
-            .coefficient()
-            .checked_mul(*POWERS_OF_TEN.get(exponent)?)?;
+        let power = POWERS_OF_TEN.get(usize::try_from(self.exponent).ok()?)?;
+        let magnitude = self.coefficient().checked_mul(*power)?;
         if self.negative {
             0_i128.checked_sub_unsigned(magnitude)
         } else {
@@ -417,10 +409,9 @@ impl Number {
         // Neither step fails: the text is short, well formed and within the range of floats.
         let mut text = Text::default();
         let sign = if self.negative { "-" } else { "" };
-        write!(text, "{sign}{}e{}", self.coefficient(), self.exponent)
-            .ok()
-            .and_then(|()| text.as_str().parse().ok())
-            .unwrap_or(f64::NAN)
+        let written = write!(text, "{sign}{}e{}", self.coefficient(), self.exponent);
+        debug_assert!(written.is_ok(), "a coefficient and an exponent fit");
+        text.as_str().parse().unwrap_or(f64::NAN)
     }
 }
 // Decimal helpers

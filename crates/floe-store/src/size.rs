@@ -29,9 +29,8 @@ pub fn item_size(item: &Item) -> usize {
     if let Some(measure) = item.measure() {
         return measure.bytes;
     }
-    item.iter()
-        .map(|(name, value)| attribute_size(name, value))
-        .sum()
+    let sizes = item.iter().map(|(name, value)| attribute_size(name, value));
+    sizes.sum()
 }
 
 #[cfg(test)]

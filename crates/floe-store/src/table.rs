@@ -62,10 +62,14 @@ pub struct KeyAttribute {
 impl KeyAttribute {
     /// A key attribute of this name and type.
     pub fn new(name: impl Into<Name>, kind: KeyKind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-        }
+        let name = name.into();
+        Self { name, kind }
+    }
+
+    /// What the item holds of it, if that is of its type.
+    fn value_in<'i>(&self, item: &'i Item) -> Option<&'i Value> {
+        item.get(&self.name)
+            .filter(|value| self.kind.matches(value))
     }
 }
 
@@ -122,12 +126,8 @@ impl KeySchema {
 
     /// The key attributes of an item, if all are there with the right type.
     pub fn key_of(&self, item: &Item) -> Option<Item> {
-        self.attributes()
-            .map(|a| {
-                let value = item.get(&a.name).filter(|v| a.kind.matches(v))?;
-                Some((a.name.clone(), value.clone()))
-            })
-            .collect()
+        let attribute = |a: &KeyAttribute| Some((a.name.clone(), a.value_in(item)?.clone()));
+        self.attributes().map(attribute).collect()
     }
 }
 
@@ -140,6 +140,16 @@ pub enum Projection {
     KeysOnly,
     /// The keys, and these.
     Include(Vec<Name>),
+}
+
+impl Projection {
+    /// The attributes that it names beside the keys.
+    pub(crate) fn included(&self) -> &[Name] {
+        match self {
+            Self::Include(names) => names,
+            Self::All | Self::KeysOnly => &[],
+        }
+    }
 }
 
 /// Whether an index has a partition key of its own.
@@ -181,12 +191,11 @@ impl IndexDef {
         let fits = |attributes: &[KeyAttribute], bytes_max| {
             let mut total = 0;
             attributes.iter().all(|a| {
-                let Some(value) = item.get(&a.name).filter(|v| a.kind.matches(v)) else {
-                    return false;
-                };
-                let bytes = key_bytes(value);
-                total += bytes;
-                (bytes > 0 || a.kind == KeyKind::N) && total <= bytes_max
+                a.value_in(item).is_some_and(|value| {
+                    let bytes = key_bytes(value);
+                    total += bytes;
+                    (bytes > 0 || a.kind == KeyKind::N) && total <= bytes_max
+                })
             })
         };
         fits(&self.key.partition, PARTITION_KEY_BYTES_MAX)
@@ -195,33 +204,25 @@ impl IndexDef {
 
     /// Whether the index copies the attribute.
     pub fn projects(&self, table_key: &KeySchema, name: &str) -> bool {
-        match &self.projection {
-            Projection::All => true,
-            Projection::KeysOnly => self.key.contains(name) || table_key.contains(name),
-            Projection::Include(names) => {
-                self.key.contains(name)
-                    || table_key.contains(name)
-                    || names.iter().any(|n| *n == *name)
-            }
-        }
+        self.projection == Projection::All
+            || self.key.contains(name)
+            || table_key.contains(name)
+            || self.projection.included().iter().any(|n| *n == *name)
     }
 
     /// The part of an item that the index copies.
     pub fn project(&self, table_key: &KeySchema, item: &Item) -> Item {
-        match &self.projection {
-            Projection::All => item.clone(),
-            _ => self
-                .projected(table_key, item)
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+        if self.projection == Projection::All {
+            return item.clone();
         }
+        let copy = |(name, value): (&Name, &Value)| (name.clone(), value.clone());
+        self.projected(table_key, item).map(copy).collect()
     }
 
     /// The size of the index's entry for an item that it [holds](IndexDef::holds).
     pub fn entry_size(&self, table_key: &KeySchema, item: &Item) -> usize {
-        self.projected(table_key, item)
-            .map(|(name, value)| attribute_size(name, value))
-            .sum()
+        let size = |(name, value): (&Name, &Value)| attribute_size(name, value);
+        self.projected(table_key, item).map(size).sum()
     }
 
     /// Whether two items have the same entry in the index.
@@ -232,9 +233,8 @@ impl IndexDef {
 
     /// Whether two items have the same key in the index.
     pub fn same_key(&self, one: &Item, other: &Item) -> bool {
-        self.key
-            .attributes()
-            .all(|a| one.get(&a.name) == other.get(&a.name))
+        let mut attributes = self.key.attributes();
+        attributes.all(|a| one.get(&a.name) == other.get(&a.name))
     }
 
     fn projected<'a>(
@@ -374,8 +374,7 @@ impl TableDef {
 
     /// The moment of expiry that an item names, in epoch seconds.
     pub fn expiry(&self, item: &Item) -> Option<u64> {
-        let number = item.get(self.ttl_attribute.as_deref()?)?.as_n()?;
-        number.to_u64()
+        item.get(self.ttl_attribute.as_deref()?)?.as_n()?.to_u64()
     }
 }
 
@@ -464,8 +463,8 @@ impl TableBuilder {
 fn key_attributes<N: Into<Name>>(
     attributes: impl IntoIterator<Item = (N, KeyKind)>,
 ) -> Vec<KeyAttribute> {
+    let attributes = attributes.into_iter();
     attributes
-        .into_iter()
         .map(|(name, kind)| KeyAttribute::new(name, kind))
         .collect()
 }

@@ -245,9 +245,8 @@ impl<T: Ord> Set<T> {
         T: std::borrow::Borrow<Q>,
         Q: Ord + ?Sized,
     {
-        self.0
-            .binary_search_by(|probe| probe.borrow().cmp(element))
-            .is_ok()
+        let found = self.0.binary_search_by(|probe| probe.borrow().cmp(element));
+        found.is_ok()
     }
 
     /// The elements of either set.

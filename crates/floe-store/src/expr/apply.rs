@@ -7,10 +7,10 @@
 
 use std::borrow::Cow;
 
-use super::path::{Path, Segment};
+use super::path::{Path, Segment, follow};
 use super::projection::project;
 use super::update::{SetOperand, SetValue, Update};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::item::Item;
 use crate::number::{Number, NumberError};
 use crate::text::Name;
@@ -59,11 +59,8 @@ impl Update {
             }
         }
         // A position that the old list did not have may be that of an appended element by now.
-        gone.extend(
-            self.remove
-                .iter()
-                .filter(|path| path.resolve(item).is_some()),
-        );
+        let removed = self.remove.iter();
+        gone.extend(removed.filter(|path| path.resolve(item).is_some()));
         // From the back, so that no removal moves what another one means.
         gone.sort_unstable();
         for path in gone.into_iter().rev() {
@@ -92,24 +89,26 @@ impl Update {
 
     /// What is to be written, with all operands computed and found to fit.
     fn writes(&self, item: &Item) -> Result<Vec<(&Path, Write<'_>)>> {
-        let added = self
-            .add
-            .iter()
-            .map(|(path, value)| (path, Write::Add(value)));
-        let deleted = self
-            .delete
-            .iter()
-            .map(|(path, set)| (path, Write::Delete(set)));
-        let mut writes: Vec<_> = added.chain(deleted).collect();
-        for (path, write) in &writes {
-            if !write.fits(path.resolve(item)) {
-                return Err(wrong_type());
-            }
-        }
+        self.check_operands(item)?;
+        let mut writes: Vec<_> = self.operand_writes().collect();
         for (path, value) in &self.set {
             writes.push((path, Write::Set(value.compute(item)?)));
         }
         Ok(writes)
+    }
+
+    /// What ADD and DELETE write.
+    fn operand_writes(&self) -> impl Iterator<Item = (&Path, Write<'_>)> {
+        let (add, delete) = (self.add.iter(), self.delete.iter());
+        let added = add.map(|(path, value)| (path, Write::Add(value)));
+        added.chain(delete.map(|(path, set)| (path, Write::Delete(set))))
+    }
+
+    /// Refuses operands of ADD and DELETE that do not fit what the item holds.
+    fn check_operands(&self, item: &Item) -> Result<()> {
+        let mut writes = self.operand_writes();
+        let fit = writes.all(|(path, write)| write.fits(path.resolve(item)));
+        ensure(fit, wrong_type)
     }
 }
 
@@ -211,12 +210,11 @@ impl SetOperand {
     fn compute<'a>(&'a self, item: &'a Item) -> Result<Cow<'a, Value>> {
         match self {
             Self::Value(value) => Ok(Cow::Borrowed(value)),
-            Self::Path(path) => match path.resolve(item) {
-                Some(value) => Ok(Cow::Borrowed(value)),
-                None => Err(Error::validation(
-                    "The provided expression refers to an attribute that does not exist in the item",
-                )),
-            },
+Self::Path(path) => path.resolve(item).map(Cow::Borrowed).ok_or_else(|| {
+    Error::validation(
+        "The provided expression refers to an attribute that does not exist in the item",
+    )
+}),
             Self::IfNotExists(path, otherwise) => match path.resolve(item) {
                 Some(value) => Ok(Cow::Borrowed(value)),
                 None => otherwise.compute(item),
@@ -237,11 +235,7 @@ fn check_parent(path: &Path, item: &Item) -> Result<()> {
     let Some((last, before)) = path.rest().split_last() else {
         return Ok(());
     };
-    let parent = item.get(path.root()).and_then(|root| {
-        before
-            .iter()
-            .try_fold(root, |value, segment| segment.step(value))
-    });
+    let parent = item.get(path.root()).and_then(|root| follow(root, before));
     match (parent, last) {
         (Some(Value::M(_)), Segment::Name(_)) | (Some(Value::L(_)), Segment::Index(_)) => Ok(()),
         _ => Err(wrong_path()),
@@ -280,9 +274,7 @@ impl<'a> Place<'a> {
 
     fn put(self, value: Value) {
         match self {
-            Self::Field(map, name) => {
-                map.insert(name, value);
-            }
+            Self::Field(map, name) => drop(map.insert(name, value)),
             Self::Element(list, at) => match list.get_mut(at) {
                 Some(element) => *element = value,
                 None => list.push(value),
@@ -292,9 +284,7 @@ impl<'a> Place<'a> {
 
     fn remove(self) {
         match self {
-            Self::Field(map, name) => {
-                map.remove(name);
-            }
+            Self::Field(map, name) => drop(map.remove(name)),
             Self::Element(list, at) => {
                 if at < list.len() {
                     list.remove(at);

@@ -16,12 +16,6 @@ pub enum Operand {
     Size(Path),
 }
 
-impl From<Path> for Operand {
-    fn from(path: Path) -> Self {
-        Self::Path(path)
-    }
-}
-
 literal_operands!(Operand);
 
 impl Operand {
@@ -141,10 +135,8 @@ impl Condition {
         operand: impl Into<Operand>,
         choices: impl IntoIterator<Item = O>,
     ) -> Self {
-        Self::In(
-            operand.into(),
-            choices.into_iter().map(Into::into).collect(),
-        )
+        let choices = choices.into_iter().map(Into::into).collect();
+        Self::In(operand.into(), choices)
     }
 
     /// There is a value at the path.
@@ -197,19 +189,28 @@ impl Condition {
     /// The comparisons and functions of the tree, without the operators that join them, in the order
     /// in which they are written.
     pub(super) fn leaves(&self) -> impl Iterator<Item = &Self> {
+        self.nodes().filter(|node| !node.is_branch())
+    }
+
+    /// All conditions of the tree, in the order of the text.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
-            loop {
-                match pending.pop()? {
-                    Self::And(left, right) | Self::Or(left, right) => {
-                        pending.push(right);
-                        pending.push(left);
-                    }
-                    Self::Not(inner) => pending.push(inner),
-                    leaf => return Some(leaf),
+            let node = pending.pop()?;
+            match node {
+                Self::And(left, right) | Self::Or(left, right) => {
+                    pending.push(right);
+                    pending.push(left);
                 }
+                Self::Not(inner) => pending.push(inner),
+                _ => {}
             }
+            Some(node)
         })
+    }
+
+    pub(super) const fn is_branch(&self) -> bool {
+        matches!(self, Self::And(..) | Self::Or(..) | Self::Not(_))
     }
 
     /// Every path that the condition reads, in the order in which they are written.
@@ -227,9 +228,8 @@ impl Condition {
                 Self::AttributeExists(path) | Self::AttributeNotExists(path) => Some(path),
                 _ => None,
             };
-            tested
-                .into_iter()
-                .chain(leaf.operands().filter_map(Operand::path))
+            let operands = leaf.operands().filter_map(Operand::path);
+            tested.into_iter().chain(operands)
         })
     }
 
@@ -255,7 +255,7 @@ impl Condition {
     fn take_branches(&mut self, into: &mut Vec<Self>) {
         const LEAF: Condition = Condition::In(Operand::Value(Value::Null), Vec::new());
         let mut take = |child: &mut Box<Self>| {
-            if matches!(**child, Self::And(..) | Self::Or(..) | Self::Not(_)) {
+            if child.is_branch() {
                 into.push(std::mem::replace(&mut **child, LEAF));
             }
         };

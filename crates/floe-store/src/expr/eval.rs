@@ -35,9 +35,8 @@ impl Condition {
                     && Comparator::Le.holds(value.as_deref(), high.value(item).as_deref())
             }
             Self::In(operand, choices) => operand.value(item).is_some_and(|value| {
-                choices
-                    .iter()
-                    .any(|choice| choice.value(item).is_some_and(|choice| choice == value))
+                let mut choices = choices.iter().filter_map(|choice| choice.value(item));
+                choices.any(|choice| choice == value)
             }),
             Self::And(left, right) => left.evaluate(item) && right.evaluate(item),
             Self::Or(left, right) => left.evaluate(item) || right.evaluate(item),

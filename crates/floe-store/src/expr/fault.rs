@@ -8,7 +8,7 @@ use std::fmt;
 use super::path::Path;
 use crate::declare::named;
 use crate::error::Error;
-use crate::value::Value;
+use crate::value::{Value, ValueType};
 
 named! {
     /// Which parameter of a request an expression is. Messages begin with it.
@@ -23,6 +23,14 @@ named! {
         Projection = "ProjectionExpression",
         /// `UpdateExpression`
         Update = "UpdateExpression",
+    }
+}
+
+impl Fault {
+    /// An operand of a type that the operator or function does not take.
+    pub(super) const fn operand_type(operator: &'static str, unfit: ValueType) -> Self {
+        let operand = unfit.as_str();
+        Self::OperandType { operator, operand }
     }
 }
 
@@ -102,12 +110,12 @@ faults! {
     UnknownTypeName(name: String) =
         "Invalid attribute type name found; type: {name}, \
          valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}";
-    BoundTypes { low: Box<Value>, high: Box<Value> } =
+    BoundTypes(low: Box<Value>, high: Box<Value>) =
         "The BETWEEN operator requires same data type for lower and upper bounds; \
-         lower bound operand: {}, upper bound operand: {}", Bound(low), Bound(high);
-    BoundOrder { low: Box<Value>, high: Box<Value> } =
+         lower bound operand: {}, upper bound operand: {}", bound(low), bound(high);
+    BoundOrder(low: Box<Value>, high: Box<Value>) =
         "The BETWEEN operator requires upper bound to be greater than or equal to lower \
-         bound; lower bound operand: {}, upper bound operand: {}", Bound(low), Bound(high);
+         bound; lower bound operand: {}, upper bound operand: {}", bound(low), bound(high);
     TooManyChoices(count: usize) = "The IN operator is provided with too many operands; number of operands: {count}";
     SectionTwice(section: &'static str) = "The \"{section}\" section can only be used once in an update expression;";
     Overlap(one: Path, two: Path) =
@@ -130,20 +138,15 @@ faults! {
 }
 
 /// A bound of `BETWEEN` as messages print it: `AttributeValue: {S:a}`.
-struct Bound<'a>(&'a Value);
-
-impl fmt::Display for Bound<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AttributeValue: {{{}:", self.0.value_type())?;
-        match self.0 {
-            Value::S(text) => f.write_str(text)?,
-            // DynamoDB prints the buffer, not what is in it.
-            Value::B(bytes) => {
-                let len = bytes.len();
-                write!(f, "java.nio.HeapByteBuffer[pos=0 lim={len} cap={len}]")?;
-            }
-            other => write!(f, "{other:?}")?,
+fn bound(value: &Value) -> String {
+    let shown = match value {
+        Value::S(text) => text.to_string(),
+        // DynamoDB prints the buffer, not what is in it.
+        Value::B(bytes) => {
+            let len = bytes.len();
+            format!("java.nio.HeapByteBuffer[pos=0 lim={len} cap={len}]")
         }
-        f.write_str("}")
-    }
+        other => format!("{other:?}"),
+    };
+    format!("AttributeValue: {{{}:{shown}}}", value.value_type())
 }

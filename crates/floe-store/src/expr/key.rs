@@ -3,7 +3,7 @@
 use super::check::{check_bound_values, check_names, check_nesting};
 use super::condition::Comparator;
 use super::fault::{ExpressionKind, Fault};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::key_length::{empty_value, key_bytes, partition_too_long, sort_too_long};
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use crate::table::{KeyAttribute, KeySchema};
@@ -34,12 +34,12 @@ impl KeyOp {
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         let (first, second) = match self {
             Self::Between(low, high) => (low, Some(high)),
-            Self::BeginsWith(prefix) => (prefix, None),
             Self::Eq(value)
             | Self::Lt(value)
             | Self::Le(value)
             | Self::Gt(value)
-            | Self::Ge(value) => (value, None),
+            | Self::Ge(value)
+            | Self::BeginsWith(value) => (value, None),
         };
         std::iter::once(first).chain(second)
     }
@@ -68,12 +68,9 @@ impl KeyOp {
             Value::N(_) => !matches!(self, Self::BeginsWith(_)),
             _ => false,
         };
-        if let Some(unfit) = self.values().find(|value| !suits(value)) {
-            return Err(Fault::OperandType {
-                operator,
-                operand: unfit.value_type().as_str(),
-            });
-        }
+        ensure_none(self.values().find(|value| !suits(value)), |unfit| {
+            Fault::operand_type(operator, unfit.value_type())
+        })?;
         match self {
             Self::Between(low, high) => check_bound_values(low, high),
             _ => Ok(()),
@@ -126,17 +123,13 @@ impl KeyCondition {
 
     fn check_terms(&self) -> Result<(), Fault> {
         for (name, op) in &self.terms {
-            if name.is_empty() {
-                return Err(Fault::EmptyName);
-            }
+            ensure(!name.is_empty(), || Fault::EmptyName)?;
             op.check()?;
         }
-        for (n, (name, _)) in self.terms.iter().enumerate() {
-            if self.terms.iter().take(n).any(|(other, _)| other == name) {
-                return Err(Fault::KeyConditionTwice);
-            }
-        }
-        Ok(())
+        let earlier = |n: usize| self.terms.iter().take(n).map(|(name, _)| name);
+        let mut names = self.terms.iter().map(|(name, _)| name).enumerate();
+        let repeated = names.any(|(n, name)| earlier(n).any(|other| other == name));
+        ensure(!repeated, || Fault::KeyConditionTwice)
     }
 
     /// Matches the condition with a key: equality on every partition attribute and on the leading sort
@@ -168,12 +161,12 @@ impl KeyCondition {
     pub fn resolve(&self, schema: &KeySchema) -> Result<KeyRange> {
         self.check()?;
         let (given, defined) = (self.terms.len(), schema.attributes().count());
-        if given > defined {
-            return Err(Error::validation(format!(
+        ensure(given <= defined, || {
+            Error::validation(format!(
                 "The number of query conditions ({given}) exceeds the number of key attributes \
                  defined in the schema ({defined})"
-            )));
-        }
+            ))
+        })?;
         let partition = self.partition_values(schema)?;
         self.check_attributes(schema)?;
         let (sort_prefix, range) = self.sort_conditions(schema)?;
@@ -189,9 +182,8 @@ impl KeyCondition {
 
     fn term(&self, attribute: &KeyAttribute) -> Option<&KeyOp> {
         let mut terms = self.terms.iter();
-        terms
-            .find(|(name, _)| *name == attribute.name)
-            .map(|(_, op)| op)
+        let (_, op) = terms.find(|(name, _)| *name == attribute.name)?;
+        Some(op)
     }
 
     /// The value asked of an attribute, if it is asked to be equal.
@@ -203,8 +195,7 @@ impl KeyCondition {
     }
 
     fn partition_values(&self, schema: &KeySchema) -> Result<Vec<Value>> {
-        let unequal = |attribute: &&KeyAttribute| self.equal(attribute).is_none();
-        let unequal: Vec<&KeyAttribute> = schema.partition.iter().filter(unequal).collect();
+        let unequal = self.unequal(&schema.partition);
         let Some(first) = unequal.first() else {
             let values = schema.partition.iter().filter_map(|a| self.equal(a));
             return Ok(values.cloned().collect());
@@ -229,38 +220,36 @@ impl KeyCondition {
             return Ok(());
         }
         let mut without = schema.sort.iter().filter(|a| self.term(a).is_none());
-        match without.next().or(schema.partition.first()) {
-            Some(attribute) => Err(Error::validation(missed(attribute))),
-            None => Ok(()),
-        }
+        ensure_none(without.next().or(schema.partition.first()), |attribute| {
+            Error::validation(missed(attribute))
+        })
     }
 
     /// The values of the sort attributes that are asked to be equal, and what is asked of the next.
     fn sort_conditions(&self, schema: &KeySchema) -> Result<(Vec<Value>, Option<KeyOp>)> {
-        let prefix: Vec<Value> = schema
-            .sort
-            .iter()
-            .map_while(|attribute| self.equal(attribute))
-            .cloned()
-            .collect();
+        let prefix = schema.sort.iter().map_while(|a| self.equal(a));
+        let prefix: Vec<Value> = prefix.cloned().collect();
         let rest = schema.sort.get(prefix.len()..).unwrap_or_default();
         let last = rest.iter().rposition(|a| self.term(a).is_some());
         let Some((last, before)) = last.and_then(|at| rest.get(..=at)?.split_last()) else {
             return Ok((prefix, None));
         };
-        let unequal: Vec<&KeyAttribute> = before
-            .iter()
-            .filter(|attribute| self.equal(attribute).is_none())
-            .collect();
-        if !unequal.is_empty() {
-            return Err(Error::validation(format!(
+        let unequal = self.unequal(before);
+        ensure(unequal.is_empty(), || {
+            Error::validation(format!(
                 "RANGE key attributes {} must have equality conditions specified in the query \
                  because a condition is present on key attribute {}",
                 names(&unequal),
                 last.name
-            )));
-        }
+            ))
+        })?;
         Ok((prefix, self.term(last).cloned()))
+    }
+
+    /// Those without a condition of equality.
+    fn unequal<'k>(&self, attributes: &'k [KeyAttribute]) -> Vec<&'k KeyAttribute> {
+        let unequal = |attribute: &&KeyAttribute| self.equal(attribute).is_none();
+        attributes.iter().filter(unequal).collect()
     }
 
     /// Checks the values against the types of their attributes, and that none is empty.
@@ -269,12 +258,13 @@ impl KeyCondition {
             let terms = schema.attributes().filter_map(|a| Some((a, self.term(a)?)));
             terms.flat_map(|(attribute, op)| op.values().map(move |value| (attribute, value)))
         };
-        if values().any(|(attribute, value)| !attribute.kind.matches(value)) {
-            return Err(Error::validation(
+        let suit = values().all(|(attribute, value)| attribute.kind.matches(value));
+        ensure(suit, || {
+            Error::validation(
                 "One or more parameter values were invalid: \
                  Condition parameter type does not match schema type",
-            ));
-        }
+            )
+        })?;
         for (attribute, value) in values() {
             let empty = match value {
                 Value::S(text) if text.is_empty() => "string",
@@ -287,11 +277,8 @@ impl KeyCondition {
     }
 }
 
-fn missed(attribute: &KeyAttribute) -> String {
-    format!(
-        "Query condition missed key schema element: {}",
-        attribute.name
-    )
+fn missed(KeyAttribute { name, .. }: &KeyAttribute) -> String {
+    format!("Query condition missed key schema element: {name}")
 }
 
 fn names(attributes: &[&KeyAttribute]) -> String {
@@ -315,14 +302,11 @@ impl KeyRange {
     /// itself, since a key holds one value only.
     fn check_length(&self) -> Result<()> {
         let bytes = |values: &[Value]| values.iter().map(key_bytes).sum::<usize>();
-        if bytes(&self.partition) > PARTITION_KEY_BYTES_MAX {
-            return Err(partition_too_long());
-        }
         let bounds = self.range.iter().flat_map(KeyOp::values).map(key_bytes);
-        if bytes(&self.sort_prefix) + bounds.max().unwrap_or(0) > SORT_KEY_BYTES_MAX {
-            return Err(sort_too_long());
-        }
-        Ok(())
+        let partition = bytes(&self.partition);
+        ensure(partition <= PARTITION_KEY_BYTES_MAX, partition_too_long)?;
+        let sort = bytes(&self.sort_prefix) + bounds.max().unwrap_or(0);
+        ensure(sort <= SORT_KEY_BYTES_MAX, sort_too_long)
     }
 }
 

@@ -58,16 +58,12 @@ pub(super) fn tokenize(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut start = 0;
     loop {
-        let rest = text.get(start..).unwrap_or_default();
-        let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
-        start += blank;
-        let rest = text.get(start..).unwrap_or_default();
+        let ahead = text.get(start..).unwrap_or_default();
+        let rest = ahead.trim_start_matches([' ', '\t', '\r', '\n']);
+        start += ahead.len() - rest.len();
         let (kind, length) = first_token(rest);
-        tokens.push(Token {
-            kind,
-            text: rest.get(..length).unwrap_or_default(),
-            start,
-        });
+        let text = rest.get(..length).unwrap_or_default();
+        tokens.push(Token { kind, text, start });
         if kind == TokenKind::End {
             return tokens;
         }

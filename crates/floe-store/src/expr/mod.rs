@@ -11,8 +11,13 @@
 ///
 /// One implementation per type: a blanket one would overlap with `From<T> for T`.
 macro_rules! literal_operands {
-    ($operand:ident) => {
-        literal_operands! { $operand:
+($operand:ident) => {
+impl From<Path> for $operand {
+    fn from(path: Path) -> Self {
+        Self::Path(path)
+    }
+}
+literal_operands! { $operand:
             crate::value::Value, crate::number::Number, crate::item::Item,
             &str, String, bool, i32, u32, i64, u64, Vec<u8>, &[u8], Vec<crate::value::Value>,
             crate::text::Text, crate::value::Set<crate::text::Text>, crate::value::Set<String>,

@@ -55,10 +55,8 @@ pub struct Path {
 impl Path {
     /// The path to an attribute of the item.
     pub fn attribute(name: impl Into<Name>) -> Self {
-        Self {
-            root: name.into(),
-            rest: Vec::new(),
-        }
+        let (root, rest) = (name.into(), Vec::new());
+        Self { root, rest }
     }
 
     /// The path one step further, into a map.
@@ -100,15 +98,25 @@ impl Path {
     /// assert_eq!(Path::attribute("sizes").field("x").resolve(&item), None);
     /// ```
     pub fn resolve<'a>(&self, item: &'a Item) -> Option<&'a Value> {
-        self.rest
-            .iter()
-            .try_fold(item.get(&self.root)?, |value, segment| segment.step(value))
+        follow(item.get(&self.root)?, &self.rest)
     }
 
     /// The path as DynamoDB's messages print it: `[a, [0], b]`.
-    pub(super) const fn as_list(&self) -> PathList<'_> {
-        PathList(self)
+    pub(super) fn as_list(&self) -> String {
+        let step = |segment: &Segment| match segment {
+            Segment::Name(name) => format!(", {name}"),
+            Segment::Index(at) => format!(", [{at}]"),
+        };
+        let rest: String = self.rest.iter().map(step).collect();
+        format!("[{}{rest}]", self.root)
     }
+}
+
+/// Where the steps lead from this value.
+pub(super) fn follow<'a>(root: &'a Value, steps: &[Segment]) -> Option<&'a Value> {
+    steps
+        .iter()
+        .try_fold(root, |value, segment| segment.step(value))
 }
 
 impl From<&str> for Path {
@@ -134,22 +142,6 @@ impl fmt::Display for Path {
             }
         }
         Ok(())
-    }
-}
-
-/// A path to be printed as a list.
-pub(super) struct PathList<'a>(&'a Path);
-
-impl fmt::Display for PathList<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}", self.0.root)?;
-        for segment in &self.0.rest {
-            match segment {
-                Segment::Name(name) => write!(f, ", {name}")?,
-                Segment::Index(at) => write!(f, ", [{at}]")?,
-            }
-        }
-        f.write_str("]")
     }
 }
 
@@ -185,8 +177,8 @@ mod tests {
     fn a_path_prints_as_code_and_as_a_list() {
         let path = Path::attribute("a").field("b").index(3).index(0).field("c");
         assert_eq!(path.to_string(), "a.b[3][0].c");
-        assert_eq!(path.as_list().to_string(), "[a, b, [3], [0], c]");
-        assert_eq!(Path::from("a").as_list().to_string(), "[a]");
+        assert_eq!(path.as_list(), "[a, b, [3], [0], c]");
+        assert_eq!(Path::from("a").as_list(), "[a]");
     }
 
     #[test]

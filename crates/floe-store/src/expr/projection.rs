@@ -76,9 +76,7 @@ fn pick(value: &Value, tails: &[&[Segment]]) -> Option<Value> {
             continue;
         };
         match step {
-            Segment::Name(name) => {
-                map.insert(name.clone(), part);
-            }
+            Segment::Name(name) => drop(map.insert(name.clone(), part)),
             Segment::Index(_) => list.push(part),
         }
     }

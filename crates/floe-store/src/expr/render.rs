@@ -55,16 +55,13 @@ impl Renderer {
     /// leave the parameter out then.
     pub fn update(&mut self, update: &Update) -> String {
         let mut parts = Parts::default();
-        parts.section("SET", &update.set, |parts, (path, value)| {
-            parts.extend([Part::Path(path), Part::Text(" = ")]);
-            parts.set_value(value);
+        parts.section("SET", &update.set, |(path, value)| {
+            [Part::Path(path), Part::Text(" = "), Part::SetValue(value)]
         });
-        parts.section("REMOVE", &update.remove, |parts, path| {
-            parts.extend([Part::Path(path)]);
-        });
+        parts.section("REMOVE", &update.remove, |path| [Part::Path(path)]);
         for (section, actions) in [("ADD", &update.add), ("DELETE", &update.delete)] {
-            parts.section(section, actions, |parts, (path, value)| {
-                parts.extend([Part::Path(path), Part::Text(" "), Part::Value(value)]);
+            parts.section(section, actions, |(path, value)| {
+                [Part::Path(path), Part::Text(" "), Part::Value(value)]
             });
         }
         self.text(parts.0)
@@ -73,18 +70,14 @@ impl Renderer {
     /// A `ProjectionExpression`.
     pub fn projection(&mut self, paths: &Paths) -> String {
         let mut parts = Parts::default();
-        parts.list(&paths.0, ", ", |parts, path| {
-            parts.extend([Part::Path(path)]);
-        });
+        parts.list(&paths.0, ", ", |path| [Part::Path(path)]);
         self.text(parts.0)
     }
 
     /// A `KeyConditionExpression`.
     pub fn key_condition(&mut self, condition: &KeyCondition) -> String {
         let mut parts = Parts::default();
-        parts.list(&condition.terms, " AND ", |parts, (name, op)| {
-            parts.key_term(name, op);
-        });
+        parts.list(&condition.terms, " AND ", |term| [Part::KeyTerm(term)]);
         self.text(parts.0)
     }
 
@@ -122,6 +115,8 @@ impl Renderer {
                 Part::Condition(condition) => inner.condition(condition),
                 Part::Operand(operand) => inner.operand(operand),
                 Part::SetOperand(operand) => inner.set_operand(operand),
+                Part::SetValue(value) => inner.set_value(value),
+                Part::KeyTerm((name, op)) => inner.key_term(name, op),
             }
             pending.extend(inner.0.into_iter().rev());
         }
@@ -173,6 +168,8 @@ enum Part<'e> {
     Condition(&'e Condition),
     Operand(&'e Operand),
     SetOperand(&'e SetOperand),
+    SetValue(&'e SetValue),
+    KeyTerm(&'e (Name, KeyOp)),
 }
 
 /// Pieces in the order in which they are written.
@@ -196,19 +193,15 @@ impl<'e> Parts<'e> {
             }
             Condition::In(operand, choices) => {
                 self.extend([Operand(operand), Text(" IN (")]);
-                self.list(choices, ", ", |parts, choice| {
-                    parts.extend([Operand(choice)]);
-                });
+                self.list(choices, ", ", |choice| [Operand(choice)]);
                 self.extend([Text(")")]);
             }
             // The operators associate to the left: an equal one on the right needs parentheses.
             Condition::And(left, right) => {
                 self.grouped(left, matches!(**left, Condition::Or(..)));
                 self.extend([Text(" AND ")]);
-                self.grouped(
-                    right,
-                    matches!(**right, Condition::And(..) | Condition::Or(..)),
-                );
+                let joined = matches!(**right, Condition::And(..) | Condition::Or(..));
+                self.grouped(right, joined);
             }
             Condition::Or(left, right) => {
                 self.grouped(left, false);
@@ -217,27 +210,19 @@ impl<'e> Parts<'e> {
             }
             Condition::Not(inner) => {
                 self.extend([Text("NOT ")]);
-                let joined = matches!(
-                    **inner,
-                    Condition::And(..) | Condition::Or(..) | Condition::Not(_)
-                );
-                self.grouped(inner, joined);
+                self.grouped(inner, inner.is_branch());
             }
-            Condition::AttributeExists(path) => {
-                self.extend([Text("attribute_exists("), Path(path), Text(")")]);
-            }
-            Condition::AttributeNotExists(path) => {
-                self.extend([Text("attribute_not_exists("), Path(path), Text(")")]);
-            }
+            Condition::AttributeExists(path) => self.call("attribute_exists", [Path(path)]),
+            Condition::AttributeNotExists(path) => self.call("attribute_not_exists", [Path(path)]),
             Condition::AttributeType(operand, value_type) => {
                 let name = TypeName(value_type.as_str());
-                self.call("attribute_type(", Operand(operand), name);
+                self.call("attribute_type", [Operand(operand), name]);
             }
             Condition::BeginsWith(operand, prefix) => {
-                self.call("begins_with(", Operand(operand), Operand(prefix));
+                self.call("begins_with", [Operand(operand), Operand(prefix)]);
             }
             Condition::Contains(operand, element) => {
-                self.call("contains(", Operand(operand), Operand(element));
+                self.call("contains", [Operand(operand), Operand(element)]);
             }
         }
     }
@@ -259,20 +244,24 @@ impl<'e> Parts<'e> {
     }
 
     /// Elements with the text between each two.
-    fn list<A>(
+    fn list<A, const N: usize>(
         &mut self,
         elements: &'e [A],
         between: &'static str,
-        element: impl Fn(&mut Self, &'e A),
+        parts: impl Fn(&'e A) -> [Part<'e>; N],
     ) {
-        for (n, one) in elements.iter().enumerate() {
+        for (n, element) in elements.iter().enumerate() {
             self.extend((n > 0).then_some(Part::Text(between)));
-            element(self, one);
+            self.extend(parts(element));
         }
     }
 
-    fn call(&mut self, opening: &'static str, first: Part<'e>, second: Part<'e>) {
-        self.extend([Part::Text(opening), first, Part::Text(", "), second]);
+    fn call<const N: usize>(&mut self, function: &'static str, arguments: [Part<'e>; N]) {
+        self.extend([Part::Text(function), Part::Text("(")]);
+        for (n, argument) in arguments.into_iter().enumerate() {
+            self.extend((n > 0).then_some(Part::Text(", ")));
+            self.extend([argument]);
+        }
         self.extend([Part::Text(")")]);
     }
 
@@ -280,24 +269,22 @@ impl<'e> Parts<'e> {
         match operand {
             Operand::Path(path) => self.extend([Part::Path(path)]),
             Operand::Value(value) => self.extend([Part::Value(value)]),
-            Operand::Size(path) => {
-                self.extend([Part::Text("size("), Part::Path(path), Part::Text(")")]);
-            }
+            Operand::Size(path) => self.call("size", [Part::Path(path)]),
         }
     }
 
     /// A section of an update with its actions; nothing if there are none.
-    fn section<A>(
+    fn section<A, const N: usize>(
         &mut self,
         keyword: &'static str,
         actions: &'e [A],
-        action: impl Fn(&mut Self, &'e A),
+        parts: impl Fn(&'e A) -> [Part<'e>; N],
     ) {
         if !actions.is_empty() {
             self.extend((!self.0.is_empty()).then_some(Part::Text(" ")));
             self.extend([Part::Text(keyword), Part::Text(" ")]);
         }
-        self.list(actions, ", ", action);
+        self.list(actions, ", ", parts);
     }
 
     fn set_value(&mut self, value: &'e SetValue) {
@@ -317,12 +304,16 @@ impl<'e> Parts<'e> {
             SetOperand::Path(path) => self.extend([Part::Path(path)]),
             SetOperand::Value(value) => self.extend([Part::Value(value)]),
             SetOperand::IfNotExists(path, otherwise) => {
-                let (path, otherwise) = (Part::Path(path), Part::SetOperand(otherwise));
-                self.call("if_not_exists(", path, otherwise);
+                self.call(
+                    "if_not_exists",
+                    [Part::Path(path), Part::SetOperand(otherwise)],
+                );
             }
             SetOperand::ListAppend(first, second) => {
-                let (first, second) = (Part::SetOperand(first), Part::SetOperand(second));
-                self.call("list_append(", first, second);
+                self.call(
+                    "list_append",
+                    [Part::SetOperand(first), Part::SetOperand(second)],
+                );
             }
         }
     }
@@ -332,7 +323,7 @@ impl<'e> Parts<'e> {
 
         match op {
             KeyOp::Between(low, high) => self.between(Name(name), Value(low), Value(high)),
-            KeyOp::BeginsWith(prefix) => self.call("begins_with(", Name(name), Value(prefix)),
+            KeyOp::BeginsWith(prefix) => self.call("begins_with", [Name(name), Value(prefix)]),
             KeyOp::Eq(value)
             | KeyOp::Lt(value)
             | KeyOp::Le(value)

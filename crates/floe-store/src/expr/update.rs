@@ -59,7 +59,7 @@ pub enum SetOperand {
 
 impl SetValue {
     /// Whether it is a literal or a path, without an operator or a function.
-    pub(super) const fn is_plain(&self) -> bool {
+    const fn is_plain(&self) -> bool {
         matches!(
             self,
             Self::Operand(SetOperand::Value(_) | SetOperand::Path(_))
@@ -86,9 +86,6 @@ impl SetOperand {
     pub fn list_append(first: impl Into<SetOperand>, second: impl Into<SetOperand>) -> Self {
         Self::ListAppend(Box::new(first.into()), Box::new(second.into()))
     }
-}
-
-impl SetOperand {
     /// The operand and every operand inside it, each before what is inside it.
     pub(crate) fn nested(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
@@ -106,6 +103,10 @@ impl SetOperand {
         })
     }
 
+    pub(super) const fn is_function(&self) -> bool {
+        matches!(self, Self::IfNotExists(..) | Self::ListAppend(..))
+    }
+
     /// The path that the operand itself reads.
     pub(super) const fn path(&self) -> Option<&Path> {
         match self {
@@ -117,7 +118,7 @@ impl SetOperand {
     /// Moves the operands that hold operands themselves out of this one.
     fn take_branches(&mut self, into: &mut Vec<Self>) {
         let mut take = |child: &mut Box<Self>| {
-            if matches!(**child, Self::IfNotExists(..) | Self::ListAppend(..)) {
+            if child.is_function() {
                 into.push(std::mem::replace(&mut **child, Self::Value(Value::Null)));
             }
         };
@@ -143,12 +144,6 @@ impl Drop for SetOperand {
     }
 }
 
-impl From<Path> for SetOperand {
-    fn from(path: Path) -> Self {
-        Self::Path(path)
-    }
-}
-
 literal_operands!(SetOperand);
 
 impl Update {
@@ -159,35 +154,34 @@ impl Update {
 
     /// `SET path = operand`
     #[must_use]
-    pub fn set(mut self, path: impl Into<Path>, operand: impl Into<SetOperand>) -> Self {
-        self.set
-            .push((path.into(), SetValue::Operand(operand.into())));
-        self
+    pub fn set(self, path: impl Into<Path>, operand: impl Into<SetOperand>) -> Self {
+        self.set_value(path, SetValue::Operand(operand.into()))
     }
 
     /// `SET path = left + right`
     #[must_use]
     pub fn set_sum(
-        mut self,
+        self,
         path: impl Into<Path>,
         left: impl Into<SetOperand>,
         right: impl Into<SetOperand>,
     ) -> Self {
-        self.set
-            .push((path.into(), SetValue::Sum(left.into(), right.into())));
-        self
+        self.set_value(path, SetValue::Sum(left.into(), right.into()))
     }
 
     /// `SET path = left - right`
     #[must_use]
     pub fn set_difference(
-        mut self,
+        self,
         path: impl Into<Path>,
         left: impl Into<SetOperand>,
         right: impl Into<SetOperand>,
     ) -> Self {
-        self.set
-            .push((path.into(), SetValue::Difference(left.into(), right.into())));
+        self.set_value(path, SetValue::Difference(left.into(), right.into()))
+    }
+
+    fn set_value(mut self, path: impl Into<Path>, value: SetValue) -> Self {
+        self.set.push((path.into(), value));
         self
     }
 
@@ -214,29 +208,31 @@ impl Update {
 
     /// Whether the update has no clause.
     pub fn is_empty(&self) -> bool {
-        self.set.is_empty()
-            && self.remove.is_empty()
-            && self.add.is_empty()
-            && self.delete.is_empty()
+        self.paths().next().is_none()
     }
 
     /// Every path that the update changes, clause by clause.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.set
-            .iter()
-            .map(|(path, _)| path)
-            .chain(&self.remove)
-            .chain(self.add.iter().map(|(path, _)| path))
-            .chain(self.delete.iter().map(|(path, _)| path))
+        let set = self.set.iter().map(|(path, _)| path);
+        let others = self.add.iter().chain(&self.delete);
+        set.chain(&self.remove).chain(others.map(|(path, _)| path))
     }
 
     /// Every path that the right sides read, in the order in which they are written.
     pub fn read_paths(&self) -> impl Iterator<Item = &Path> {
-        self.set
-            .iter()
-            .flat_map(|(_, value)| value.operands())
-            .flat_map(SetOperand::nested)
-            .filter_map(SetOperand::path)
+        self.set_operands().filter_map(SetOperand::path)
+    }
+
+    /// What `SET` computes with, and everything inside it.
+    pub(super) fn set_operands(&self) -> impl Iterator<Item = &SetOperand> {
+        let operands = self.set.iter().flat_map(|(_, value)| value.operands());
+        operands.flat_map(SetOperand::nested)
+    }
+
+    /// What `SET` computes, unless it is a value or a path alone.
+    pub(super) fn computed(&self) -> impl Iterator<Item = &SetValue> {
+        let values = self.set.iter().map(|(_, value)| value);
+        values.filter(|value| !value.is_plain())
     }
 
     /// Whether the update makes an item that is not there. DynamoDB makes none only to take something

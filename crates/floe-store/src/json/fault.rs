@@ -83,9 +83,10 @@ impl Nesting {
 
     /// That of a value inside so many maps and lists.
     pub(super) const fn of(levels: usize) -> Self {
-        match levels > Self::LEVELS_READ_MAX {
-            true => Self::Unread,
-            false => Self::Read,
+        if levels > Self::LEVELS_READ_MAX {
+            Self::Unread
+        } else {
+            Self::Read
         }
     }
 }
@@ -101,6 +102,9 @@ pub struct Duplicates {
 }
 
 const INVALID: &str = "One or more parameter values were invalid: ";
+const MUST_CONTAIN: &str = ", must contain exactly one of the supported datatypes";
+const NESTING: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
+                       levels beyond supported limit";
 
 impl ValueFault {
     /// The fault of a set that repeats an element.
@@ -112,12 +116,8 @@ impl ValueFault {
         let mut seen = BTreeSet::new();
         let first_repeat = elements.iter().position(|element| !seen.insert(element));
         let rest = elements.iter().skip(first_repeat.unwrap_or(elements.len()));
-        let read = seen
-            .iter()
-            .copied()
-            .take(first_repeat.unwrap_or(0))
-            .chain(rest);
-        let read = read.map(&show).collect();
+        let first = seen.iter().copied().take(first_repeat.unwrap_or(0));
+        let read = first.chain(rest).map(&show).collect();
         let sent = elements.iter().map(&show).collect();
         Self::Duplicates(kind, Duplicates { sent, read })
     }
@@ -156,35 +156,26 @@ impl ValueFault {
 
     /// DynamoDB's words for it.
     pub fn message(&self, layer: Layer) -> String {
-        match self {
-            Self::Empty => {
-                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes".to_owned()
+        let invalid = match self {
+            Self::Empty => return format!("Supplied AttributeValue is empty{MUST_CONTAIN}"),
+            Self::Several => {
+                return format!(
+                    "Supplied AttributeValue has more than one datatypes set{MUST_CONTAIN}"
+                );
             }
-            Self::Several => "Supplied AttributeValue has more than one datatypes set, must contain exactly one of \
-                              the supported datatypes"
-                .to_owned(),
-            Self::NullFalse(_) => {
-                format!("{INVALID}Null attribute value types must have the value of true")
-            }
-            Self::EmptyName(_) => "Empty attribute name".to_owned(),
-            Self::EmptySet(SetKind::S) => format!("{INVALID}An string set  may not be empty"),
-            Self::EmptySet(SetKind::N) => format!("{INVALID}An number set  may not be empty"),
-            Self::EmptySet(SetKind::B) => format!("{INVALID}Binary sets should not be empty"),
-            Self::NullElement(SetKind::S) => {
-                format!("{INVALID}An string set may not have a null string as a member")
-            }
-            Self::NullElement(SetKind::N) => {
-                format!("{INVALID}An number set may not have a null number as a member")
-            }
-            Self::NullElement(SetKind::B) => {
-                format!("{INVALID}Binary sets may not contain null or empty values")
-            }
-            Self::Duplicates(kind, duplicates) => duplicates.message(*kind, layer),
-            Self::Number(error, text) => number_message(*error, text, layer),
-            Self::TooDeep(_) => "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
-                                 levels beyond supported limit"
-                .to_owned(),
-        }
+            Self::NullFalse(_) => "Null attribute value types must have the value of true",
+            Self::EmptyName(_) => return "Empty attribute name".to_owned(),
+            Self::EmptySet(SetKind::S) => "An string set  may not be empty",
+            Self::EmptySet(SetKind::N) => "An number set  may not be empty",
+            Self::EmptySet(SetKind::B) => "Binary sets should not be empty",
+            Self::NullElement(SetKind::S) => "An string set may not have a null string as a member",
+            Self::NullElement(SetKind::N) => "An number set may not have a null number as a member",
+            Self::NullElement(SetKind::B) => "Binary sets may not contain null or empty values",
+            Self::Duplicates(kind, duplicates) => return duplicates.message(*kind, layer),
+            Self::Number(error, text) => return number_message(*error, text, layer),
+            Self::TooDeep(_) => return NESTING.to_owned(),
+        };
+        format!("{INVALID}{invalid}")
     }
 }
 
@@ -225,31 +216,20 @@ fn older_number_error(error: NumberError, text: &str) -> NumberError {
 
 impl Duplicates {
     fn message(&self, kind: SetKind, layer: Layer) -> String {
-        match (kind, layer) {
-            (SetKind::S, _) => {
-                let shown = self.shown(layer, ", ");
-                format!("{INVALID}Input collection [{shown}] contains duplicates.")
-            }
-            (SetKind::B, _) => {
-                let shown = self.shown(layer, ",");
-                format!("{INVALID}Input collection [{shown}]of type BS contains duplicates.")
-            }
-            (SetKind::N, Layer::Current) => {
-                format!("{INVALID}Input collection contains duplicates.")
-            }
-            (SetKind::N, Layer::Older) => "Input collection contains duplicates".to_owned(),
-        }
-    }
-
-    /// The elements as a layer shows them.
-    fn shown(&self, layer: Layer, between: &str) -> String {
-        match layer {
+        let shown = |between: &str| match layer {
             Layer::Older => self.sent.join(", "),
             Layer::Current => {
-                let quoted = self.read.iter().map(|element| quote(element));
-                quoted.collect::<Vec<_>>().join(between)
+                let quoted: Vec<String> = self.read.iter().map(|text| quote(text)).collect();
+                quoted.join(between)
             }
-        }
+        };
+        let what = match (kind, layer) {
+            (SetKind::S, _) => format!(" [{}] contains duplicates.", shown(", ")),
+            (SetKind::B, _) => format!(" [{}]of type BS contains duplicates.", shown(",")),
+            (SetKind::N, Layer::Current) => " contains duplicates.".to_owned(),
+            (SetKind::N, Layer::Older) => return "Input collection contains duplicates".to_owned(),
+        };
+        format!("{INVALID}Input collection{what}")
     }
 }
 

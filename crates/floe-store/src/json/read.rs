@@ -223,12 +223,15 @@ impl Level {
 ///
 /// When the text is not JSON or of another shape.
 pub fn read_item(reader: &mut Reader<'_>) -> Result<Sent<Item>> {
+    noting(|noted| noting_item(reader, noted))
+}
+
+/// Reads with a note of the first fault.
+fn noting<T>(read: impl FnOnce(&mut Noted) -> Result<T>) -> Result<Sent<T>> {
     let mut noted = Noted::default();
-    let value = noting_item(reader, &mut noted)?;
-    Ok(Sent {
-        value,
-        fault: noted.fault,
-    })
+    let value = read(&mut noted)?;
+    let fault = noted.fault;
+    Ok(Sent { value, fault })
 }
 
 /// As [`read_item`], and tells where the fault is.
@@ -242,17 +245,7 @@ pub(super) fn noting_item(reader: &mut Reader<'_>, noted: &mut Noted) -> Result<
 ///
 /// When the text is not JSON or of another shape.
 pub fn read_value(reader: &mut Reader<'_>, levels_max: usize) -> Result<Sent<Value>> {
-    let mut noted = Noted::default();
-    let value = value(
-        reader,
-        Expected::Value,
-        Level::first(levels_max),
-        &mut noted,
-    )?;
-    Ok(Sent {
-        value,
-        fault: noted.fault,
-    })
+    noting(|noted| value(reader, Expected::Value, Level::first(levels_max), noted))
 }
 
 /// Reads text.
@@ -262,10 +255,8 @@ pub fn read_value(reader: &mut Reader<'_>, levels_max: usize) -> Result<Sent<Val
 /// When something else stands there.
 #[inline]
 pub fn read_text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
-    match reader.peek()? {
-        Token::String => Ok(reader.string()?),
-        _ => Err(Unreadable::instead_of(Expected::Text, reader)),
-    }
+    expect(reader, Token::String, Expected::Text)?;
+    Ok(reader.string()?)
 }
 
 /// Reads a flag, for which some words are taken, too.
@@ -285,17 +276,19 @@ pub fn read_flag(reader: &mut Reader<'_>) -> Result<bool> {
     }
 }
 
-/// Goes into an object, or refuses what stands in its place.
-fn begin_object(reader: &mut Reader<'_>, expected: Expected) -> Result<()> {
-    match reader.peek()? {
-        Token::Object => Ok(reader.begin_object()?),
-        _ => Err(Unreadable::instead_of(expected, reader)),
+/// Refuses what is not this token, in the words for what was expected.
+#[inline]
+fn expect(reader: &mut Reader<'_>, token: Token, expected: Expected) -> Result<()> {
+    if reader.peek()? == token {
+        return Ok(());
     }
+    Err(Unreadable::instead_of(expected, reader))
 }
 
 /// Reads attributes by name, which stand on this level of nesting.
 fn attributes(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Item> {
-    begin_object(reader, Expected::Attributes)?;
+    expect(reader, Token::Object, Expected::Attributes)?;
+    reader.begin_object()?;
     let mut attributes = Vec::new();
     while let Some(name) = reader.next_name()? {
         let value = element(reader, level, noted)?;
@@ -331,7 +324,8 @@ fn value(
         return skip_deep(reader, level, noted);
     }
     let start = reader.position();
-    begin_object(reader, expected)?;
+    expect(reader, Token::Object, expected)?;
+    reader.begin_object()?;
     let mut found: Option<Value> = None;
     let mut several = false;
     while let Some(name) = reader.next_name()? {
@@ -378,13 +372,11 @@ fn fault_of_several(mut reader: Reader<'_>, level: Level) -> Result<ValueFault> 
     while let Some(name) = reader.next_name()? {
         match reader_of(&name) {
             Some(read) if reader.peek()? != Token::Null => {
-                let mut noted = Noted::default();
-                read(&mut reader, level, &mut noted)?;
-                if let Some(fault) = noted.fault
-                    && fault.rank_within() < reported.rank_within()
-                {
-                    reported = fault;
-                }
+                let sent = noting(|noted| read(&mut reader, level, noted))?;
+                let faults = std::iter::once(reported).chain(sent.fault);
+                reported = faults
+                    .min_by_key(ValueFault::rank_within)
+                    .unwrap_or(ValueFault::Several);
             }
             _ => reader.skip()?,
         }
@@ -397,21 +389,40 @@ type ReadValue = fn(&mut Reader<'_>, Level, &mut Noted) -> Result<Value>;
 /// How the value of a type of this name is read.
 fn reader_of(type_name: &str) -> Option<ReadValue> {
     Some(match type_name {
-        "S" => |reader, _, _| Ok(Value::S(Text::from(&*read_text(reader)?))),
+        "S" => |reader, _, noted| Ok(Value::S(string(reader, noted)?)),
         "N" => |reader, _, noted| Ok(Value::N(number(reader, noted)?)),
-        "B" => |reader, _, _| Ok(Value::B(bytes(reader)?)),
+        "B" => |reader, _, noted| Ok(Value::B(bytes(reader, noted)?)),
         "BOOL" => |reader, _, _| Ok(Value::Bool(flag(reader)?.0)),
         "NULL" => |reader, _, noted| null(reader, noted),
         "M" => |reader, level, noted| Ok(Value::M(attributes(reader, level.deeper(), noted)?)),
         "L" => list,
-        "SS" => |reader, _, noted| set(reader, SetKind::S, noted, string, Value::Ss),
-        "NS" => |reader, _, noted| set(reader, SetKind::N, noted, number, Value::Ns),
+        "SS" => |reader, _, noted| {
+            set(
+                reader,
+                noted,
+                SetKind::S,
+                string,
+                Text::to_string,
+                Value::Ss,
+            )
+        },
+        "NS" => |reader, _, noted| {
+            set(
+                reader,
+                noted,
+                SetKind::N,
+                number,
+                Number::to_string,
+                Value::Ns,
+            )
+        },
         "BS" => |reader, _, noted| {
             set(
                 reader,
-                SetKind::B,
                 noted,
-                |reader, _| bytes(reader),
+                SetKind::B,
+                bytes,
+                |b| STANDARD.encode(b),
                 Value::Bs,
             )
         },
@@ -449,10 +460,8 @@ fn null(reader: &mut Reader<'_>, noted: &mut Noted) -> Result<Value> {
 }
 
 fn begin_list(reader: &mut Reader<'_>) -> Result<()> {
-    match reader.peek()? {
-        Token::Array => Ok(reader.begin_array()?),
-        _ => Err(Unreadable::instead_of(Expected::List, reader)),
-    }
+    expect(reader, Token::Array, Expected::List)?;
+    Ok(reader.begin_array()?)
 }
 
 fn list(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Value> {
@@ -465,11 +474,12 @@ fn list(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Valu
 }
 
 /// A set; any value if its elements make none.
-fn set<T: Ord + Clone + ShowElement>(
+fn set<T: Ord + Clone>(
     reader: &mut Reader<'_>,
-    kind: SetKind,
     noted: &mut Noted,
+    kind: SetKind,
     read: fn(&mut Reader<'_>, &mut Noted) -> Result<T>,
+    show: fn(&T) -> String,
     make: fn(Set<T>) -> Value,
 ) -> Result<Value> {
     begin_list(reader)?;
@@ -490,41 +500,16 @@ fn set<T: Ord + Clone + ShowElement>(
     Ok(match Set::new(elements.iter().cloned()) {
         Ok(set) => make(set),
         Err(_) => {
-            noted.note(ValueFault::duplicates(kind, &elements, T::show), reader);
+            noted.note(ValueFault::duplicates(kind, &elements, show), reader);
             Value::Null
         }
     })
 }
 
-/// How an element of a set is shown in an error.
-trait ShowElement {
-    fn show(&self) -> String;
-}
-
-impl ShowElement for Text {
-    fn show(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl ShowElement for Number {
-    fn show(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl ShowElement for Vec<u8> {
-    fn show(&self) -> String {
-        STANDARD.encode(self)
-    }
-}
-
 /// Bytes in base 64.
-fn bytes(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
-    let text = match reader.peek()? {
-        Token::String => reader.string()?,
-        _ => return Err(Unreadable::instead_of(Expected::Bytes, reader)),
-    };
+fn bytes(reader: &mut Reader<'_>, _: &mut Noted) -> Result<Vec<u8>> {
+    expect(reader, Token::String, Expected::Bytes)?;
+    let text = reader.string()?;
     let bytes = STANDARD.decode(text.as_bytes());
     bytes.map_err(|_| Unreadable::Base64 { chars: text.len() })
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::scan::plain_length;
+use crate::error::{ensure, ensure_none};
 
 /// Containers inside containers, beyond which a text is refused before it is understood. Values may nest 32 levels
 /// deep, each level two containers; what is nested deeper is read and refused in words up to some 2,000 levels.
@@ -224,10 +225,7 @@ impl<'a> Reader<'a> {
 
     /// Nothing may follow the value.
     pub fn finish(mut self) -> Result<()> {
-        match self.next_byte() {
-            None => Ok(()),
-            Some(_) => Err(Malformed),
-        }
+        ensure_none(self.next_byte(), |_| Malformed)
     }
 
     #[inline]
@@ -235,10 +233,7 @@ impl<'a> Reader<'a> {
         self.expect(bracket)?;
         self.depth += 1;
         self.begun = true;
-        if self.depth > DEPTH_MAX {
-            return Err(Malformed);
-        }
-        Ok(())
+        ensure(self.depth <= DEPTH_MAX, || Malformed)
     }
 
     #[inline]
@@ -294,9 +289,7 @@ impl<'a> Reader<'a> {
             0xD800..0xDC00 => {
                 self.word("\\u")?;
                 let low = self.hex4()?;
-                if !(0xDC00..0xE000).contains(&low) {
-                    return Err(Malformed);
-                }
+                ensure((0xDC00..0xE000).contains(&low), || Malformed)?;
                 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)
             }
             unit => unit,
@@ -313,13 +306,9 @@ impl<'a> Reader<'a> {
     }
 
     fn digits(&mut self) -> Result<()> {
-        match self.take_byte() {
-            Some(b'0'..=b'9') => {
-                self.skip_digits();
-                Ok(())
-            }
-            _ => Err(Malformed),
-        }
+        let first = self.take_if(|byte| byte.is_ascii_digit());
+        self.skip_digits();
+        ensure(first, || Malformed)
     }
 
     fn skip_digits(&mut self) {
@@ -328,22 +317,16 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn word(&mut self, word: &str) -> Result<()> {
-        if self.rest().starts_with(word.as_bytes()) {
-            self.at += word.len();
-            return Ok(());
-        }
-        Err(Malformed)
+        ensure(self.rest().starts_with(word.as_bytes()), || Malformed)?;
+        self.at += word.len();
+        Ok(())
     }
 
     #[inline]
     fn expect(&mut self, byte: u8) -> Result<()> {
-        match self.next_byte() {
-            Some(next) if next == byte => {
-                self.at += 1;
-                Ok(())
-            }
-            _ => Err(Malformed),
-        }
+        ensure(self.next_byte() == Some(byte), || Malformed)?;
+        self.at += 1;
+        Ok(())
     }
 
     /// The next byte that is not white space, which is not taken.

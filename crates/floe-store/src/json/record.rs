@@ -5,6 +5,7 @@ use super::sound::{Unsound, read_members, sound_item};
 use super::write::write_item;
 use super::writer::Writer;
 use crate::env::Timestamp;
+use crate::error::ensure;
 use crate::item::Item;
 use crate::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use crate::table::StreamView;
@@ -58,14 +59,15 @@ pub fn write_record(w: &mut Writer, record: &ChangeRecord, form: &RecordForm<'_>
 }
 
 fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writer, &Item)) {
-    w.name("ApproximateCreationDateTime");
-    write_moment(w, record.created);
+    write_moment(w.name("ApproximateCreationDateTime"), record.created);
     write_item(w.name("Keys"), &record.keys);
-    if let Some(item) = &record.new_image {
-        write_image(w.name("NewImage"), item);
-    }
-    if let Some(item) = &record.old_image {
-        write_image(w.name("OldImage"), item);
+    for (name, image) in [
+        ("NewImage", &record.new_image),
+        ("OldImage", &record.old_image),
+    ] {
+        if let Some(item) = image {
+            write_image(w.name(name), item);
+        }
     }
     w.name("SequenceNumber").string(&record.sequence);
     w.name("SizeBytes").number(record.size_bytes);
@@ -75,9 +77,10 @@ fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writ
 /// A moment, in seconds since 1970 with decimals if it has any.
 pub fn write_moment(w: &mut Writer, moment: Timestamp) {
     let (secs, millis) = (moment.as_secs(), moment.as_millis() % 1000);
-    match millis {
-        0 => w.number(secs),
-        _ => w.number(format_args!("{secs}.{millis:03}")),
+    if millis == 0 {
+        w.number(secs);
+    } else {
+        w.number(format_args!("{secs}.{millis:03}"));
     }
 }
 
@@ -127,7 +130,7 @@ struct Members {
 /// The members of the change in a record.
 #[derive(Debug, Default)]
 struct Change {
-    keys: Option<Item>,
+    keys: Item,
     old_image: Option<Item>,
     new_image: Option<Item>,
     sequence: Option<String>,
@@ -140,9 +143,9 @@ struct Change {
 impl Members {
     fn record(self) -> Result<SentRecord, String> {
         let source = self.source.unwrap_or_default();
-        if source != SOURCE {
-            return Err(format!("it is none of DynamoDB: eventSource={source}"));
-        }
+        ensure(source == SOURCE, || {
+            format!("it is none of DynamoDB: eventSource={source}")
+        })?;
         let change = self.change.ok_or("it has no change")?;
         let name = self.kind.unwrap_or_default();
         let kind = ChangeKind::from_name(&name)
@@ -154,7 +157,7 @@ impl Members {
         let record = ChangeRecord {
             event_id: self.event_id.unwrap_or_default(),
             kind,
-            keys: change.keys.unwrap_or_default(),
+            keys: change.keys,
             old_image: change.old_image,
             new_image: change.new_image,
             sequence,
@@ -163,10 +166,8 @@ impl Members {
             created: change.created,
             identity: self.is_expiry.then_some(ServiceIdentity::Expiry),
         };
-        Ok(SentRecord {
-            record,
-            source_arn: self.source_arn,
-        })
+        let source_arn = self.source_arn;
+        Ok(SentRecord { record, source_arn })
     }
 }
 
@@ -174,7 +175,7 @@ fn change(reader: &mut Reader<'_>) -> Result<Change, Unsound> {
     let mut change = Change::default();
     read_members(reader, |name, reader| {
         match name {
-            "Keys" => change.keys = Some(sound_item(reader)?),
+            "Keys" => change.keys = sound_item(reader)?,
             "OldImage" => change.old_image = Some(sound_item(reader)?),
             "NewImage" => change.new_image = Some(sound_item(reader)?),
             "SequenceNumber" => change.sequence = text(reader)?,

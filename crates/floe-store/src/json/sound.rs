@@ -6,6 +6,7 @@ use std::fmt;
 use super::fault::Layer;
 use super::read::{Expected, Noted, Unreadable, noting_item};
 use super::reader::{Malformed, Reader, Token};
+use crate::error::ensure_none;
 use crate::item::Item;
 
 /// Why a text is not what it should be, and where.
@@ -72,10 +73,10 @@ pub fn sound_item(reader: &mut Reader<'_>) -> Result<Item, Unsound> {
     let mut noted = Noted::default();
     let read = noting_item(reader, &mut noted);
     let item = read.map_err(|found| Unsound::unreadable(found, reader))?;
-    match noted.fault {
-        None => Ok(item),
-        Some(fault) => Err(Unsound::at(noted.at, fault.message(Layer::Current), reader)),
-    }
+    ensure_none(noted.fault, |fault| {
+        Unsound::at(noted.at, fault.message(Layer::Current), reader)
+    })?;
+    Ok(item)
 }
 
 /// Reads the members of an object, each with the function, but for those that are `null`.
@@ -155,18 +156,14 @@ fn walk<'a>(
             }
             let has_more = match steps.last_mut() {
                 None => return Ok(()),
-                Some(Step::Member(current)) => match reader.next_name()? {
-                    Some(name) => {
-                        *current = name;
-                        true
-                    }
-                    None => false,
-                },
+                Some(Step::Member(current)) => {
+                    let next = reader.next_name()?;
+                    next.map(|name| *current = name).is_some()
+                }
                 Some(Step::Element(current)) => {
                     let next = current.map_or(0, |index| index + 1);
-                    let has_more = reader.next_element()?;
-                    *current = has_more.then_some(next);
-                    has_more
+                    *current = reader.next_element()?.then_some(next);
+                    current.is_some()
                 }
             };
             if has_more {

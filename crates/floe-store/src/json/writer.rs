@@ -120,10 +120,8 @@ impl Writer {
         let start = self.out.len();
         // Whole groups of three bytes become four letters; writing into a slice needs no second buffer.
         self.out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-        let written = self
-            .out
-            .get_mut(start..)
-            .map(|room| STANDARD.encode_slice(bytes, room));
+        let room = self.out.get_mut(start..);
+        let written = room.map(|room| STANDARD.encode_slice(bytes, room));
         debug_assert!(matches!(written, Some(Ok(_))));
         self.out.push(b'"');
     }
@@ -137,7 +135,9 @@ impl Writer {
     /// A number, or what prints as one; or a value that prints as JSON.
     pub fn number(&mut self, number: impl std::fmt::Display) {
         self.comma();
-        self.print(number);
+        // Writing to a vector cannot fail, and what is printed here are numbers and names.
+        let printed = write!(Utf8(&mut self.out), "{number}");
+        debug_assert!(printed.is_ok());
     }
 
     /// `true` or `false`.
@@ -146,12 +146,6 @@ impl Writer {
         self.comma();
         self.out
             .extend_from_slice(if value { b"true" } else { b"false" });
-    }
-
-    fn print(&mut self, value: impl std::fmt::Display) {
-        // Writing to a vector cannot fail, and what is printed here are numbers and names.
-        let printed = write!(Utf8(&mut self.out), "{value}");
-        debug_assert!(printed.is_ok());
     }
 
     /// A comma, if something came before in the same container.

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use super::{Number, NumberError, power_of_ten};
+use crate::error::ensure;
 
 /// Reads what DynamoDB reads: an optional sign, digits with at most one point among or beside them,
 /// an optional exponent; nothing else, no spaces. Zeros before the first and after the last other
@@ -28,26 +29,27 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
         [b'.', rest @ ..] => split_digits(rest),
         rest => (&[][..], rest),
     };
-    if whole.is_empty() && fraction.is_empty() {
-        return Err(NumberError::Malformed);
-    }
+    ensure(!whole.is_empty() || !fraction.is_empty(), || {
+        NumberError::Malformed
+    })?;
     let exponent = match rest {
         [] => Some(0),
         [b'e' | b'E', exponent @ ..] => parse_exponent(exponent)?,
         _ => return Err(NumberError::Malformed),
     };
-    let significand = Significand::of(whole, fraction);
+    let mut significand = Significand::default();
+    let digits = whole.iter().chain(fraction);
+    digits.for_each(|byte| significand.push(byte - b'0'));
     let exponent = exponent.ok_or(NumberError::Malformed)?;
+    let last_digit = exponent.saturating_sub_unsigned(fraction.len() as u64);
     if significand.digits == 0 {
-        let last_digit = exponent.saturating_sub_unsigned(fraction.len() as u64);
         return Number::new(false, 1, last_digit).map(|_| Number::ZERO);
     }
-    if significand.digits - significand.zeros > Number::DIGITS_MAX as u64 {
-        return Err(NumberError::TooManyDigits);
-    }
-    let exponent = exponent
-        .saturating_sub_unsigned(fraction.len() as u64)
-        .saturating_add_unsigned(significand.zeros);
+    let digits = significand.digits - significand.zeros;
+    ensure(digits <= Number::DIGITS_MAX as u64, || {
+        NumberError::TooManyDigits
+    })?;
+    let exponent = last_digit.saturating_add_unsigned(significand.zeros);
     Number::new(negative, significand.coefficient, exponent)
 }
 
@@ -56,9 +58,9 @@ fn parse_short_integer(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {
         return None;
     }
-    text.iter().try_fold(0, |value, byte| {
-        byte.is_ascii_digit()
-            .then(|| value * 10 + u64::from(byte - b'0'))
+    text.iter().try_fold(0, |value, byte| match byte {
+        b'0'..=b'9' => Some(value * 10 + u64::from(byte - b'0')),
+        _ => None,
     })
 }
 
@@ -82,13 +84,9 @@ fn parse_exponent(text: &[u8]) -> Result<Option<i64>, NumberError> {
         return Err(NumberError::Malformed);
     }
     Ok(digits.iter().try_fold(0_i64, |value, byte| {
-        let value = value.checked_mul(10)?;
         let digit = i64::from(byte - b'0');
-        if negative {
-            value.checked_sub(digit)
-        } else {
-            value.checked_add(digit)
-        }
+        let signed = if negative { -digit } else { digit };
+        value.checked_mul(10)?.checked_add(signed)
     }))
 }
 
@@ -104,19 +102,11 @@ struct Significand {
 }
 
 impl Significand {
-    fn of(whole: &[u8], fraction: &[u8]) -> Self {
-        let mut significand = Self::default();
-        for byte in whole.iter().chain(fraction) {
-            significand.push(byte - b'0');
-        }
-        significand
-    }
-
     fn push(&mut self, digit: u8) {
         if digit == 0 {
-            let leading = self.digits == 0;
-            self.digits += u64::from(!leading);
-            self.zeros += u64::from(!leading);
+            let counted = u64::from(self.digits > 0);
+            self.digits += counted;
+            self.zeros += counted;
             return;
         }
         self.digits += 1;

@@ -7,7 +7,7 @@ use super::get_item::projected;
 use super::values::check_values;
 use super::{keys, missing_table, references};
 use crate::capacity::{Consistency, ConsumedCapacity, ReturnConsumedCapacity};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::expr::Paths;
 use crate::item::Item;
 use crate::limits::BATCH_GET_ITEMS_MAX;
@@ -59,15 +59,12 @@ impl BatchGetItem {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         self.validate_counts()?;
-        for request in self.requests.values() {
-            request.validate()?;
-        }
-        if self.requests.values().map(|r| r.keys.len()).sum::<usize>() > BATCH_GET_ITEMS_MAX {
-            return Err(Error::validation(
-                "Too many items requested for the BatchGetItem call",
-            ));
-        }
-        Ok(())
+        let mut requests = self.requests.values();
+        requests.try_for_each(KeysAndAttributes::validate)?;
+        let keys: usize = self.requests.values().map(|r| r.keys.len()).sum();
+        ensure(keys <= BATCH_GET_ITEMS_MAX, || {
+            Error::validation("Too many items requested for the BatchGetItem call")
+        })
     }
 
     fn validate_counts(&self) -> Result<()> {
@@ -124,16 +121,10 @@ impl KeysAndAttributes {
     }
 
     fn validate(&self) -> Result<()> {
-        for key in &self.keys {
-            check_values(key)?;
-        }
+        self.keys.iter().try_for_each(check_values)?;
         self.projection.as_ref().map_or(Ok(()), Paths::check)?;
         let mut seen = HashSet::with_capacity(self.keys.len());
-        if self.keys.iter().all(|key| seen.insert(key)) {
-            Ok(())
-        } else {
-            Err(duplicate_keys())
-        }
+        ensure(self.keys.iter().all(|key| seen.insert(key)), duplicate_keys)
     }
 }
 

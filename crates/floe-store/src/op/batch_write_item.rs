@@ -8,7 +8,7 @@ use super::values::Survey;
 use super::write::key_of;
 use super::{ItemCollectionMetrics, keys, missing_table};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::item::Item;
 use crate::limits::{BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX};
 use crate::table::TableDef;
@@ -67,21 +67,18 @@ impl BatchWriteItem {
         for write in self.requests.values().flatten() {
             bytes += write.validate()?;
         }
-        if bytes > BATCH_WRITE_BYTES_MAX {
-            return Err(Error::validation(
+        ensure(bytes <= BATCH_WRITE_BYTES_MAX, || {
+            Error::validation(
                 "Item collection too large: aggregate size of items in BatchWriteItem exceeds 16MB \
                  limit",
-            ));
-        }
-        Ok(())
+            )
+        })
     }
 
     fn validate_counts(&self) -> Result<()> {
-        if self.requests.is_empty() {
-            return Err(Error::validation(
-                "The requestItems parameter is required for BatchWriteItem",
-            ));
-        }
+        ensure(!self.requests.is_empty(), || {
+            Error::validation("The requestItems parameter is required for BatchWriteItem")
+        })?;
         let mut faults = Faults::new();
         let total: usize = self.requests.values().map(Vec::len).sum();
         if total > BATCH_WRITE_ITEMS_MAX || self.requests.values().any(Vec::is_empty) {
@@ -104,11 +101,8 @@ impl BatchWriteItem {
             let mut seen = HashSet::with_capacity(writes.len());
             for write in writes {
                 write.check(table)?;
-                if let Some(key) = keys::KeyRef::new(table, write.key_item())
-                    && !seen.insert(key)
-                {
-                    return Err(duplicate_keys());
-                }
+                let key = keys::KeyRef::new(table, write.key_item());
+                ensure(key.is_none_or(|key| seen.insert(key)), duplicate_keys)?;
             }
         }
         Ok(())
@@ -158,8 +152,8 @@ impl BatchWrite {
     pub fn check(&self, table: &TableDef) -> Result<()> {
         match self {
             Self::Put(item) => {
-                keys::check_batch_item_key(&table.key, item)?;
-                keys::check_index_keys(table, item)
+                keys::check_item_key(&table.key, item, keys::Wording::Key)?;
+                keys::check_index_keys(table, item, keys::Refused::All)
             }
             Self::Delete(key) => keys::check_key(&table.key, key),
         }

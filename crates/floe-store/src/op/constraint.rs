@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure_none};
 use crate::limits::{CONSTRAINT_ERRORS_MAX, TABLE_NAME_CHARS, TOKEN_CHARS};
 
 /// The characters of the names of tables and indexes.
@@ -65,12 +65,8 @@ impl Faults {
     /// Adds a fault if the word is none of these, which are listed in DynamoDB's order.
     pub fn one_of(&mut self, word: &str, path: impl Display, words: &[&str]) {
         if !words.contains(&word) {
-            let words = words.join(", ");
-            self.add(
-                word,
-                path,
-                format_args!("Member must satisfy enum value set: [{words}]"),
-            );
+            let constraint = format!("Member must satisfy enum value set: [{}]", words.join(", "));
+            self.add(word, path, constraint);
         }
     }
 
@@ -129,12 +125,10 @@ impl Faults {
 
     /// Adds the first fault of the name of a table, its length before its characters.
     pub fn table_name(&mut self, name: &str) {
-        if !is_name(name) {
-            if TABLE_NAME_CHARS.contains(&length(name)) {
-                self.pattern(name, "tableName");
-            } else {
-                self.length(name, "tableName", TABLE_NAME_CHARS);
-            }
+        if TABLE_NAME_CHARS.contains(&length(name)) {
+            self.pattern(name, "tableName");
+        } else {
+            self.length(name, "tableName", TABLE_NAME_CHARS);
         }
     }
 
@@ -191,28 +185,21 @@ impl Faults {
     ///
     /// [`Validation`](Error::Validation) with the fault.
     pub fn into_bare_result(self) -> Result<()> {
-        match self.0.into_iter().next() {
-            None => Ok(()),
-            Some(fault) => Err(Error::Validation(fault)),
-        }
+        ensure_none(self.0.into_iter().next(), Error::Validation)
     }
 }
 
 /// The constraint that a number outside of the range breaks.
 fn broken<N: PartialOrd + Display + Copy>(number: N, range: &RangeInclusive<N>) -> Option<String> {
-    if number < *range.start() {
-        let least = range.start();
-        Some(format!(
-            "Member must have value greater than or equal to {least}"
-        ))
-    } else if number > *range.end() {
-        let most = range.end();
-        Some(format!(
-            "Member must have value less than or equal to {most}"
-        ))
+    let (least, most) = (range.start(), range.end());
+    let constraint = if number < *least {
+        format!("Member must have value greater than or equal to {least}")
+    } else if number > *most {
+        format!("Member must have value less than or equal to {most}")
     } else {
-        None
-    }
+        return None;
+    };
+    Some(constraint)
 }
 
 /// The constraint that a text breaks which is shorter or longer than it may be.
@@ -237,12 +224,10 @@ pub fn length_at_most(most: usize) -> String {
 /// Puts an error about the request into the form of a constraint, as PutItem, UpdateItem and
 /// DeleteItem do with errors that others report bare.
 pub fn enveloped(error: Error) -> Error {
-    match error {
-        Error::Validation(message) => {
-            Error::Validation(format!("1 validation error detected: {message}"))
-        }
-        other => other,
-    }
+    let Error::Validation(message) = error else {
+        return error;
+    };
+    Error::Validation(format!("1 validation error detected: {message}"))
 }
 
 /// `One or more parameter values were invalid: ` and the message.
@@ -284,10 +269,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 fn matches_pattern(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    !name.is_empty() && name.bytes().all(fits)
 }
 
 /// The length of a text as DynamoDB's model counts it: in UTF-16 units.

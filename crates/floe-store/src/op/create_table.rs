@@ -131,14 +131,11 @@ impl CreateTable {
     pub fn definition(&self) -> Result<TableDef> {
         self.validate()?;
         let definitions = &self.attribute_definitions;
-        let indexes = self
-            .indexes
-            .iter()
-            .map(|index| schema::index_def(index, definitions));
+        let index_def = |index| schema::index_def(index, definitions);
         Ok(TableDef {
             name: self.table_name.clone(),
             key: schema::key_schema(&self.key_schema, definitions)?,
-            indexes: indexes.collect::<Result<_>>()?,
+            indexes: self.indexes.iter().map(index_def).collect::<Result<_>>()?,
             billing: self.billing,
             stream: self.stream,
             ttl_attribute: self.ttl_attribute.clone(),

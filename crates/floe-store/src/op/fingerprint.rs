@@ -217,44 +217,37 @@ impl Fingerprint {
 
     /// What a write does. What it returns and what it tells about its cost do not count: DynamoDB
     /// compares the parameters of the write alone.
-    fn write(
-        &mut self,
-        tag: u8,
-        (table_name, item): (&str, &Item),
-        update: Option<&Update>,
-        (condition, return_old_on_failure): (Option<&Condition>, bool),
-    ) {
+    fn target(&mut self, tag: u8, table_name: &str, item: &Item) {
         self.tag(tag).text(table_name);
         self.item(item);
-        if let Some(update) = update {
-            self.update(update);
-        }
+    }
+
+    fn failure(&mut self, condition: Option<&Condition>, return_old: bool) {
         self.flag(condition.is_some());
         if let Some(condition) = condition {
             self.condition(condition);
         }
-        self.flag(return_old_on_failure);
+        self.flag(return_old);
     }
 
     fn put(&mut self, put: &PutItem) {
-        let failure = (put.condition.as_ref(), put.return_old_on_failure);
-        self.write(0, (&put.table_name, &put.item), None, failure);
+        self.target(0, &put.table_name, &put.item);
+        self.failure(put.condition.as_ref(), put.return_old_on_failure);
     }
 
     fn update_item(&mut self, update: &UpdateItem) {
-        let failure = (update.condition.as_ref(), update.return_old_on_failure);
-        let target = (update.table_name.as_str(), &update.key);
-        self.write(1, target, Some(&update.update), failure);
+        self.target(1, &update.table_name, &update.key);
+        self.update(&update.update);
+        self.failure(update.condition.as_ref(), update.return_old_on_failure);
     }
 
     fn delete(&mut self, delete: &DeleteItem) {
-        let failure = (delete.condition.as_ref(), delete.return_old_on_failure);
-        self.write(2, (&delete.table_name, &delete.key), None, failure);
+        self.target(2, &delete.table_name, &delete.key);
+        self.failure(delete.condition.as_ref(), delete.return_old_on_failure);
     }
 
     fn check(&mut self, check: &ConditionCheck) {
-        self.tag(3).text(&check.table_name);
-        self.item(&check.key);
+        self.target(3, &check.table_name, &check.key);
         self.condition(&check.condition);
         self.flag(check.return_old_on_failure);
     }

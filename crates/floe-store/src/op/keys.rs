@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use super::constraint::invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::item::Item;
 use crate::key_length::{empty_value, key_bytes, partition_too_long, sort_too_long};
 use crate::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
@@ -28,7 +28,7 @@ enum KeyFault<'a> {
 
 /// In whose words a fault of a key is told.
 #[derive(Clone, Copy)]
-enum Wording<'a> {
+pub(super) enum Wording<'a> {
     /// PutItem's, which names the attribute.
     Item,
     /// That of the operations that take a key.
@@ -38,13 +38,9 @@ enum Wording<'a> {
     IndexUpdate(&'a IndexDef),
 }
 
-const MISMATCH: &str = "The provided key element does not match the schema";
+pub(super) const MISMATCH: &str = "The provided key element does not match the schema";
 
 impl KeyFault<'_> {
-    const fn is_empty(&self) -> bool {
-        matches!(self, Self::Empty(_))
-    }
-
     fn into_error(self, wording: Wording<'_>) -> Error {
         use Wording::{IndexPut, IndexUpdate, Item, Key};
         match (self, wording) {
@@ -87,6 +83,20 @@ impl KeyFault<'_> {
     }
 }
 
+/// Which faults in the key of an index are refused.
+#[derive(Clone, Copy)]
+pub(super) enum Refused {
+    All,
+    /// Only that a value is empty; see [`check_key_filled`].
+    Empty,
+}
+
+impl Refused {
+    const fn has(self, fault: &KeyFault<'_>) -> bool {
+        matches!((self, fault), (Self::All, _) | (_, KeyFault::Empty(_)))
+    }
+}
+
 const fn kind_word(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::B => "binary",
@@ -96,44 +106,34 @@ const fn kind_word(kind: KeyKind) -> &'static str {
 
 /// Checks a key: exactly the attributes of the schema, of their types, not empty, not too long.
 pub(super) fn check_key(schema: &KeySchema, key: &Item) -> Result<()> {
-    let result = if key.len() == schema.attributes().count() {
-        check_parts(schema, key)
-    } else {
-        Err(KeyFault::Shape(None))
-    };
-    result.map_err(|fault| fault.into_error(Wording::Key))
+    let whole = key.len() == schema.attributes().count();
+    ensure(whole, || KeyFault::Shape(None).into_error(Wording::Key))?;
+    check_item_key(schema, key, Wording::Key)
 }
 
-/// Checks the key inside an item that is put.
-pub(super) fn check_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Item))
-}
-
-/// Checks the key inside an item that a batch puts, which has the words of the operations on keys.
-pub(super) fn check_batch_item_key(schema: &KeySchema, item: &Item) -> Result<()> {
-    check_parts(schema, item).map_err(|fault| fault.into_error(Wording::Key))
+/// Checks the key inside an item that is put: by PutItem in its own words, by a batch in those of the operations on
+/// keys.
+pub(super) fn check_item_key(schema: &KeySchema, item: &Item, wording: Wording<'_>) -> Result<()> {
+    check_parts(schema, item).map_err(|fault| fault.into_error(wording))
 }
 
 /// Checks only that no attribute of the key is empty: the one fault of a key that refuses a
 /// transaction as a whole instead of cancelling it for a reason.
 pub(super) fn check_key_filled(schema: &KeySchema, item: &Item) -> Result<()> {
-    let empty = schema.attributes().find(|attribute| {
-        item.get(&attribute.name)
-            .is_some_and(|value| attribute.kind.matches(value) && is_empty(value))
-    });
-    empty.map_or(Ok(()), |attribute| {
-        Err(KeyFault::Empty(attribute).into_error(Wording::Key))
+    let is_empty = |attribute: &&KeyAttribute| {
+        let value = item.get(&attribute.name);
+        value.is_some_and(|value| attribute.kind.matches(value) && is_empty(value))
+    };
+    ensure_none(schema.attributes().find(is_empty), |attribute| {
+        KeyFault::Empty(attribute).into_error(Wording::Key)
     })
 }
 
 fn check_parts<'a>(schema: &'a KeySchema, item: &Item) -> Result<(), KeyFault<'a>> {
     let partition_max = (PARTITION_KEY_BYTES_MAX, KeyFault::PartitionTooLong);
+    let sort_max = (SORT_KEY_BYTES_MAX, KeyFault::SortTooLong);
     check_part(&schema.partition, item, partition_max)?;
-    check_part(
-        &schema.sort,
-        item,
-        (SORT_KEY_BYTES_MAX, KeyFault::SortTooLong),
-    )
+    check_part(&schema.sort, item, sort_max)
 }
 
 /// Checks the attributes of one part of a key, and that they are short enough together.
@@ -144,16 +144,12 @@ fn check_part<'a>(
 ) -> Result<(), KeyFault<'a>> {
     let mut bytes = 0;
     for attribute in attributes {
-        let value = item
-            .get(&attribute.name)
-            .ok_or(KeyFault::Shape(Some(&attribute.name)))?;
+        let missing = KeyFault::Shape(Some(&attribute.name));
+        let value = item.get(&attribute.name).ok_or(missing)?;
         value_fault(attribute, value).map_or(Ok(()), Err)?;
         bytes += key_bytes(value);
     }
-    if bytes > bytes_max {
-        return Err(too_long);
-    }
-    Ok(())
+    ensure(bytes <= bytes_max, || too_long)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -166,16 +162,9 @@ fn is_empty(value: &Value) -> bool {
 
 /// Checks the keys of the indexes inside an item that is put: an attribute may be missing, but if it is
 /// there, it must be fit for the index.
-pub(super) fn check_index_keys(table: &TableDef, item: &Item) -> Result<()> {
+pub(super) fn check_index_keys(table: &TableDef, item: &Item, refused: Refused) -> Result<()> {
     check_indexes(table, Wording::IndexPut, |index| {
-        index_fault(table, index, item, |_| true)
-    })
-}
-
-/// Checks only that no attribute of an index key is empty; see [`check_key_filled`].
-pub(super) fn check_index_keys_filled(table: &TableDef, item: &Item) -> Result<()> {
-    check_indexes(table, Wording::IndexPut, |index| {
-        index_fault(table, index, item, |_| true).filter(KeyFault::is_empty)
+        index_fault(table, index, item, |_| true).filter(|fault| refused.has(fault))
     })
 }
 
@@ -187,20 +176,26 @@ pub(super) fn check_changed_index_keys(table: &TableDef, old: &Item, new: &Item)
 }
 
 /// Checks a value that an update sets, whatever the item is.
-pub(super) fn check_index_key_value(table: &TableDef, name: &Name, value: &Value) -> Result<()> {
-    check_indexes(table, Wording::IndexUpdate, |index| {
-        index_value_fault(index, name, value)
-    })
-}
-
-/// Checks only that a value which an update sets does not empty the key of an index; see [`check_key_filled`].
-pub(super) fn check_index_key_value_filled(
+pub(super) fn check_index_key_value(
     table: &TableDef,
     name: &Name,
     value: &Value,
+    refused: Refused,
 ) -> Result<()> {
     check_indexes(table, Wording::IndexUpdate, |index| {
-        index_value_fault(index, name, value).filter(KeyFault::is_empty)
+        let attribute = index.key.attributes().find(|a| a.name == *name)?;
+        value_fault(attribute, value).filter(|fault| refused.has(fault))
+    })
+}
+
+/// Checks that a value is of the type that the key of an index asks for.
+pub(super) fn check_index_type(
+    attribute: &KeyAttribute,
+    value: &Value,
+    index: &IndexDef,
+) -> Result<()> {
+    ensure(attribute.kind.matches(value), || {
+        KeyFault::Type(attribute, value.value_type()).into_error(Wording::IndexPut(index))
     })
 }
 
@@ -212,10 +207,8 @@ fn check_indexes<'t>(
 ) -> Result<()> {
     let indexes = table.indexes.iter();
     let faults = indexes.filter_map(|index| Some((index, fault(index)?)));
-    match faults.min_by_key(|(index, _)| index.name.as_str()) {
-        Some((index, fault)) => Err(fault.into_error(wording(index))),
-        None => Ok(()),
-    }
+    let first = faults.min_by_key(|(index, _)| index.name.as_str());
+    ensure_none(first, |(index, fault)| fault.into_error(wording(index)))
 }
 
 fn index_fault<'t>(
@@ -226,13 +219,10 @@ fn index_fault<'t>(
 ) -> Option<KeyFault<'t>> {
     // Attributes of the table's own key have been checked as such.
     let is_own = |a: &&KeyAttribute| !table.key.contains(&a.name) && changed(&a.name);
-    for attribute in index.key.attributes().filter(is_own) {
-        let Some(value) = item.get(&attribute.name) else {
-            continue;
-        };
-        if let Some(fault) = value_fault(attribute, value) {
-            return Some(fault);
-        }
+    let mut own = index.key.attributes().filter(is_own);
+    let fault = own.find_map(|a| value_fault(a, item.get(&a.name)?));
+    if fault.is_some() {
+        return fault;
     }
     let too_long = |attributes: &[KeyAttribute], bytes_max| {
         key_length(attributes, item) > bytes_max && attributes.iter().any(|a| changed(&a.name))
@@ -241,11 +231,6 @@ fn index_fault<'t>(
         return Some(KeyFault::PartitionTooLong);
     }
     too_long(&index.key.sort, SORT_KEY_BYTES_MAX).then_some(KeyFault::SortTooLong)
-}
-
-fn index_value_fault<'t>(index: &'t IndexDef, name: &Name, value: &Value) -> Option<KeyFault<'t>> {
-    let attribute = index.key.attributes().find(|a| a.name == *name)?;
-    value_fault(attribute, value)
 }
 
 fn value_fault<'t>(attribute: &'t KeyAttribute, value: &Value) -> Option<KeyFault<'t>> {
@@ -259,11 +244,8 @@ fn value_fault<'t>(attribute: &'t KeyAttribute, value: &Value) -> Option<KeyFaul
 }
 
 fn key_length(attributes: &[KeyAttribute], item: &Item) -> usize {
-    attributes
-        .iter()
-        .filter_map(|a| item.get(&a.name))
-        .map(key_bytes)
-        .sum()
+    let values = attributes.iter().filter_map(|a| item.get(&a.name));
+    values.map(key_bytes).sum()
 }
 
 /// The key inside an item, by reference: equal and hashed as the key alone.
@@ -276,17 +258,13 @@ pub(super) struct KeyRef<'a> {
 impl<'a> KeyRef<'a> {
     /// The key of the item; `None` if the item has no sound key, which other checks report.
     pub(super) fn new(table: &'a TableDef, item: &'a Item) -> Option<Self> {
-        check_parts(&table.key, item)
-            .is_ok()
-            .then_some(Self { table, item })
+        check_parts(&table.key, item).ok()?;
+        Some(Self { table, item })
     }
 
     fn values(&self) -> impl Iterator<Item = Option<&'a Value>> {
         let item = self.item;
-        self.table
-            .key
-            .attributes()
-            .map(move |attribute| item.get(&attribute.name))
+        self.table.key.attributes().map(|a| item.get(&a.name))
     }
 }
 
@@ -301,8 +279,6 @@ impl Eq for KeyRef<'_> {}
 impl Hash for KeyRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.table.name.hash(state);
-        for value in self.values() {
-            value.hash(state);
-        }
+        self.values().for_each(|value| value.hash(state));
     }
 }

@@ -14,11 +14,11 @@ use super::values::check_values;
 use super::{keys, references};
 use crate::capacity::Consistency;
 use crate::declare::named;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::expr::{Condition, ExpressionKind, KeyRange, Path, Paths};
 use crate::item::Item;
 use crate::limits::SCAN_SEGMENTS_MAX;
-use crate::table::{IndexDef, IndexKind, KeySchema, Projection, TableDef};
+use crate::table::{IndexDef, IndexKind, KeyAttribute, KeySchema, Projection, TableDef};
 use crate::text::Name;
 use crate::value::Value;
 
@@ -130,12 +130,11 @@ pub struct Segment {
 
 impl Segment {
     pub(super) fn validate_order(&self) -> Result<()> {
-        if self.index < self.total {
-            return Ok(());
-        }
-        Err(Error::validation(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments",
-        ))
+        ensure(self.index < self.total, || {
+            Error::validation(
+                "The Segment parameter is zero-based and must be less than parameter TotalSegments",
+            )
+        })
     }
 
     /// The error for a starting key that lies in another segment, which only an engine can know: how
@@ -300,11 +299,9 @@ impl<'a> Read<'a> {
                 "The table does not have the specified index: {name}"
             ))
         })?;
-        if self.consistent && index.kind == IndexKind::Global {
-            return Err(Error::validation(
-                "Consistent reads are not supported on global secondary indexes",
-            ));
-        }
+        ensure(!self.consistent || index.kind == IndexKind::Local, || {
+            Error::validation("Consistent reads are not supported on global secondary indexes")
+        })?;
         Ok(Some(index))
     }
 
@@ -316,46 +313,42 @@ impl<'a> Read<'a> {
 
     /// A global index that does not copy everything cannot answer everything.
     pub(super) fn check_select_all(&self, index: Option<&IndexDef>) -> Result<()> {
-        match index {
-            Some(index)
-                if self.select == Some(Select::AllAttributes)
-                    && index.kind == IndexKind::Global
-                    && index.projection != Projection::All =>
-            {
-                Err(invalid(format_args!(
-                    "Select type ALL_ATTRIBUTES is not supported for global secondary index {} \
-                     because its projection type is not ALL",
-                    index.name
-                )))
-            }
-            _ => Ok(()),
-        }
+        let partial = index.filter(|index| {
+            self.select == Some(Select::AllAttributes)
+                && index.kind == IndexKind::Global
+                && index.projection != Projection::All
+        });
+        ensure_none(partial, |index| {
+            invalid(format_args!(
+                "Select type ALL_ATTRIBUTES is not supported for global secondary index {} \
+                 because its projection type is not ALL",
+                index.name
+            ))
+        })
     }
 
     /// A global index cannot answer what it has not copied; a local one fetches it.
     pub(super) fn check_projected(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
         let global = index.filter(|index| index.kind == IndexKind::Global);
-        match unprojected(table, global, projection_roots(self.projection)) {
-            Some((index, missing)) => Err(invalid(format_args!(
-                "Global secondary index {index} does not project [{}]",
-                missing.join(", ")
-            ))),
-            None => Ok(()),
-        }
+        let missing = unprojected(table, global, projection_roots(self.projection));
+        ensure_none(missing, |(index, missing)| {
+            let missing = missing.join(", ");
+            invalid(format_args!(
+                "Global secondary index {index} does not project [{missing}]"
+            ))
+        })
     }
 
     /// A query of an index cannot compare what the index has not copied. A scan takes it for absent.
     pub(super) fn check_filtered(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
-        match unprojected(table, index, filter_roots(self.filter)) {
-            Some((index, mut missing)) => {
-                missing.sort_unstable();
-                Err(invalid(format_args!(
-                    "Secondary index {index} does not project one or more filter attributes: [{}]",
-                    missing.join(", ")
-                )))
-            }
-            None => Ok(()),
-        }
+        let missing = unprojected(table, index, filter_roots(self.filter));
+        ensure_none(missing, |(index, mut missing)| {
+            missing.sort_unstable();
+            invalid(format_args!(
+                "Secondary index {index} does not project one or more filter attributes: [{}]",
+                missing.join(", ")
+            ))
+        })
     }
 
     /// The plan to read everything, once everything has been checked.
@@ -394,7 +387,8 @@ impl<'a> Read<'a> {
 fn projection_roots(projection: Option<&Paths>) -> impl Iterator<Item = &Name> {
     projection
         .into_iter()
-        .flat_map(|paths| paths.0.iter().map(Path::root))
+        .flat_map(|paths| &paths.0)
+        .map(Path::root)
 }
 
 fn filter_roots(filter: Option<&Condition>) -> impl Iterator<Item = &Name> {
@@ -435,13 +429,9 @@ pub(super) fn check_start_key(
     for attribute in table.key.attributes().chain(index_only) {
         expected += 1;
         let value = start_key.get(&attribute.name).ok_or_else(invalid)?;
-        if !attribute.kind.matches(value) {
-            return Err(invalid());
-        }
+        ensure(attribute.kind.matches(value), invalid)?;
     }
-    if start_key.len() != expected {
-        return Err(invalid());
-    }
+    ensure(start_key.len() == expected, invalid)?;
     keys::check_key_filled(&table.key, start_key)
 }
 
@@ -454,29 +444,23 @@ pub(super) fn check_start_in_range(
 ) -> Result<()> {
     const ONE_ROW: &str = "The query can return at most one row and cannot be restarted";
     let key = index.map_or(&table.key, |index| &index.key);
-    let holds = |attribute: &Name, value: &Value| start_key.get(attribute) == Some(value);
+    let holds =
+        |(attribute, value): (&KeyAttribute, &Value)| start_key.get(&attribute.name) == Some(value);
     let mut partition = key.partition.iter().zip(&range.partition);
     let last = partition.next_back();
-    if partition.any(|(attribute, value)| !holds(&attribute.name, value)) {
-        return Err(Error::validation(ONE_ROW));
-    }
+    ensure(partition.all(holds), || Error::validation(ONE_ROW))?;
     let mut prefix = key.sort.iter().zip(&range.sort_prefix);
-    let ranged = key
-        .sort
-        .get(range.sort_prefix.len())
-        .zip(range.range.as_ref());
-    let in_range = prefix.all(|(attribute, value)| holds(&attribute.name, value))
-        && ranged.is_none_or(|(attribute, op)| {
-            start_key
-                .get(&attribute.name)
-                .is_some_and(|value| op.holds(value))
+    let ranged = key.sort.get(range.sort_prefix.len());
+    let in_range = ranged
+        .zip(range.range.as_ref())
+        .is_none_or(|(attribute, op)| {
+            let value = start_key.get(&attribute.name);
+            value.is_some_and(|value| op.holds(value))
         });
-    if !in_range {
-        return Err(Error::validation(
-            "The provided starting key does not match the range key predicate",
-        ));
-    }
-    if last.is_none_or(|(attribute, value)| holds(&attribute.name, value)) {
+    ensure(prefix.all(holds) && in_range, || {
+        Error::validation("The provided starting key does not match the range key predicate")
+    })?;
+    if last.is_none_or(holds) {
         return Ok(());
     }
     let ranged = !range.sort_prefix.is_empty() || range.range.is_some();

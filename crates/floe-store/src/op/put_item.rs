@@ -1,6 +1,7 @@
 //! PutItem: sets the whole item.
 
 use super::constraint::{enveloped, validate_table_name};
+use super::keys::{Refused, Wording};
 use super::values::Survey;
 use super::write::{
     Applied, check_old, check_old_only, check_token, old_returned, write_operation,
@@ -57,8 +58,8 @@ impl PutItem {
     ///
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
-        keys::check_item_key(&table.key, &self.item)?;
-        keys::check_index_keys(table, &self.item)?;
+        keys::check_item_key(&table.key, &self.item, Wording::Item)?;
+        keys::check_index_keys(table, &self.item, Refused::All)?;
         references::check_condition(table, self.condition.as_ref())
     }
 

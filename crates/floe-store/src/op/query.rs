@@ -4,7 +4,7 @@ use super::plan::{self, ReadPlan, page_read};
 use super::references;
 use crate::capacity::ConsumedCapacity;
 use crate::declare::setters;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::expr::KeyCondition;
 use crate::item::Item;
 use crate::table::TableDef;
@@ -36,12 +36,12 @@ impl Query {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         self.read().validate(&self.table_name, None)?;
-        if self.key_condition.terms.is_empty() {
-            return Err(Error::validation(
+        ensure(!self.key_condition.terms.is_empty(), || {
+            Error::validation(
                 "Either the KeyConditions or KeyConditionExpression parameter must be specified in \
                  the request.",
-            ));
-        }
+            )
+        })?;
         self.key_condition.check()
     }
 

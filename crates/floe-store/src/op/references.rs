@@ -1,58 +1,44 @@
 //! What expressions say about key attributes, which a table knows more about than the expression.
 
 use super::constraint::invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure_none};
 use crate::expr::{Condition, Path, Paths, Update};
 use crate::table::{KeySchema, TableDef};
 
 /// Checks that no path of a condition leads into a key attribute, where nothing can be.
 pub(super) fn check_condition(table: &TableDef, condition: Option<&Condition>) -> Result<()> {
-    condition.map_or(Ok(()), |condition| {
-        condition
-            .paths()
-            .try_for_each(|path| check_scalar(table, path))
-    })
+    let mut paths = condition.into_iter().flat_map(Condition::paths);
+    paths.try_for_each(|path| check_scalar(table, path))
 }
 
 /// Checks that no path of a projection leads into a key attribute.
 pub(super) fn check_projection(table: &TableDef, projection: Option<&Paths>) -> Result<()> {
-    projection.map_or(Ok(()), |paths| {
-        paths
-            .0
-            .iter()
-            .try_for_each(|path| check_scalar(table, path))
-    })
+    let mut paths = projection.into_iter().flat_map(|paths| &paths.0);
+    paths.try_for_each(|path| check_scalar(table, path))
 }
 
 /// Checks that an update leaves the key alone, and that no path leads into a key attribute.
 pub(super) fn check_update(table: &TableDef, update: &Update) -> Result<()> {
-    for path in update.paths() {
-        if table.key.contains(path.root()) {
-            return Err(invalid(format_args!(
-                "Cannot update attribute {}. This attribute is part of the key",
-                path.root()
-            )));
-        }
-    }
-    update
-        .paths()
-        .chain(update.read_paths())
-        .try_for_each(|path| check_scalar(table, path))
+    let mut written = update.paths().map(Path::root);
+    ensure_none(written.find(|name| table.key.contains(name)), |name| {
+        invalid(format_args!(
+            "Cannot update attribute {name}. This attribute is part of the key"
+        ))
+    })?;
+    let mut paths = update.paths().chain(update.read_paths());
+    paths.try_for_each(|path| check_scalar(table, path))
 }
 
 /// Checks that the filter of a query asks nothing of the key that the query already asks about.
 pub(super) fn check_query_filter(queried: &KeySchema, filter: Option<&Condition>) -> Result<()> {
-    let mut roots = filter
-        .into_iter()
-        .flat_map(Condition::paths)
-        .map(Path::root);
-    match roots.find(|name| queried.contains(name)) {
-        Some(name) => Err(Error::Validation(format!(
+    let mut paths = filter.into_iter().flat_map(Condition::paths);
+    ensure_none(paths.find(|path| queried.contains(path.root())), |path| {
+        Error::Validation(format!(
             "Filter Expression can only contain non-primary key attributes: Primary key attribute: \
-             {name}"
-        ))),
-        None => Ok(()),
-    }
+             {}",
+            path.root()
+        ))
+    })
 }
 
 fn check_scalar(table: &TableDef, path: &Path) -> Result<()> {

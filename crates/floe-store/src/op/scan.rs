@@ -1,6 +1,6 @@
 //! Scan: reads a whole table or index by pages, or one segment of it.
 
-use super::constraint::invalid;
+use super::keys::check_index_type;
 use super::plan::{self, ReadPlan, Segment, page_read};
 use crate::declare::setters;
 use crate::error::Result;
@@ -32,9 +32,8 @@ impl Scan {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         self.read().validate(&self.table_name, self.segment)?;
-        self.segment
-            .as_ref()
-            .map_or(Ok(()), Segment::validate_order)
+        let segment = self.segment.as_ref();
+        segment.map_or(Ok(()), Segment::validate_order)
     }
 
     /// Settles a valid request against its table.
@@ -66,21 +65,10 @@ fn check_start_types(table: &TableDef, index: Option<&IndexDef>, start_key: &Ite
     let Some(told) = index.or_else(first) else {
         return Ok(());
     };
-    let keys = table
-        .indexes
-        .iter()
-        .flat_map(|index| index.key.attributes());
+    let keys = table.indexes.iter().flat_map(|i| i.key.attributes());
     for attribute in table.key.attributes().chain(keys) {
-        if let Some(value) = start_key.get(&attribute.name)
-            && !attribute.kind.matches(value)
-        {
-            return Err(invalid(format_args!(
-                "Type mismatch for Index Key {} Expected: {} Actual: {} IndexName: {}",
-                attribute.name,
-                attribute.kind.as_str(),
-                value.value_type(),
-                told.name
-            )));
+        if let Some(value) = start_key.get(&attribute.name) {
+            check_index_type(attribute, value, told)?;
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Rules about keys, indexes and throughput that making and changing a table share.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::hash::Hash;
 
 use super::constraint::{Faults, invalid, length_at_least, length_at_most};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::limits::{
     GLOBAL_INDEXES_MAX, INCLUDED_ATTRIBUTES_MAX, INCLUDED_ATTRIBUTES_TOTAL_MAX, INDEX_NAME_CHARS,
     INDEX_PARTITION_ATTRIBUTES_MAX, INDEX_SORT_ATTRIBUTES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX,
@@ -86,43 +86,25 @@ pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
 pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Result<()> {
     Faults::check(|faults| {
         if elements.len() > most {
-            faults.add(Elements(elements), "keySchema", length_at_most(most));
+            let shown = elements.iter().map(|KeySchemaElement { name, role }| {
+                format!("KeySchemaElement(attributeName={name}, keyType={role})")
+            });
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            faults.add(format_args!("[{shown}]"), "keySchema", length_at_most(most));
         }
     })
-}
-
-/// The elements of a key as DynamoDB prints them.
-struct Elements<'a>(&'a [KeySchemaElement]);
-
-impl fmt::Display for Elements<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (at, element) in self.0.iter().enumerate() {
-            let comma = if at == 0 { "" } else { ", " };
-            let (name, role) = (&element.name, element.role.as_str());
-            write!(
-                f,
-                "{comma}KeySchemaElement(attributeName={name}, keyType={role})"
-            )?;
-        }
-        f.write_str("]")
-    }
 }
 
 /// An index that is asked for, at this path of the request.
 pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str) {
     let key_path = format!("{path}.keySchema");
-    match index.kind {
-        IndexKind::Global => {
-            key_faults(faults, &index.key_schema, &key_path);
-            projection_faults(faults, &index.projection, path);
-            name_faults(faults, &index.name, path);
-        }
-        IndexKind::Local => {
-            name_faults(faults, &index.name, path);
-            key_faults(faults, &index.key_schema, &key_path);
-            projection_faults(faults, &index.projection, path);
-        }
+    if index.kind == IndexKind::Local {
+        name_faults(faults, &index.name, path);
+    }
+    key_faults(faults, &index.key_schema, &key_path);
+    projection_faults(faults, &index.projection, path);
+    if index.kind == IndexKind::Global {
+        name_faults(faults, &index.name, path);
     }
     if let Some(throughput) = index.throughput {
         throughput_faults(faults, throughput, &format!("{path}.provisionedThroughput"));
@@ -160,11 +142,11 @@ pub(super) fn check_throughput(throughput: Throughput, index: Option<&str>) -> R
         (throughput.read, "ReadCapacityUnits"),
         (throughput.write, "WriteCapacityUnits"),
     ] {
-        if units > *THROUGHPUT_UNITS.end() {
-            return Err(Error::Validation(format!(
+        ensure(units <= *THROUGHPUT_UNITS.end(), || {
+            Error::Validation(format!(
                 "Given value {units} for {what} is out of bounds{of_index}"
-            )));
-        }
+            ))
+        })?;
     }
     Ok(())
 }
@@ -173,13 +155,15 @@ pub(super) fn check_throughput(throughput: Throughput, index: Option<&str>) -> R
 
 /// Every attribute is defined once.
 pub(super) fn check_definitions(definitions: &Definitions) -> Result<()> {
+    ensure_none(repeated(definitions.iter().map(|(name, _)| name)), |name| {
+        Error::Validation(format!("Attribute Name is duplicated: {name}"))
+    })
+}
+
+/// The first that was there before.
+pub(super) fn repeated<T: Eq + Hash + Copy>(mut names: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = HashSet::new();
-    match definitions.iter().find(|(name, _)| !seen.insert(name)) {
-        Some((name, _)) => Err(Error::Validation(format!(
-            "Attribute Name is duplicated: {name}"
-        ))),
-        None => Ok(()),
-    }
+    names.find(|name| !seen.insert(*name))
 }
 
 /// The key of a table: its attributes are defined, and one parts, the other sorts.
@@ -187,22 +171,18 @@ pub(super) fn check_table_key(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
 ) -> Result<()> {
-    if elements.len() > definitions.len() {
-        return Err(Error::validation(NO_DEFINITION));
-    }
-    if !elements.iter().all(|e| is_defined(&e.name, definitions)) {
-        return Err(undefined_keys(elements, definitions));
-    }
+    let enough = elements.len() <= definitions.len();
+    ensure(enough, || Error::validation(NO_DEFINITION))?;
+    let defined = elements.iter().all(|e| is_defined(&e.name, definitions));
+    ensure(defined, || undefined_keys(elements, definitions))?;
     check_two_elements(elements)
 }
 
 fn check_first_element(elements: &[KeySchemaElement]) -> Result<()> {
-    match elements.first() {
-        Some(first) if first.role == KeyRole::Hash => Ok(()),
-        _ => Err(Error::validation(
-            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
-        )),
-    }
+    let first = elements.first().map(|element| element.role);
+    ensure(first == Some(KeyRole::Hash), || {
+        Error::validation("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+    })
 }
 
 fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
@@ -210,15 +190,10 @@ fn check_two_elements(elements: &[KeySchemaElement]) -> Result<()> {
     let [hash, range] = elements else {
         return Ok(());
     };
-    if hash.name == range.name {
-        return Err(Error::validation(SAME_NAME));
-    }
-    if range.role != KeyRole::Range {
-        return Err(Error::validation(
-            "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
-        ));
-    }
-    Ok(())
+    ensure(hash.name != range.name, || Error::validation(SAME_NAME))?;
+    ensure(range.role == KeyRole::Range, || {
+        Error::validation("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+    })
 }
 
 const SAME_NAME: &str =
@@ -232,27 +207,23 @@ fn check_global_key(elements: &[KeySchemaElement]) -> Result<()> {
     {
         return Err(Error::validation(SAME_NAME));
     }
-    let mut seen = HashSet::new();
-    if !elements.iter().all(|element| seen.insert(&element.name)) {
-        return Err(Error::validation(
-            "The KeySchema contains multiple key attributes with the same name",
-        ));
-    }
-    if !elements.is_sorted_by_key(|element| element.role == KeyRole::Range) {
-        return Err(invalid(
-            "All HASH key attributes must precede RANGE key attributes in the KeySchema",
-        ));
-    }
+    ensure_none(repeated(elements.iter().map(|e| &e.name)), |_| {
+        Error::validation("The KeySchema contains multiple key attributes with the same name")
+    })?;
+    let in_order = elements.is_sorted_by_key(|e| e.role == KeyRole::Range);
+    ensure(in_order, || {
+        invalid("All HASH key attributes must precede RANGE key attributes in the KeySchema")
+    })?;
     for (role, most) in [
         (KeyRole::Hash, INDEX_PARTITION_ATTRIBUTES_MAX),
         (KeyRole::Range, INDEX_SORT_ATTRIBUTES_MAX),
     ] {
-        if elements.iter().filter(|e| e.role == role).count() > most {
-            return Err(invalid(format_args!(
-                "The KeySchema exceeds the maximum allowed number of {} key attributes",
-                role.as_str()
-            )));
-        }
+        let count = elements.iter().filter(|e| e.role == role).count();
+        ensure(count <= most, || {
+            invalid(format_args!(
+                "The KeySchema exceeds the maximum allowed number of {role} key attributes"
+            ))
+        })?;
     }
     Ok(())
 }
@@ -265,14 +236,14 @@ fn check_local_key(index: &CreateIndex, table: &[KeySchemaElement]) -> Result<()
             index.name
         )));
     };
-    match table.first() {
-        Some(table_hash) if table_hash.name != hash.name => Err(invalid(format_args!(
+    let other = table.first().filter(|first| first.name != hash.name);
+    ensure_none(other, |table_hash| {
+        invalid(format_args!(
             "Index KeySchema does not have the same leading hash key as table KeySchema for index: \
              {}. index hash key: {}, table hash key: {}",
             index.name, hash.name, table_hash.name
-        ))),
-        _ => Ok(()),
-    }
+        ))
+    })
 }
 
 pub(super) fn is_defined(name: &str, definitions: &Definitions) -> bool {
@@ -310,21 +281,20 @@ pub(super) fn check_definitions_used(
     indexes: &[CreateIndex],
     definitions: &Definitions,
 ) -> Result<()> {
-    let local = indexes.iter().filter(|i| i.kind == IndexKind::Local);
-    let global = indexes.iter().filter(|i| i.kind == IndexKind::Global);
-    let index_elements = local.chain(global).flat_map(|index| &index.key_schema);
-    let used = table.iter().chain(index_elements);
-    let used: Vec<&Name> = used.map(|element| &element.name).collect();
+    let of = |kind| indexes.iter().filter(move |i| i.kind == kind);
+    let ordered = of(IndexKind::Local).chain(of(IndexKind::Global));
+    let elements = table.iter().chain(ordered.flat_map(|i| &i.key_schema));
+    let used: Vec<&Name> = elements.map(|element| &element.name).collect();
     let defined = definitions.iter().map(|(name, _)| name);
     if defined.clone().all(|name| used.contains(&name)) {
         return Ok(());
     }
-    if indexes.is_empty() {
-        return Err(invalid(
+    ensure(!indexes.is_empty(), || {
+        invalid(
             "Number of attributes in KeySchema does not exactly match number of attributes defined \
              in AttributeDefinitions",
-        ));
-    }
+        )
+    })?;
     Err(invalid(format_args!(
         "Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
         in_hash_order(defined, Buckets::AsMany),
@@ -343,32 +313,29 @@ pub(super) fn check_local_indexes(
     if indexes.is_empty() {
         return Ok(());
     }
-    if !table.iter().any(|element| element.role == KeyRole::Range) {
-        return Err(invalid(
+    ensure(table.iter().any(|e| e.role == KeyRole::Range), || {
+        invalid(
             "Table KeySchema does not have a range key, which is required when specifying a \
              LocalSecondaryIndex",
-        ));
-    }
+        )
+    })?;
     for index in indexes {
         check_index_defined(index, definitions)?;
     }
     for index in indexes {
         check_local_key(index, table)?;
         check_projection(&index.projection)?;
-        if index.throughput.is_some() {
-            return Err(invalid(format_args!(
+        ensure(index.throughput.is_none(), || {
+            invalid(format_args!(
                 "ProvisionedThroughput should not be specified for index: {}",
                 index.name
-            )));
-        }
+            ))
+        })?;
     }
     check_index_names(indexes.iter().map(|index| index.name.as_str()))?;
-    if indexes.len() > LOCAL_INDEXES_MAX {
-        return Err(invalid(
-            "Number of LocalSecondaryIndexes exceeds per-table limit of 5",
-        ));
-    }
-    Ok(())
+    ensure(indexes.len() <= LOCAL_INDEXES_MAX, || {
+        invalid("Number of LocalSecondaryIndexes exceeds per-table limit of 5")
+    })
 }
 
 /// The global indexes of a table that is made.
@@ -385,11 +352,11 @@ pub(super) fn check_global_indexes(
         check_projection(&index.projection)?;
     }
     check_index_names(indexes.iter().map(|index| index.name.as_str()))?;
-    check_global_count(indexes.len())?;
-    for index in indexes {
-        check_index_throughput(&index.name, index.throughput, billing)?;
-    }
-    Ok(())
+    ensure(indexes.len() <= GLOBAL_INDEXES_MAX, || {
+        invalid("GlobalSecondaryIndex count exceeds the per-table limit of 20")
+    })?;
+    let mut indexes = indexes.iter();
+    indexes.try_for_each(|index| check_index_throughput(&index.name, index.throughput, billing))
 }
 
 /// A global index that is added to a table.
@@ -400,12 +367,12 @@ pub(super) fn check_added_index(
 ) -> Result<()> {
     check_global_key(&index.key_schema)?;
     check_projection(&index.projection)?;
-    if definitions.is_empty() {
-        return Err(invalid(format_args!(
+    ensure(!definitions.is_empty(), || {
+        invalid(format_args!(
             "AttributeDefinitions is not specified for index: {}",
             index.name
-        )));
-    }
+        ))
+    })?;
     check_index_defined(index, definitions)?;
     check_index_throughput(&index.name, index.throughput, billing)
 }
@@ -423,48 +390,23 @@ pub(super) fn check_not_redefined(
         let mut same_names = old.attributes().filter(same_name);
         same_names.any(|a| !new.attributes().any(|b| a == b))
     };
-    match keys.find(redefines) {
-        Some(old) => Err(invalid(format_args!(
+    ensure_none(keys.find(redefines), |old| {
+        invalid(format_args!(
             "Attributes cannot be redefined. Please check that your attribute has the same type as \
              previously defined. Existing schema: {} New schema: {}",
-            Schema(old),
-            Schema(&new)
-        ))),
-        None => Ok(()),
-    }
+            shown(old),
+            shown(&new)
+        ))
+    })
 }
 
 /// A key as DynamoDB prints it.
-struct Schema<'a>(&'a KeySchema);
-
-impl fmt::Display for Schema<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
-            (&self.0.partition, KeyRole::Hash),
-            (&self.0.sort, KeyRole::Range),
-        ];
-        let elements: Vec<String> = parts
-            .iter()
-            .flat_map(|(part, role)| part.iter().map(|attribute| (attribute, *role)))
-            .map(|(KeyAttribute { name, kind }, role)| {
-                format!("key{{{name}:{}:{}}}", kind.as_str(), role.as_str())
-            })
-            .collect();
-        write!(
-            f,
-            "Schema:[SchemaElement: {}]",
-            elements.join(", SchemaElement: ")
-        )
-    }
-}
-
-fn check_global_count(count: usize) -> Result<()> {
-    if count > GLOBAL_INDEXES_MAX {
-        return Err(invalid(
-            "GlobalSecondaryIndex count exceeds the per-table limit of 20",
-        ));
-    }
-    Ok(())
+fn shown(schema: &KeySchema) -> String {
+    let elements = schema.attributes().zip(schema.elements());
+    let elements = elements.map(|(KeyAttribute { name, kind }, element)| {
+        format!("SchemaElement: key{{{name}:{kind}:{}}}", element.role)
+    });
+    format!("Schema:[{}]", elements.collect::<Vec<_>>().join(", "))
 }
 
 /// A global index has throughput of its own exactly if the table has.
@@ -487,46 +429,28 @@ pub(super) fn check_index_throughput(
 }
 
 fn check_projection(projection: &Projection) -> Result<()> {
-    let Projection::Include(names) = projection else {
-        return Ok(());
-    };
-    let mut seen = HashSet::new();
-    match names.iter().find(|name| !seen.insert(*name)) {
-        Some(name) => Err(invalid(format_args!(
+    ensure_none(repeated(projection.included().iter()), |name| {
+        invalid(format_args!(
             "Duplicate element in NonKeyAttributes: {name}"
-        ))),
-        None => Ok(()),
-    }
+        ))
+    })
 }
 
 /// The attributes that all indexes together are told to copy.
 pub(super) fn check_included_total<'a>(
     projections: impl IntoIterator<Item = &'a Projection>,
 ) -> Result<()> {
-    let total: usize = projections
-        .into_iter()
-        .map(|projection| match projection {
-            Projection::Include(names) => names.len(),
-            Projection::All | Projection::KeysOnly => 0,
-        })
-        .sum();
-    if total > INCLUDED_ATTRIBUTES_TOTAL_MAX {
-        return Err(invalid(
-            "Number of NonKeyAttributes of all indexes exceeds per-table limit of 100",
-        ));
-    }
-    Ok(())
+    let included = projections.into_iter().flat_map(Projection::included);
+    ensure(included.count() <= INCLUDED_ATTRIBUTES_TOTAL_MAX, || {
+        invalid("Number of NonKeyAttributes of all indexes exceeds per-table limit of 100")
+    })
 }
 
 /// No two indexes have the same name.
 pub(super) fn check_index_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<()> {
-    let mut seen = HashSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            return Err(invalid(format_args!("Duplicate index name: {name}")));
-        }
-    }
-    Ok(())
+    ensure_none(repeated(names.into_iter()), |name| {
+        invalid(format_args!("Duplicate index name: {name}"))
+    })
 }
 
 // What a checked request becomes.
@@ -536,20 +460,17 @@ pub(super) fn key_schema(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
 ) -> Result<KeySchema> {
-    let mut key = KeySchema {
-        partition: Vec::new(),
-        sort: Vec::new(),
-    };
+    let (mut partition, mut sort) = (Vec::new(), Vec::new());
     for element in elements {
         let defined = definitions.iter().find(|(name, _)| *name == element.name);
         let (name, kind) = defined.ok_or_else(|| Error::validation(NO_DEFINITION))?;
         let part = match element.role {
-            KeyRole::Hash => &mut key.partition,
-            KeyRole::Range => &mut key.sort,
+            KeyRole::Hash => &mut partition,
+            KeyRole::Range => &mut sort,
         };
         part.push(KeyAttribute::new(name, *kind));
     }
-    Ok(key)
+    Ok(KeySchema { partition, sort })
 }
 
 /// The index that a checked request describes.

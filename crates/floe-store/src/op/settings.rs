@@ -1,7 +1,7 @@
 //! Rules about the settings by which DynamoDB charges, scales and encrypts.
 
 use super::constraint::invalid;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::table::{Billing, Encryption, OnDemandThroughput, Scaling, Throughput};
 
 /// A change of how far a table or a global index scales. What is absent stays as it is.
@@ -40,12 +40,8 @@ impl ScalingUpdate {
             write_max: self.write_max.unwrap_or(current.on_demand.write_max),
         };
         if self.is_on_demand() {
-            check_on_demand(
-                &on_demand,
-                billing,
-                of,
-                "the table BillingMode is PROVISIONED",
-            )?;
+            let when_provisioned = "the table BillingMode is PROVISIONED";
+            check_on_demand(&on_demand, billing, of, when_provisioned)?;
         }
         Ok(Scaling {
             on_demand,
@@ -81,29 +77,33 @@ pub(super) enum Scaled<'a> {
     Index(&'a str),
 }
 
+impl Scaled<'_> {
+    /// What is said of the table, or what is said of the index before its name.
+    fn named(self, table: &str, index: &str) -> String {
+        match self {
+            Self::Table => table.to_owned(),
+            Self::Index(name) => format!("{index}{name}"),
+        }
+    }
+}
+
 /// Checks the scaling of a table or an index that is made.
 pub(super) fn check_scaling(scaling: &Scaling, billing: Billing, of: Scaled<'_>) -> Result<()> {
-    check_on_demand(
-        &scaling.on_demand,
-        billing,
-        of,
-        "table BillingMode is PROVISIONED.",
-    )?;
+    let when_provisioned = "table BillingMode is PROVISIONED.";
+    check_on_demand(&scaling.on_demand, billing, of, when_provisioned)?;
     let Some(warm) = scaling.warm else {
         return Ok(());
     };
     let least = Scaling::default().warm_throughput(billing);
-    check_not_below(warm, least, of, |units| {
-        match billing {
-        Billing::OnDemand => {
-            "initial throughput for OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/\
-             developerguide/on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
-                .to_owned()
-        }
+    check_not_below(warm, least, of, |units| match billing {
+        Billing::OnDemand => INITIAL_ON_DEMAND.to_owned(),
         Billing::Provisioned(_) => format!("{units}CapacityUnits of ProvisionedThroughput"),
-    }
     })
 }
+
+const INITIAL_ON_DEMAND: &str = "initial throughput for OnDemand. See: \
+                                 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html\
+                                 #on-demand-capacity-mode-initial";
 
 /// What is paid for by reserved throughput has no such limits; limits are above zero.
 fn check_on_demand(
@@ -116,27 +116,20 @@ fn check_on_demand(
         ("MaxReadRequestUnits", limits.read_max),
         ("MaxWriteRequestUnits", limits.write_max),
     ];
-    if billing != Billing::OnDemand
-        && let Some((name, _)) = limits.iter().find(|(_, limit)| limit.is_some())
-    {
-        let of = match of {
-            Scaled::Table => String::new(),
-            Scaled::Index(index) => format!(" for index : {index}"),
-        };
-        return Err(invalid(format_args!(
+    let first = |fits: fn(Option<u64>) -> bool| limits.iter().find(|(_, limit)| !fits(*limit));
+    let unfit = first(|limit| limit.is_none()).filter(|_| billing != Billing::OnDemand);
+    ensure_none(unfit, |(name, _)| {
+        let of = of.named("", " for index : ");
+        invalid(format_args!(
             "{name} for OnDemandThroughput cannot be specified{of} when {when_provisioned}"
-        )));
-    }
-    if let Some((name, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
-        let of = match of {
-            Scaled::Table => "table".to_owned(),
-            Scaled::Index(index) => format!("index : {index}"),
-        };
-        return Err(invalid(format_args!(
+        ))
+    })?;
+    ensure_none(first(|limit| limit != Some(0)), |(name, _)| {
+        let of = of.named("table", "index : ");
+        invalid(format_args!(
             "Requested {name} for OnDemandThroughput for {of} is outside of valid range"
-        )));
-    }
-    Ok(())
+        ))
+    })
 }
 
 fn check_not_below(
@@ -149,16 +142,12 @@ fn check_not_below(
         ("Read", asked.read, least.read),
         ("Write", asked.write, least.write),
     ] {
-        if asked < least {
-            let of = match of {
-                Scaled::Table => "table".to_owned(),
-                Scaled::Index(index) => format!("index {index}"),
-            };
-            return Err(invalid(format_args!(
-                "Requested {units}UnitsPerSecond for WarmThroughput for {of} is lower than {}",
-                what(units)
-            )));
-        }
+        ensure(asked >= least, || {
+            let (of, what) = (of.named("table", "index "), what(units));
+            invalid(format_args!(
+                "Requested {units}UnitsPerSecond for WarmThroughput for {of} is lower than {what}"
+            ))
+        })?;
     }
     Ok(())
 }
@@ -179,21 +168,14 @@ pub(super) fn change_encryption(
 }
 
 /// The error of throughput that is set to what it is.
-pub(super) fn unchanged_throughput(
-    of: Scaled<'_>,
-    current: Throughput,
-    asked: Throughput,
-) -> Error {
-    let (the, of) = match of {
-        Scaled::Table => ("table".to_owned(), "the table".to_owned()),
-        Scaled::Index(name) => (format!("index {name}"), format!("index {name}")),
-    };
+pub(super) fn unchanged_throughput(of: Scaled<'_>, current: Throughput) -> Error {
+    let Throughput { read, write } = current;
+    let (the, of) = (of.named("table", "index "), of.named("the table", "index "));
     Error::Validation(format!(
         "The provisioned throughput for the {the} will not change. The requested value equals the \
-         current value. Current ReadCapacityUnits provisioned for {of}: {}. Requested \
-         ReadCapacityUnits: {}. Current WriteCapacityUnits provisioned for {of}: {}. Requested \
-         WriteCapacityUnits: {}. Refer to the Amazon DynamoDB Developer Guide for current limits and \
-         how to request higher limits.",
-        current.read, asked.read, current.write, asked.write
+         current value. Current ReadCapacityUnits provisioned for {of}: {read}. Requested \
+         ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {of}: {write}. \
+         Requested WriteCapacityUnits: {write}. Refer to the Amazon DynamoDB Developer Guide for \
+         current limits and how to request higher limits."
     ))
 }

@@ -6,7 +6,7 @@
 use super::constraint::Faults;
 use crate::declare::named;
 use crate::env::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::item::Item;
 use crate::limits::{
     CONSUMER_NAME_BYTES, DESCRIBE_STREAM_SHARDS_MAX, GET_RECORDS_MAX, LIST_STREAMS_MAX,
@@ -94,10 +94,8 @@ impl DescribeStream {
 /// Checks that a text can be the resource name of a stream. DynamoDB says no more of one that cannot, not even that
 /// it is too short.
 fn check_arn(arn: &str) -> Result<()> {
-    if arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end() {
-        return Ok(());
-    }
-    Err(Error::validation("Invalid StreamArn"))
+    let fits = arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end();
+    ensure(fits, || Error::validation("Invalid StreamArn"))
 }
 
 /// The error of an operation on a stream that is not there.
@@ -177,14 +175,14 @@ impl GetShardIterator {
     ///
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
-        let mut faults = Faults::new();
-        faults.length(&self.shard_id, "shardId", SHARD_ID_CHARS);
-        if let IteratorKind::AtSequenceNumber(number) | IteratorKind::AfterSequenceNumber(number) =
-            &self.kind
-        {
-            faults.length_unseen(number, "sequenceNumber", SEQUENCE_NUMBER_CHARS);
-        }
-        faults.into_result()?;
+        use IteratorKind::{AfterSequenceNumber, AtSequenceNumber};
+
+        Faults::check(|faults| {
+            faults.length(&self.shard_id, "shardId", SHARD_ID_CHARS);
+            if let AtSequenceNumber(number) | AfterSequenceNumber(number) = &self.kind {
+                faults.length_unseen(number, "sequenceNumber", SEQUENCE_NUMBER_CHARS);
+            }
+        })?;
         check_arn(&self.stream_arn)
     }
 }
@@ -319,14 +317,12 @@ impl HoldChanges {
     /// [`Validation`](Error::Validation) when the consumer has no name that can be kept, or the stream
     /// none that a stream can have.
     pub fn validate(&self) -> Result<()> {
-        if !CONSUMER_NAME_BYTES.contains(&self.consumer.len()) {
-            return Err(Error::Validation(format!(
-                "the name of a consumer must have {} to {} bytes: length={}",
-                CONSUMER_NAME_BYTES.start(),
-                CONSUMER_NAME_BYTES.end(),
-                self.consumer.len()
-            )));
-        }
+        let (length, (least, most)) = (self.consumer.len(), CONSUMER_NAME_BYTES.into_inner());
+        ensure((least..=most).contains(&length), || {
+            Error::Validation(format!(
+                "the name of a consumer must have {least} to {most} bytes: length={length}"
+            ))
+        })?;
         check_arn(&self.stream_arn)
     }
 }

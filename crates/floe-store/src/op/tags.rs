@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::constraint::Faults;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::limits::{TAG_KEY_CHARS, TAG_VALUE_CHARS_MAX, TAGS_MAX};
 use crate::table::TableDef;
 
@@ -26,11 +26,9 @@ impl UpdateTags {
     /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| faults.table_name_by_pattern(&self.table_name))?;
-        if self.add.is_empty() && self.remove.is_empty() {
-            return Err(Error::validation(
-                "Atleast one Tag needs to be provided as Input.",
-            ));
-        }
+        ensure(!self.add.is_empty() || !self.remove.is_empty(), || {
+            Error::validation("Atleast one Tag needs to be provided as Input.")
+        })?;
         check_tags(&self.add)?;
         self.remove.iter().try_for_each(|key| check_tag_key(key))
     }
@@ -42,14 +40,8 @@ impl UpdateTags {
     /// [`Validation`](Error::Validation) when the table would have too many tags.
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
-        let add = self
-            .add
-            .iter()
-            .map(|(key, value)| (key.clone(), value.clone()));
-        table.tags.extend(add);
-        for key in &self.remove {
-            table.tags.remove(key);
-        }
+        table.tags.extend(self.add.clone());
+        table.tags.retain(|key, _| !self.remove.contains(key));
         check_tags(&table.tags)?;
         Ok(table)
     }
@@ -68,18 +60,14 @@ impl UpdateTags {
 pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
     for (key, value) in tags {
         check_tag_key(key)?;
-        if value.chars().count() > TAG_VALUE_CHARS_MAX || !value.chars().all(is_tag_char) {
-            return Err(Error::Validation(format!(
-                "The Tag Value provided is invalid, Value: {value}"
-            )));
-        }
+        let fits = value.chars().count() <= TAG_VALUE_CHARS_MAX;
+        ensure(fits && value.chars().all(is_tag_char), || {
+            Error::Validation(format!("The Tag Value provided is invalid, Value: {value}"))
+        })?;
     }
-    if tags.len() > TAGS_MAX {
-        return Err(Error::validation(
-            "Number of Tags exceed the current limit for the provided ResourceArn",
-        ));
-    }
-    Ok(())
+    ensure(tags.len() <= TAGS_MAX, || {
+        Error::validation("Number of Tags exceed the current limit for the provided ResourceArn")
+    })
 }
 
 /// Checks the key of a tag that is added or removed.
@@ -88,18 +76,14 @@ pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
 ///
 /// [`Validation`](Error::Validation) when no tag can have that key.
 pub fn check_tag_key(key: &str) -> Result<()> {
-    if !TAG_KEY_CHARS.contains(&key.chars().count()) || !key.chars().all(is_tag_char) {
-        return Err(Error::Validation(format!(
-            "The Tag Key provided is invalid, Key: {key}"
-        )));
-    }
+    let fits = TAG_KEY_CHARS.contains(&key.chars().count());
+    ensure(fits && key.chars().all(is_tag_char), || {
+        Error::Validation(format!("The Tag Key provided is invalid, Key: {key}"))
+    })?;
     let prefix = key.get(..4).unwrap_or_default();
-    if prefix.eq_ignore_ascii_case("aws:") {
-        return Err(Error::Validation(format!(
-            "Tag Key cannot be prefixed with aws:, Key: {key}"
-        )));
-    }
-    Ok(())
+    ensure(!prefix.eq_ignore_ascii_case("aws:"), || {
+        Error::Validation(format!("Tag Key cannot be prefixed with aws:, Key: {key}"))
+    })
 }
 
 /// Letters and digits of any script, spaces, and a few signs.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use super::constraint::Faults;
 use super::get_item::projected;
-use super::transact_write_items::{canceled, check_bytes, check_count, repeated_item};
+use super::transact_write_items::{canceled, check_bytes, check_count, reason, repeated_item};
 use super::values::check_values;
 use super::{keys, missing_table, references};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::declare::operation;
-use crate::error::{CancellationCode, CancellationReason, Result};
+use crate::error::{Result, ensure, ensure_none};
 use crate::expr::Paths;
 use crate::item::Item;
 use crate::table::TableDef;
@@ -39,19 +39,16 @@ impl TransactGetItems {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn validate(&self) -> Result<()> {
         check_count(self.gets.len())?;
-        let mut faults = Faults::new();
-        for (at, get) in self.gets.iter().enumerate() {
-            let path = format_args!("transactItems.{}.member.get.tableName", at + 1);
-            faults.table_name_at(&get.table_name, path);
-        }
-        faults.into_result()?;
-        for get in &self.gets {
-            check_values(&get.key)?;
-        }
-        for get in &self.gets {
-            get.projection.as_ref().map_or(Ok(()), Paths::check)?;
-        }
-        Ok(())
+        Faults::check(|faults| {
+            for (at, get) in self.gets.iter().enumerate() {
+                let path = format_args!("transactItems.{}.member.get.tableName", at + 1);
+                faults.table_name_at(&get.table_name, path);
+            }
+        })?;
+        let mut keys = self.gets.iter().map(|get| &get.key);
+        keys.try_for_each(check_values)?;
+        let mut projections = self.gets.iter().filter_map(|get| get.projection.as_ref());
+        projections.try_for_each(Paths::check)
     }
 
     /// Checks a valid request against its tables.
@@ -73,15 +70,10 @@ impl TransactGetItems {
                 repeated |= !seen.insert(key);
             }
         }
-        if let Some((at, error)) = fault {
-            let code = CancellationCode::ValidationError;
-            let reason = CancellationReason::new(code, error.to_string());
-            return Err(canceled(self.gets.len(), at, reason));
-        }
-        if repeated {
-            return Err(repeated_item());
-        }
-        Ok(())
+        ensure_none(fault, |(at, error)| {
+            canceled(self.gets.len(), at, reason(error))
+        })?;
+        ensure(!repeated, repeated_item)
     }
 
     /// Checks the size of the items that were found, all together.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::declare::{operation, setters};
-use crate::error::{CancellationCode, CancellationReason, Error, Result};
+use crate::error::{CancellationCode, CancellationReason, Error, Result, ensure};
 use crate::expr::Condition;
 use crate::item::Item;
 use crate::limits::{TRANSACT_BYTES_MAX, TRANSACT_ITEMS_MAX};
@@ -55,16 +55,11 @@ impl TransactWriteItems {
         check_token(self.token.as_deref())?;
         let mut faults = Faults::new();
         for (at, action) in self.actions.iter().enumerate() {
-            let path = format_args!(
-                "transactItems.{}.member.{}.tableName",
-                at + 1,
-                action.member()
-            );
-            faults.table_name_at(action.table_name(), path);
+            let path = format_args!("transactItems.{}.member.{}", at + 1, action.member());
+            faults.table_name_at(action.table_name(), format_args!("{path}.tableName"));
             // A single update may do nothing but make the item; in a transaction it must say something.
             if matches!(action, TransactWrite::Update(update) if update.update.is_empty()) {
-                let path = format_args!("transactItems.{}.member.update.updateExpression", at + 1);
-                faults.add_null(path);
+                faults.add_null(format_args!("{path}.updateExpression"));
             }
         }
         faults.into_result()?;
@@ -84,11 +79,8 @@ impl TransactWriteItems {
         let mut bytes = 0;
         for action in &self.actions {
             let table = tables(action.table_name()).ok_or_else(missing_table)?;
-            if let Some(key) = keys::KeyRef::new(table, action.key_item())
-                && !seen.insert(key)
-            {
-                return Err(repeated_item());
-            }
+            let key = keys::KeyRef::new(table, action.key_item());
+            ensure(key.is_none_or(|key| seen.insert(key)), repeated_item)?;
             bytes += action.payload_bytes();
         }
         check_bytes(bytes)?;
@@ -122,13 +114,10 @@ pub(super) fn repeated_item() -> Error {
 
 /// Checks the size of a transaction. The message says everything twice in DynamoDB, too.
 pub(super) fn check_bytes(bytes: usize) -> Result<()> {
-    if bytes > TRANSACT_BYTES_MAX {
-        const TOO_LARGE: &str = "Transaction payload size cannot exceed 4MB. Payload Size: ";
-        return Err(Error::validation(format!(
-            "{TOO_LARGE}: {TOO_LARGE}{bytes}"
-        )));
-    }
-    Ok(())
+    const TOO_LARGE: &str = "Transaction payload size cannot exceed 4MB. Payload Size: ";
+    ensure(bytes <= TRANSACT_BYTES_MAX, || {
+        Error::validation(format!("{TOO_LARGE}: {TOO_LARGE}{bytes}"))
+    })
 }
 
 /// Cancels a transaction of so many actions for what is wrong with one of them.
@@ -238,8 +227,8 @@ impl TransactWrite {
     fn check_filled(&self, table: &TableDef) -> Result<()> {
         keys::check_key_filled(&table.key, self.key_item())?;
         match self {
-            Self::Put(put) => keys::check_index_keys_filled(table, &put.item),
-            Self::Update(update) => update.check_filled(table),
+            Self::Put(put) => keys::check_index_keys(table, &put.item, keys::Refused::Empty),
+            Self::Update(update) => update.check_index_keys(table, keys::Refused::Empty),
             Self::Delete(_) | Self::Check(_) => Ok(()),
         }
     }
@@ -266,22 +255,21 @@ impl TransactWrite {
         table: &TableDef,
         old: Option<&Item>,
     ) -> Result<Option<Item>, CancellationReason> {
-        let applied = match self {
-            Self::Put(put) => put.apply(table, old),
-            Self::Update(update) => update.apply(table, old),
-            Self::Delete(delete) => delete.apply(table, old),
+        let new = match self {
+            Self::Put(put) => put.apply(table, old).map(|applied| applied.new),
+            Self::Update(update) => update.apply(table, old).map(|applied| applied.new),
+            Self::Delete(delete) => delete.apply(table, old).map(|applied| applied.new),
             Self::Check(check) => {
-                return check_old(Some(&check.condition), old, check.return_old_on_failure)
+                check_old(Some(&check.condition), old, check.return_old_on_failure)
                     .map(|()| old.cloned())
-                    .map_err(reason);
             }
         };
-        applied.map(|applied| applied.new).map_err(reason)
+        new.map_err(reason)
     }
 }
 
 /// The reason to cancel a transaction for which an error of one action stands.
-fn reason(error: Error) -> CancellationReason {
+pub(super) fn reason(error: Error) -> CancellationReason {
     let message = error.to_string();
     match error {
         Error::ConditionalCheckFailed { item } => CancellationReason {

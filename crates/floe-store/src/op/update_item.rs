@@ -1,17 +1,16 @@
 //! UpdateItem: changes parts of an item.
 
 use super::constraint::{Faults, enveloped, validate_table_name};
+use super::keys::Refused;
 use super::values::{Survey, check_values, item_too_large_to_update};
 use super::write::{Applied, ReturnValues, check_old, check_token, write_operation};
 use super::{keys, references};
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::expr::{Condition, Path, Segment, SetOperand, SetValue, Update};
 use crate::item::Item;
 use crate::limits::ITEM_BYTES_MAX;
 use crate::size::value_size;
 use crate::table::TableDef;
-use crate::text::Name;
-use crate::value::Value;
 
 write_operation! {
     /// Changes parts of an item, and makes it if it is not there.
@@ -65,9 +64,8 @@ impl UpdateItem {
     /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
-        if self.weigh_request && request_bytes(&self.update) > ITEM_BYTES_MAX {
-            return Err(item_too_large_to_update());
-        }
+        let fits = !self.weigh_request || request_bytes(&self.update) <= ITEM_BYTES_MAX;
+        ensure(fits, item_too_large_to_update)?;
         self.check_references(table)
     }
 
@@ -82,26 +80,17 @@ impl UpdateItem {
     fn check_references(&self, table: &TableDef) -> Result<()> {
         references::check_update(table, &self.update)?;
         references::check_condition(table, self.condition.as_ref())?;
-        self.attributes_set()
-            .try_for_each(|(name, value)| keys::check_index_key_value(table, name, value))
+        self.check_index_keys(table, Refused::All)
     }
 
-    /// Checks only that the update sets no attribute of an index key to nothing, which refuses a transaction as
-    /// a whole instead of cancelling it for a reason.
-    pub(super) fn check_filled(&self, table: &TableDef) -> Result<()> {
-        self.attributes_set()
-            .try_for_each(|(name, value)| keys::check_index_key_value_filled(table, name, value))
-    }
-
-    /// The attributes that the update sets to a value of the request.
-    fn attributes_set(&self) -> impl Iterator<Item = (&Name, &Value)> {
-        self.update
-            .set
-            .iter()
-            .filter_map(|(path, value)| match (path.rest().is_empty(), value) {
-                (true, SetValue::Operand(SetOperand::Value(value))) => Some((path.root(), value)),
-                _ => None,
-            })
+    /// Checks the values that it sets, whatever the item is.
+    pub(super) fn check_index_keys(&self, table: &TableDef, refused: Refused) -> Result<()> {
+        for (path, value) in &self.update.set {
+            if let ([], SetValue::Operand(SetOperand::Value(value))) = (path.rest(), value) {
+                keys::check_index_key_value(table, path.root(), value, refused)?;
+            }
+        }
+        Ok(())
     }
 
     /// The size of the values that the request carries, and of the names that they are for.
@@ -159,20 +148,12 @@ fn request_bytes(update: &Update) -> usize {
     const STATEMENT: usize = 3;
     const WRITES_A_VALUE: usize = 19;
     const CLEARS: usize = 1;
-    let set = update
-        .set
-        .iter()
-        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + set_value_bytes(value));
-    let add = update
-        .add
-        .iter()
-        .map(|(path, value)| WRITES_A_VALUE + target_bytes(path) + value_size(value));
-    let clears = update
-        .remove
-        .iter()
-        .chain(update.delete.iter().map(|(path, _)| path))
-        .map(|path| CLEARS + target_bytes(path));
-    STATEMENT + set.sum::<usize>() + add.sum::<usize>() + clears.sum::<usize>()
+    let set = update.set.iter().map(|(_, value)| set_value_bytes(value));
+    let add = update.add.iter().map(|(_, value)| value_size(value));
+    let values: usize = set.chain(add).map(|bytes| WRITES_A_VALUE + bytes).sum();
+    let clears = (update.remove.len() + update.delete.len()) * CLEARS;
+    let targets: usize = update.paths().map(target_bytes).sum();
+    STATEMENT + targets + values + clears
 }
 
 fn target_bytes(path: &Path) -> usize {
@@ -188,18 +169,15 @@ fn path_operand_bytes(path: &Path) -> usize {
 
 /// The names and positions of a path, each behind the first with what a step adds.
 fn path_bytes(path: &Path, step: usize) -> usize {
-    let rest = path.rest().iter();
-    path.root().len()
-        + rest
-            .map(|segment| step + segment_bytes(segment))
-            .sum::<usize>()
-}
-
-fn segment_bytes(segment: &Segment) -> usize {
-    match segment {
-        Segment::Name(name) => name.len(),
-        Segment::Index(at) => at.checked_ilog10().map_or(1, |log| log as usize + 1),
-    }
+    path.rest()
+        .iter()
+        .fold(path.root().len(), |bytes, segment| {
+            let segment = match segment {
+                Segment::Name(name) => name.len(),
+                Segment::Index(at) => at.checked_ilog10().map_or(1, |log| log as usize + 1),
+            };
+            bytes + step + segment
+        })
 }
 
 fn set_value_bytes(value: &SetValue) -> usize {

@@ -1,11 +1,9 @@
 //! UpdateTable: adds or removes global indexes, switches the stream, changes settings.
 
-use std::collections::HashSet;
-
 use super::constraint::{Faults, invalid};
 use super::settings::{Scaled, ScalingUpdate};
 use super::{CreateIndex, missing_table, schema, settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::limits::{GLOBAL_INDEXES_MAX, INDEX_CHANGES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX};
 use crate::table::{
     Billing, Encryption, IndexDef, IndexKind, KeyKind, StreamView, TableClass, TableDef, Throughput,
@@ -62,15 +60,13 @@ impl UpdateTable {
                 schema::check_key_length(&index.key_schema, most)?;
             }
         }
-        let mut seen = HashSet::new();
-        match self.indexes.iter().find(|index| !seen.insert(index.name())) {
-            Some(index) => Err(invalid(format_args!(
+        let repeated = schema::repeated(self.indexes.iter().map(IndexUpdate::name));
+        ensure_none(repeated, |name| {
+            invalid(format_args!(
                 "Only one global secondary index update per index is allowed simultaneously. \
-                 Index: {}",
-                index.name()
-            ))),
-            None => Ok(()),
-        }
+                 Index: {name}"
+            ))
+        })
     }
 
     /// Adds the faults of lengths and ranges, which are told together.
@@ -133,24 +129,20 @@ impl UpdateTable {
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
         self.apply_billing(current, &mut table)?;
-        table.scaling = self
-            .scaling
-            .apply(table.scaling, table.billing, Scaled::Table)?;
+        let (scaling, billing) = (table.scaling, table.billing);
+        table.scaling = self.scaling.apply(scaling, billing, Scaled::Table)?;
         self.apply_stream(&mut table)?;
-        if self.indexes.iter().filter(|i| i.is_online()).count() > INDEX_CHANGES_MAX {
-            return Err(Error::LimitExceeded(
-                "Subscriber limit exceeded: Only 1 online index can be created or deleted \
-                 simultaneously per table"
-                    .to_owned(),
-            ));
-        }
+        let online = self.indexes.iter().filter(|i| i.is_online()).count();
+        ensure(online <= INDEX_CHANGES_MAX, || {
+            limit_exceeded("Only 1 online index can be created or deleted simultaneously per table")
+        })?;
         for update in &self.indexes {
             self.apply_index(update, current, &mut table)?;
         }
         self.check_index_throughput(current, &table)?;
-        table.deletion_protection = self
-            .deletion_protection
-            .unwrap_or(table.deletion_protection);
+        if let Some(protection) = self.deletion_protection {
+            table.deletion_protection = protection;
+        }
         // A table without a chosen class is of the standard one already.
         if self.class != Some(TableClass::Standard) || table.class.is_some() {
             table.class = self.class.or(table.class);
@@ -175,10 +167,10 @@ impl UpdateTable {
         let Some(billing) = self.billing else {
             return Ok(());
         };
-        if let (Billing::Provisioned(old), Billing::Provisioned(new)) = (current.billing, billing)
-            && old == new
-        {
-            return Err(settings::unchanged_throughput(Scaled::Table, old, new));
+        if let Billing::Provisioned(throughput) = billing {
+            ensure(current.billing != billing, || {
+                settings::unchanged_throughput(Scaled::Table, throughput)
+            })?;
         }
         table.billing = billing;
         table.scaling = table.scaling.after_billing(current.billing, billing);
@@ -217,16 +209,15 @@ impl UpdateTable {
             IndexUpdate::Update(name, throughput) => {
                 let is_on_demand = table.billing == Billing::OnDemand;
                 let index = global_index(table, name)?.ok_or_else(index_update_blocked)?;
-                if is_on_demand {
-                    return Err(invalid(format_args!(
+                ensure(!is_on_demand, || {
+                    invalid(format_args!(
                         "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for \
                          index: {name} when BillingMode is PAY_PER_REQUEST"
-                    )));
-                }
-                if index.throughput == Some(*throughput) {
-                    let of = Scaled::Index(name);
-                    return Err(settings::unchanged_throughput(of, *throughput, *throughput));
-                }
+                    ))
+                })?;
+                ensure(index.throughput != Some(*throughput), || {
+                    settings::unchanged_throughput(Scaled::Index(name), *throughput)
+                })?;
                 let billing = Billing::Provisioned(*throughput);
                 index.scaling = index.scaling.after_billing(index.billing(), billing);
                 index.throughput = Some(*throughput);
@@ -235,9 +226,8 @@ impl UpdateTable {
             IndexUpdate::Scale(name, scaling) => {
                 let missing = missing_index(name, &table.name);
                 let index = global_index(table, name)?.ok_or(missing)?;
-                if *scaling == ScalingUpdate::default() {
-                    return Err(nothing_to_scale(index));
-                }
+                let changes = *scaling != ScalingUpdate::default();
+                ensure(changes, || nothing_to_scale(index))?;
                 let of = Scaled::Index(name);
                 index.scaling = scaling.apply(index.scaling, index.billing(), of)?;
                 Ok(())
@@ -261,21 +251,16 @@ impl UpdateTable {
         current: &TableDef,
         table: &mut TableDef,
     ) -> Result<()> {
-        if current.index(&index.name).is_some() {
-            return Err(Error::validation(
-                "Attempting to create an index which already exists",
-            ));
-        }
+        ensure(current.index(&index.name).is_none(), || {
+            Error::validation("Attempting to create an index which already exists")
+        })?;
         schema::check_added_index(index, &self.attribute_definitions, table.billing)?;
         schema::check_not_redefined(index, &self.attribute_definitions, current)?;
         settings::check_scaling(&index.scaling, table.billing, Scaled::Index(&index.name))?;
-        if current.global_indexes().count() >= GLOBAL_INDEXES_MAX {
-            return Err(Error::LimitExceeded(
-                "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table \
-                 limit of 20"
-                    .to_owned(),
-            ));
-        }
+        let count = current.global_indexes().count();
+        ensure(count < GLOBAL_INDEXES_MAX, || {
+            limit_exceeded("Number of global secondary indexes exceeds per-table limit of 20")
+        })?;
         let projections = current.indexes.iter().map(|index| &index.projection);
         schema::check_included_total(projections.chain([&index.projection]))?;
         let index = schema::index_def(index, &self.attribute_definitions)?;
@@ -285,19 +270,16 @@ impl UpdateTable {
 
     /// Every global index has throughput exactly if the table has.
     fn check_index_throughput(&self, current: &TableDef, table: &TableDef) -> Result<()> {
-        let becomes_provisioned = current.billing == Billing::OnDemand;
+        let becomes_provisioned =
+            current.billing == Billing::OnDemand && table.billing != Billing::OnDemand;
         for index in table.global_indexes() {
-            match (table.billing, index.throughput) {
-                (Billing::Provisioned(_), None) if becomes_provisioned => {
-                    return Err(invalid(format_args!(
-                        "ProvisionedThroughput must be specified for index: {}",
-                        index.name
-                    )));
-                }
-                (billing, throughput) => {
-                    schema::check_index_throughput(&index.name, throughput, billing)?;
-                }
-            }
+            ensure(index.throughput.is_some() || !becomes_provisioned, || {
+                invalid(format_args!(
+                    "ProvisionedThroughput must be specified for index: {}",
+                    index.name
+                ))
+            })?;
+            schema::check_index_throughput(&index.name, index.throughput, table.billing)?;
         }
         Ok(())
     }
@@ -311,12 +293,13 @@ const NOTHING_TO_CHANGE: &str = "At least one of ProvisionedThroughput, BillingM
 /// The global index of that name; a local one cannot be changed.
 fn global_index<'a>(table: &'a mut TableDef, name: &str) -> Result<Option<&'a mut IndexDef>> {
     let index = table.indexes.iter_mut().find(|index| index.name == name);
-    match index {
-        Some(index) if index.kind == IndexKind::Local => Err(Error::Validation(format!(
+    let kind = index.as_ref().map(|index| index.kind);
+    ensure(kind != Some(IndexKind::Local), || {
+        Error::Validation(format!(
             "Cannot update an index that is not a GlobalSecondaryIndex: {name}"
-        ))),
-        index => Ok(index),
-    }
+        ))
+    })?;
+    Ok(index)
 }
 
 /// The error of a change of an index that says nothing.
@@ -337,6 +320,10 @@ fn missing_index(name: &str, table: &str) -> Error {
     Error::ResourceNotFound(format!(
         "Requested resource not found: Index {name} for table {table}"
     ))
+}
+
+fn limit_exceeded(limit: &str) -> Error {
+    Error::LimitExceeded(format!("Subscriber limit exceeded: {limit}"))
 }
 
 fn index_update_blocked() -> Error {
@@ -376,9 +363,7 @@ impl IndexUpdate {
     fn add_faults(&self, faults: &mut Faults, position: usize) {
         let path = format!("globalSecondaryIndexUpdates.{position}.member");
         match self {
-            Self::Create(index) => {
-                schema::index_faults(faults, index, &format!("{path}.create"));
-            }
+            Self::Create(index) => schema::index_faults(faults, index, &format!("{path}.create")),
             Self::Update(name, throughput) => {
                 let path = format!("{path}.update");
                 schema::name_faults(faults, name, &path);

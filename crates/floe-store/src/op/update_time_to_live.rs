@@ -47,11 +47,8 @@ impl UpdateTimeToLive {
     /// Adds the faults of lengths, which are told together.
     pub fn add_faults(&self, faults: &mut Faults) {
         faults.table_name_by_pattern(&self.table_name);
-        faults.length(
-            &self.attribute,
-            "timeToLiveSpecification.attributeName",
-            TTL_ATTRIBUTE_NAME_BYTES,
-        );
+        let path = "timeToLiveSpecification.attributeName";
+        faults.length(&self.attribute, path, TTL_ATTRIBUTE_NAME_BYTES);
     }
 
     /// The definition after the change of a valid request.

@@ -3,31 +3,21 @@
 //! The types leave little to check: numbers are in range and sets sound by construction.
 
 use super::constraint::invalid;
-use crate::error::{Error, Result};
-use crate::item::Item;
+use crate::error::{Error, Result, ensure};
+use crate::item::{Item, Measure};
 use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
 use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
 use crate::value::Value;
 
 /// What one walk over an item finds, so that a write looks at each value once.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
-    bytes: usize,
-    empty_name: bool,
-    long_name: bool,
-    too_deep: bool,
-}
+pub(super) struct Survey(Measure);
 
 impl Survey {
     /// Walks an item. The walk stops below the deepest level allowed, so depth cannot exhaust the stack.
     pub(super) fn of(item: &Item) -> Self {
         if let Some(measure) = item.measure() {
-            return Self {
-                bytes: measure.bytes,
-                empty_name: measure.has_empty_name,
-                long_name: measure.name_bytes_max > ATTRIBUTE_NAME_BYTES_MAX,
-                too_deep: measure.levels > NESTING_LEVELS_MAX,
-            };
+            return Self(*measure);
         }
         let mut survey = Self::default();
         for (name, value) in item.iter() {
@@ -37,37 +27,34 @@ impl Survey {
     }
 
     fn attribute(&mut self, name: &str, value: &Value, level: usize) {
-        self.empty_name |= name.is_empty();
-        self.long_name |= name.len() > ATTRIBUTE_NAME_BYTES_MAX;
-        self.bytes += name.len();
+        self.0.has_empty_name |= name.is_empty();
+        self.0.name_bytes_max = self.0.name_bytes_max.max(name.len());
+        self.0.bytes += name.len();
         self.value(value, level);
     }
-
     fn value(&mut self, value: &Value, level: usize) {
-        if level > NESTING_LEVELS_MAX {
-            self.too_deep = true;
-            return;
-        }
+        self.0.levels = self.0.levels.max(level);
         match value {
+            _ if level > NESTING_LEVELS_MAX => {}
             Value::M(map) => {
-                self.bytes += CONTAINER_BYTES + map.len() * ENTRY_BYTES;
+                self.0.bytes += CONTAINER_BYTES + map.len() * ENTRY_BYTES;
                 for (name, value) in map.iter() {
                     self.attribute(name, value, level + 1);
                 }
             }
             Value::L(list) => {
-                self.bytes += CONTAINER_BYTES + list.len() * ENTRY_BYTES;
+                self.0.bytes += CONTAINER_BYTES + list.len() * ENTRY_BYTES;
                 for value in list {
                     self.value(value, level + 1);
                 }
             }
-            scalar_or_set => self.bytes += value_size(scalar_or_set),
+            scalar_or_set => self.0.bytes += value_size(scalar_or_set),
         }
     }
 
     /// The size of the item, if nothing in it is too deep.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        self.0.bytes
     }
 
     /// Names that are empty come before everything else.
@@ -79,37 +66,26 @@ impl Survey {
     }
 
     fn check_shape(&self, too_deep: &str) -> Result<()> {
-        if self.empty_name {
-            return Err(Error::validation("Empty attribute name"));
-        }
-        if self.too_deep {
-            return Err(Error::validation(too_deep));
-        }
-        if self.long_name {
-            return Err(invalid(
-                "Attribute name is too large, must be less than 65536 bytes",
-            ));
-        }
-        Ok(())
+        let unnamed = self.0.has_empty_name;
+        ensure(!unnamed, || Error::validation("Empty attribute name"))?;
+        let deep = self.0.levels > NESTING_LEVELS_MAX;
+        ensure(!deep, || Error::validation(too_deep))?;
+        ensure(self.0.name_bytes_max <= ATTRIBUTE_NAME_BYTES_MAX, || {
+            invalid("Attribute name is too large, must be less than 65536 bytes")
+        })
     }
 
     /// The size of an item that is put.
     pub(super) fn check_size(&self) -> Result<()> {
-        if self.bytes > ITEM_BYTES_MAX {
-            return Err(Error::validation(
-                "Item size has exceeded the maximum allowed size",
-            ));
-        }
-        Ok(())
+        ensure(self.bytes() <= ITEM_BYTES_MAX, || {
+            Error::validation("Item size has exceeded the maximum allowed size")
+        })
     }
 
     /// What an update may leave behind.
     pub(super) fn check_updated(&self) -> Result<()> {
         self.check_shape("Nesting Levels have exceeded supported limits")?;
-        if self.bytes > ITEM_BYTES_MAX {
-            return Err(item_too_large_to_update());
-        }
-        Ok(())
+        ensure(self.bytes() <= ITEM_BYTES_MAX, item_too_large_to_update)
     }
 }
 

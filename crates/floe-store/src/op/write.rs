@@ -1,8 +1,9 @@
 //! What the writes of one item have in common: their settings, their condition, and what they return.
 
 use super::constraint::{Faults, enveloped};
+use super::keys::MISMATCH;
 use crate::declare::named;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::expr::Condition;
 use crate::item::Item;
 use crate::table::TableDef;
@@ -110,10 +111,8 @@ named! {
 
 /// The attributes of the key, taken out of an item.
 pub(super) fn key_of(table: &TableDef, item: &Item) -> Result<Item> {
-    table
-        .key
-        .key_of(item)
-        .ok_or_else(|| Error::validation("The provided key element does not match the schema"))
+    let key = table.key.key_of(item);
+    key.ok_or_else(|| Error::validation(MISMATCH))
 }
 
 /// Evaluates the condition of a write on the item as it stands.
@@ -123,26 +122,21 @@ pub(super) fn check_old(
     return_old: bool,
 ) -> Result<()> {
     const ABSENT: &Item = &Item::new();
-    match condition {
-        Some(condition) if !condition.evaluate(old.unwrap_or(ABSENT)) => {
-            Err(Error::ConditionalCheckFailed {
-                item: old.filter(|_| return_old).cloned().map(Box::new),
-            })
-        }
-        _ => Ok(()),
-    }
+    let holds = condition.is_none_or(|condition| condition.evaluate(old.unwrap_or(ABSENT)));
+    ensure(holds, || {
+        let item = old.filter(|_| return_old).cloned().map(Box::new);
+        Error::ConditionalCheckFailed { item }
+    })
 }
 
 /// Refuses the return values that only an update has.
 pub(super) fn check_old_only(return_values: ReturnValues) -> Result<()> {
-    match return_values {
-        ReturnValues::None | ReturnValues::AllOld => Ok(()),
-        ReturnValues::UpdatedOld | ReturnValues::AllNew | ReturnValues::UpdatedNew => {
-            Err(enveloped(Error::validation(
-                "ReturnValues can only be ALL_OLD or NONE",
-            )))
-        }
-    }
+    let old_only = matches!(return_values, ReturnValues::None | ReturnValues::AllOld);
+    ensure(old_only, || {
+        enveloped(Error::validation(
+            "ReturnValues can only be ALL_OLD or NONE",
+        ))
+    })
 }
 
 /// Checks the length of a token.

@@ -58,11 +58,9 @@ impl Item {
 
     /// An item of these attributes, each name greater than the one before.
     const fn of_sorted(attributes: Vec<(Name, Value)>) -> Self {
-        Self {
-            form: Form::Open(attributes),
-        }
+        let form = Form::Open(attributes);
+        Self { form }
     }
-
     /// The item of the bytes that [`pack_into`](Self::pack_into) has written; `None` for others.
     ///
     /// All of the bytes are checked, and copied. Values are made when they are first asked for.
@@ -77,10 +75,20 @@ impl Item {
     /// assert_eq!(Item::from_packed(&bytes[1..]), None);
     /// ```
     pub fn from_packed(bytes: &[u8]) -> Option<Self> {
-        let packed = Packed::check(bytes)?;
-        Some(Self {
-            form: Form::Packed(Arc::new(packed)),
-        })
+        Packed::check(bytes).map(Self::of_packed)
+    }
+
+    fn of_packed(packed: Packed) -> Self {
+        let form = Form::Packed(Arc::new(packed));
+        Self { form }
+    }
+
+    /// What is packed, if it is.
+    fn packed(&self) -> Option<&Packed> {
+        match &self.form {
+            Form::Open(_) => None,
+            Form::Packed(packed) => Some(packed),
+        }
     }
 
     /// Appends the item as an engine stores it: compact, the same bytes for equal items.
@@ -94,10 +102,7 @@ impl Item {
     /// The bytes that [`pack_into`](Self::pack_into) appends, if that is known without packing: for an item that was
     /// packed and not changed since.
     pub fn packed_bytes(&self) -> Option<usize> {
-        match &self.form {
-            Form::Open(_) => None,
-            Form::Packed(packed) => Some(packed.bytes().len()),
-        }
+        self.packed().map(|packed| packed.bytes().len())
     }
 
     /// The item with this attribute set.
@@ -117,9 +122,10 @@ impl Item {
             return None;
         }
         match position(attributes, &name) {
-            Ok(at) => attributes
-                .get_mut(at)
-                .map(|(_, old)| std::mem::replace(old, value)),
+            Ok(at) => {
+                let (_, old) = attributes.get_mut(at)?;
+                Some(std::mem::replace(old, value))
+            }
             Err(at) => {
                 attributes.insert(at, (name, value));
                 None
@@ -137,10 +143,7 @@ impl Item {
     /// The value of an attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match &self.form {
-            Form::Open(attributes) => {
-                let at = position(attributes, name).ok()?;
-                attributes.get(at).map(|(_, value)| value)
-            }
+            Form::Open(attributes) => find(attributes, name),
             Form::Packed(packed) => packed.get(name),
         }
     }
@@ -163,37 +166,28 @@ impl Item {
     /// ```
     #[must_use]
     pub fn pick<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Self {
-        let names = names.into_iter();
-        names
-            .filter_map(|name| Some((name.clone(), self.peek_at(name)?.to_value())))
-            .collect()
+        let attribute = |name: &Name| Some((name.clone(), self.peek_at(name)?.to_value()));
+        names.into_iter().filter_map(attribute).collect()
     }
 
     /// Whether the attribute is there.
     pub fn contains(&self, name: &str) -> bool {
         match &self.form {
-            Form::Open(attributes) => position(attributes, name).is_ok(),
+            Form::Open(attributes) => find(attributes, name).is_some(),
             Form::Packed(packed) => packed.contains(name),
         }
     }
 
     /// What it weighs and how deep it is, if it is packed.
     pub(crate) fn measure(&self) -> Option<&Measure> {
-        match &self.form {
-            Form::Open(_) => None,
-            Form::Packed(packed) => Some(packed.measure()),
-        }
+        self.packed().map(Packed::measure)
     }
 
     /// The item with these attributes changed, each name greater than the one before, if it is packed: the others are
     /// copied as they are.
     pub(crate) fn changed(&self, changes: &[(&Name, Change<'_>)]) -> Option<Self> {
-        match &self.form {
-            Form::Open(_) => None,
-            Form::Packed(packed) => Some(Self {
-                form: Form::Packed(Arc::new(packed.changed(changes))),
-            }),
-        }
+        let packed = self.packed()?;
+        Some(Self::of_packed(packed.changed(changes)))
     }
 
     /// How many attributes there are.
@@ -241,6 +235,12 @@ impl Item {
             },
         }
     }
+}
+
+/// The value of this name among sorted attributes.
+fn find<'a>(attributes: &'a [(Name, Value)], name: &str) -> Option<&'a Value> {
+    let (_, value) = attributes.get(position(attributes, name).ok()?)?;
+    Some(value)
 }
 
 fn position(attributes: &[(Name, Value)], name: &str) -> Result<usize, usize> {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{Write, difference, sum};
+use super::{difference, sum};
 use crate::error::Result;
 use crate::expr::path::Path;
 use crate::expr::update::{SetOperand, SetValue, Update};
@@ -33,13 +33,7 @@ impl Update {
     /// What becomes of each attribute. Faults are found in the order of the other way.
     fn changes<'u>(&'u self, item: &'u Item) -> Result<Vec<(&'u Name, Change<'u>)>> {
         let (add, delete) = (self.add.iter(), self.delete.iter());
-        let added = add.clone().map(|(path, value)| (path, Write::Add(value)));
-        let deleted = delete.clone().map(|(path, set)| (path, Write::Delete(set)));
-        for (path, write) in added.chain(deleted) {
-            if !write.fits(path.resolve(item)) {
-                return Err(super::wrong_type());
-            }
-        }
+        self.check_operands(item)?;
         let mut changes = Vec::with_capacity(self.set.len() + self.remove.len() + add.len());
         for (path, value) in &self.set {
             changes.push((path.root(), value.change(path, item)?));

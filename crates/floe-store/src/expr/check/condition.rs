@@ -2,6 +2,7 @@
 
 use super::check_operators;
 use super::paths::check_path;
+use crate::error::{ensure, ensure_none};
 use crate::expr::condition::{Comparator, Condition, Operand};
 use crate::expr::fault::Fault;
 use crate::limits;
@@ -26,33 +27,16 @@ pub(super) fn literals(condition: &Condition) -> impl Iterator<Item = &Value> {
 
 /// How many operators and functions a tree has; it stops counting when there are too many.
 fn count_operators(condition: &Condition) -> usize {
-    let mut count = 0;
-    let mut pending = vec![condition];
-    while let Some(node) = pending.pop() {
-        let sizes = node
-            .operands()
-            .filter(|operand| matches!(operand, Operand::Size(_)));
-        count += 1 + sizes.count();
-        if count > limits::EXPRESSION_OPERATORS_MAX {
-            break;
-        }
-        match node {
-            Condition::And(left, right) | Condition::Or(left, right) => {
-                pending.push(left);
-                pending.push(right);
-            }
-            Condition::Not(inner) => pending.push(inner),
-            _ => {}
-        }
-    }
-    count
+    let is_size = |operand: &&Operand| matches!(operand, Operand::Size(_));
+    let operators = |node: &Condition| 1 + node.operands().filter(is_size).count();
+    let nodes = condition.nodes().take(limits::EXPRESSION_OPERATORS_MAX + 1);
+    nodes.map(operators).sum()
 }
 
 /// Checks one comparison or function. The operators that join conditions have no rule of their own.
 pub(in crate::expr) fn check_leaf(leaf: &Condition) -> Result<(), Fault> {
-    leaf.operands()
-        .filter_map(Operand::path)
-        .try_for_each(check_path)?;
+    let mut paths = leaf.operands().filter_map(Operand::path);
+    paths.try_for_each(check_path)?;
     match leaf {
         Condition::AttributeExists(path) | Condition::AttributeNotExists(path) => check_path(path),
         Condition::Compare(left, comparator, right) => {
@@ -103,17 +87,9 @@ fn check_types(
     operator: &'static str,
     suits: impl Fn(ValueType) -> bool,
 ) -> Result<(), Fault> {
-    match leaf
-        .operands()
-        .filter_map(Operand::known_type)
-        .find(|&known| !suits(known))
-    {
-        None => Ok(()),
-        Some(unfit) => Err(Fault::OperandType {
-            operator,
-            operand: unfit.as_str(),
-        }),
-    }
+    let mut known = leaf.operands().filter_map(Operand::known_type);
+    let unfit = known.find(|&known| !suits(known));
+    ensure_none(unfit, |unfit| Fault::operand_type(operator, unfit))
 }
 
 const fn is_ordered(value_type: ValueType) -> bool {
@@ -130,28 +106,25 @@ fn check_bounds(low: &Operand, high: &Operand) -> Result<(), Fault> {
 
 /// Refuses bounds of two types or in the wrong order.
 pub(in crate::expr) fn check_bound_values(low: &Value, high: &Value) -> Result<(), Fault> {
-    let bounds = || (Box::new(low.clone()), Box::new(high.clone()));
-    if low.value_type() != high.value_type() {
-        let (low, high) = bounds();
-        return Err(Fault::BoundTypes { low, high });
-    }
-    if low.compare(high).is_some_and(std::cmp::Ordering::is_gt) {
-        let (low, high) = bounds();
-        return Err(Fault::BoundOrder { low, high });
-    }
-    Ok(())
+    let fault = if low.value_type() != high.value_type() {
+        Fault::BoundTypes
+    } else if low.compare(high).is_some_and(std::cmp::Ordering::is_gt) {
+        Fault::BoundOrder
+    } else {
+        return Ok(());
+    };
+    Err(fault(Box::new(low.clone()), Box::new(high.clone())))
 }
 
 fn check_choices(operand: &Operand, choices: &[Operand]) -> Result<(), Fault> {
-    if choices.is_empty() {
-        // What the text of such a tree would be refused with.
-        return Err(Fault::Syntax {
-            token: ")".to_owned(),
-            near: "()".to_owned(),
-        });
-    }
-    if choices.len() > limits::IN_OPERANDS_MAX {
-        return Err(Fault::TooManyChoices(choices.len()));
-    }
+    // What the text of such a tree would be refused with.
+    ensure(!choices.is_empty(), || Fault::Syntax {
+        token: ")".to_owned(),
+        near: "()".to_owned(),
+    })?;
+    let count = choices.len();
+    ensure(count <= limits::IN_OPERANDS_MAX, || {
+        Fault::TooManyChoices(count)
+    })?;
     check_distinct("IN", operand, choices)
 }

@@ -1,6 +1,6 @@
 //! The rules of literal values, which are the same in every kind of expression.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::limits::LITERAL_LEVELS_MAX;
 use crate::value::Value;
 
@@ -13,20 +13,15 @@ pub(in crate::expr) const NESTING: &str = "Nesting Levels have exceeded supporte
 pub(in crate::expr) fn check_names<'a>(
     mut literals: impl Iterator<Item = &'a Value>,
 ) -> Result<()> {
-    if literals.any(|value| has_empty_name(value, LITERAL_LEVELS_MAX)) {
-        return Err(Error::validation("Empty attribute name"));
-    }
-    Ok(())
+    let has_empty = literals.any(|value| has_empty_name(value, LITERAL_LEVELS_MAX));
+    ensure(!has_empty, || Error::validation("Empty attribute name"))
 }
 
 /// Refuses literal values that are nested too deep.
 pub(in crate::expr) fn check_nesting<'a>(
     mut literals: impl Iterator<Item = &'a Value>,
 ) -> Result<()> {
-    if literals.any(is_too_deep) {
-        return Err(Error::validation(NESTING));
-    }
-    Ok(())
+    ensure(!literals.any(is_too_deep), || Error::validation(NESTING))
 }
 
 /// Whether a value is nested deeper than values of expressions may be.

@@ -22,7 +22,7 @@ pub use super::fault::ExpressionKind;
 use super::fault::Fault;
 use super::projection::Paths;
 use super::update::Update;
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::limits;
 
 impl Condition {
@@ -102,8 +102,5 @@ impl Paths {
 /// until then: DynamoDB stops counting one past the most.
 pub(super) fn check_operators(count: usize) -> Result<(), Fault> {
     let most = limits::EXPRESSION_OPERATORS_MAX;
-    if count > most {
-        return Err(Fault::TooManyOperators(most + 1));
-    }
-    Ok(())
+    ensure(count <= most, || Fault::TooManyOperators(most + 1))
 }

@@ -1,5 +1,6 @@
 //! The rules of paths, and of paths that are used together.
 
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::path::{Path, Segment};
 use crate::expr::projection::Paths;
@@ -7,21 +8,18 @@ use crate::limits;
 
 /// Checks the paths of a projection.
 pub(super) fn check_projection(paths: &Paths) -> Result<(), Fault> {
-    if paths.0.is_empty() {
-        return Err(Fault::Empty);
-    }
+    ensure(!paths.0.is_empty(), || Fault::Empty)?;
     paths.0.iter().try_for_each(check_path)?;
     check_apart(paths.0.iter())
 }
 
 /// Checks one path.
 pub(in crate::expr) fn check_path(path: &Path) -> Result<(), Fault> {
-    if path.depth() > limits::PATH_STEPS_MAX {
-        return Err(Fault::TooManySteps(path.depth()));
-    }
-    if path.root().is_empty() {
-        return Err(Fault::EmptyName);
-    }
+    let depth = path.depth();
+    ensure(depth <= limits::PATH_STEPS_MAX, || {
+        Fault::TooManySteps(depth)
+    })?;
+    ensure(!path.root().is_empty(), || Fault::EmptyName)?;
     path.rest().iter().try_for_each(|segment| match segment {
         Segment::Name(name) if name.is_empty() => Err(Fault::EmptyName),
         Segment::Index(at) if *at > limits::LIST_INDEX_MAX => {

@@ -2,85 +2,62 @@
 
 use super::check_operators;
 use super::paths::{check_apart, check_path};
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::update::{SetOperand, SetValue, Update};
-use crate::limits;
 use crate::value::{Value, ValueType};
 
 /// Checks a whole tree.
 pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
     check_operators(count_operators(update))?;
     // Most values are a literal or an attribute, of which there is nothing more to check.
-    let values = || {
-        update
-            .set
-            .iter()
-            .map(|(_, value)| value)
-            .filter(|value| !value.is_plain())
-    };
-    values().try_for_each(check_placement)?;
-    update
-        .paths()
-        .chain(update.read_paths())
-        .try_for_each(check_path)?;
+    update.computed().try_for_each(check_placement)?;
+    let mut paths = update.paths().chain(update.read_paths());
+    paths.try_for_each(check_path)?;
     check_apart(update.paths())?;
     for (action, clause) in [("ADD", &update.add), ("DELETE", &update.delete)] {
         let mut values = clause.iter().map(|(_, value)| value);
         values.try_for_each(|value| check_action(action, value))?;
     }
-    values().try_for_each(check_set_types)
+    update.computed().try_for_each(check_set_types)
 }
 
 /// The literal values of a tree.
 pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
-    let operands = update.set.iter().flat_map(|(_, value)| value.operands());
-    operands
-        .flat_map(SetOperand::nested)
-        .filter_map(|operand| match operand {
-            SetOperand::Value(value) => Some(value),
-            _ => None,
-        })
-        .chain(update.add.iter().map(|(_, value)| value))
-        .chain(update.delete.iter().map(|(_, value)| value))
+    let set = update.set_operands().filter_map(|operand| match operand {
+        SetOperand::Value(value) => Some(value),
+        _ => None,
+    });
+    let others = update.add.iter().chain(&update.delete);
+    set.chain(others.map(|(_, value)| value))
 }
 
 /// The operands with others in them, and all of those. Most operands have none.
 fn functions(value: &SetValue) -> impl Iterator<Item = &SetOperand> {
-    let is_function = |operand: &&SetOperand| {
-        matches!(
-            operand,
-            SetOperand::IfNotExists(..) | SetOperand::ListAppend(..)
-        )
-    };
+    let is_function = |operand: &&SetOperand| operand.is_function();
     let outer = value.operands().filter(is_function);
     outer.flat_map(SetOperand::nested).filter(is_function)
 }
 
-/// How many operators and functions a tree has; it stops counting when there are too many.
+/// How many operators and functions a tree has.
 fn count_operators(update: &Update) -> usize {
-    update
-        .set
-        .iter()
-        .filter(|(_, value)| !value.is_plain())
-        .flat_map(|(_, value)| {
-            let sums = !matches!(value, SetValue::Operand(_));
-            functions(value).map(|_| ()).chain(sums.then_some(()))
-        })
-        .take(limits::EXPRESSION_OPERATORS_MAX + 1)
-        .count()
+    let operators = update.computed().map(|value| {
+        let is_sum = !matches!(value, SetValue::Operand(_));
+        functions(value).count() + usize::from(is_sum)
+    });
+    operators.sum()
 }
 
 /// Refuses a `list_append` that is an operand of another.
 fn check_placement(value: &SetValue) -> Result<(), Fault> {
     let is_append = |operand: &SetOperand| matches!(operand, SetOperand::ListAppend(..));
-    for operand in functions(value) {
-        if let SetOperand::ListAppend(first, second) = operand
-            && (is_append(first) || is_append(second))
-        {
-            return Err(Fault::MisplacedFunction("list_append".to_owned()));
-        }
-    }
-    Ok(())
+    let misplaced = functions(value).any(|operand| match operand {
+        SetOperand::ListAppend(first, second) => is_append(first) || is_append(second),
+        _ => false,
+    });
+    ensure(!misplaced, || {
+        Fault::MisplacedFunction("list_append".to_owned())
+    })
 }
 
 /// Refuses the operand of an `ADD` or `DELETE` that is of a type which it cannot add or delete.
@@ -127,11 +104,5 @@ fn check_type(
         SetOperand::ListAppend(..) => ValueType::L,
         SetOperand::Path(_) | SetOperand::IfNotExists(..) => return Ok(()),
     };
-    if known == wanted {
-        return Ok(());
-    }
-    Err(Fault::OperandType {
-        operator,
-        operand: known.as_str(),
-    })
+    ensure(known == wanted, || Fault::operand_type(operator, known))
 }

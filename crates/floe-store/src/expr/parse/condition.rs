@@ -2,6 +2,7 @@
 
 use super::grammar::{Node, read};
 use super::placeholders::{Placeholders, check_words};
+use crate::error::ensure;
 use crate::expr::check::{check_distinct, check_leaf, check_operators};
 use crate::expr::condition::{Condition, Operand};
 use crate::expr::eval::size;
@@ -32,15 +33,13 @@ pub(super) fn build(
 /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
 /// before the next.
 fn check_text(nodes: &[Node<'_>]) -> Result<(), Fault> {
-    for node in nodes {
-        if let Node::Call { function, .. } = node {
-            check_function(function)?;
-        }
-    }
-    let operators = nodes
-        .iter()
-        .filter(|node| !matches!(node, Node::Path(_) | Node::Value(_)));
-    check_operators(operators.count())?;
+    nodes.iter().try_for_each(|node| match node {
+        Node::Call { function, .. } => check_function(function),
+        _ => Ok(()),
+    })?;
+    let is_operand = |node: &&Node<'_>| matches!(node, Node::Path(_) | Node::Value(_));
+    let operands = nodes.iter().filter(is_operand).count();
+    check_operators(nodes.len() - operands)?;
     check_placement(nodes)?;
     nodes.iter().try_for_each(|node| match node {
         Node::Path(path) => check_words(path),
@@ -82,17 +81,13 @@ fn check_placement(nodes: &[Node<'_>]) -> Result<(), Fault> {
         }
         terms.push(term);
     }
-    for function in terms.into_iter().flatten() {
-        check_place(function, false)?;
-    }
-    Ok(())
+    let mut whole = terms.into_iter().flatten();
+    whole.try_for_each(|function| check_place(function, false))
 }
 
 fn check_place(function: &str, is_operand: bool) -> Result<(), Fault> {
-    if (function == "size") == is_operand {
-        return Ok(());
-    }
-    Err(Fault::MisplacedFunction(function.to_owned()))
+    let fits = (function == "size") == is_operand;
+    ensure(fits, || Fault::MisplacedFunction(function.to_owned()))
 }
 
 /// Builds a tree from the postfix form.
@@ -105,36 +100,32 @@ struct Builder<'p, 'a> {
 impl Builder<'_, '_> {
     fn apply(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         match node {
-            Node::Path(path) => {
-                let path = self.placeholders.path(path)?;
-                self.operands.push(Operand::Path(path));
-                Ok(())
-            }
+            Node::Path(path) => self
+                .operands
+                .push(Operand::Path(self.placeholders.path(path)?)),
             Node::Value(value) => {
                 let value = self.placeholders.value(value)?.clone();
                 self.operands.push(Operand::Value(value));
-                Ok(())
             }
-            Node::Call { function, count } => self.call(function, *count),
+            Node::Call { function, count } => self.call(function, *count)?,
             Node::Compare(comparator) => {
                 let (left, right) = self.two_operands()?;
-                self.leaf(Condition::Compare(left, *comparator, right))
+                self.leaf(Condition::Compare(left, *comparator, right))?;
             }
             Node::Between => {
                 let (low, high) = self.two_operands()?;
                 let operand = self.operand()?;
-                self.leaf(Condition::Between(operand, low, high))
+                self.leaf(Condition::Between(operand, low, high))?;
             }
             Node::In { count } => {
                 let first = self.operands.len().saturating_sub(*count);
                 let choices = self.operands.split_off(first);
                 let operand = self.operand()?;
-                self.leaf(Condition::In(operand, choices))
+                self.leaf(Condition::In(operand, choices))?;
             }
             Node::Not => {
                 let inner = self.condition()?;
                 self.conditions.push(inner.not());
-                Ok(())
             }
             Node::And | Node::Or => {
                 let right = self.condition()?;
@@ -143,9 +134,9 @@ impl Builder<'_, '_> {
                     Node::And => left.and(right),
                     _ => left.or(right),
                 });
-                Ok(())
             }
         }
+        Ok(())
     }
 
     fn call(&mut self, function: &str, count: usize) -> Result<(), Fault> {
@@ -157,34 +148,27 @@ impl Builder<'_, '_> {
             let function = function.to_owned();
             return Err(Fault::OperandCount { function, count });
         }
-        match function {
+        let last = self.operand()?;
+        let condition = match function {
             "attribute_exists" => {
-                let path = document_path("attribute_exists", self.operand()?)?;
-                self.leaf(Condition::AttributeExists(path))
+                Condition::AttributeExists(document_path("attribute_exists", last)?)
             }
             "attribute_not_exists" => {
-                let path = document_path("attribute_not_exists", self.operand()?)?;
-                self.leaf(Condition::AttributeNotExists(path))
+                Condition::AttributeNotExists(document_path("attribute_not_exists", last)?)
             }
             "attribute_type" => {
-                let (operand, name) = self.two_operands()?;
-                check_distinct("attribute_type", &operand, [&name])?;
-                self.leaf(Condition::AttributeType(operand, type_of_name(&name)?))
-            }
-            "begins_with" => {
-                let (operand, prefix) = self.two_operands()?;
-                self.leaf(Condition::BeginsWith(operand, prefix))
-            }
-            "contains" => {
-                let (operand, element) = self.two_operands()?;
-                self.leaf(Condition::Contains(operand, element))
-            }
-            _ => {
                 let operand = self.operand()?;
-                self.operands.push(size_of(operand)?);
-                Ok(())
+                check_distinct("attribute_type", &operand, [&last])?;
+                Condition::AttributeType(operand, type_of_name(&last)?)
             }
-        }
+            "begins_with" => Condition::BeginsWith(self.operand()?, last),
+            "contains" => Condition::Contains(self.operand()?, last),
+            _ => {
+                self.operands.push(size_of(last)?);
+                return Ok(());
+            }
+        };
+        self.leaf(condition)
     }
 
     fn leaf(&mut self, condition: Condition) -> Result<(), Fault> {
@@ -232,16 +216,12 @@ fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
 
 /// The size of an operand. That of a literal value is a literal value itself.
 fn size_of(operand: Operand) -> Result<Operand, Fault> {
-    let unfit = |unfit: ValueType| Fault::OperandType {
-        operator: "size",
-        operand: unfit.as_str(),
-    };
     match operand {
         Operand::Path(path) => Ok(Operand::Size(path)),
         Operand::Value(value) => match size(&value) {
             Some(size) => Ok(Operand::Value(Value::N(size))),
-            None => Err(unfit(value.value_type())),
+            None => Err(Fault::operand_type("size", value.value_type())),
         },
-        Operand::Size(_) => Err(unfit(ValueType::N)),
+        Operand::Size(_) => Err(Fault::operand_type("size", ValueType::N)),
     }
 }

@@ -1,5 +1,6 @@
 //! A position in the tokens of a text, and what every grammar reads: paths.
 
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::lex::{Token, TokenKind, tokenize};
 
@@ -77,18 +78,18 @@ impl<'t> Cursor<'t> {
 
     /// Passes a token of this kind if it is next.
     pub(super) fn take(&mut self, kind: TokenKind) -> bool {
-        let found = self.peek().kind == kind;
-        if found {
-            self.at += 1;
-        }
+        self.take_if(|token| token.kind == kind)
+    }
+
+    fn take_if(&mut self, wanted: impl Fn(Token<'t>) -> bool) -> bool {
+        let found = wanted(self.peek());
+        self.at += usize::from(found);
         found
     }
 
     /// Passes a token of this kind, which must be next.
     pub(super) fn expect(&mut self, kind: TokenKind) -> Result<Token<'t>, Fault> {
-        if self.peek().kind != kind {
-            return Err(self.syntax_error());
-        }
+        ensure(self.peek().kind == kind, || self.syntax_error())?;
         Ok(self.next())
     }
 
@@ -123,19 +124,13 @@ impl<'t> Cursor<'t> {
 
     /// Passes this keyword if it is next.
     pub(super) fn take_keyword(&mut self, keyword: &str) -> bool {
-        let found = self.peek().is_keyword(keyword);
-        if found {
-            self.at += 1;
-        }
-        found
+        self.take_if(|token| token.is_keyword(keyword))
     }
 
     /// Reads a path.
     pub(super) fn path(&mut self) -> Result<WrittenPath<'t>, Fault> {
-        let mut path = WrittenPath {
-            root: self.name()?,
-            rest: Vec::new(),
-        };
+        let (root, rest) = (self.name()?, Vec::new());
+        let mut path = WrittenPath { root, rest };
         self.path_rest(&mut path)?;
         Ok(path)
     }

@@ -20,6 +20,7 @@
 use std::ops::ControlFlow;
 
 use super::cursor::{Cursor, WrittenPath};
+use crate::error::ensure;
 use crate::expr::condition::Comparator;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
@@ -54,30 +55,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Node<'_>>, Fault> {
 }
 
 /// What has been begun and waits for a term.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Open<'t> {
     /// `(`, and whether a condition may be inside.
-    Group {
-        of_conditions: bool,
-    },
-    /// `function(`, and how many operands it has so far.
-    Call {
-        function: &'t str,
-        count: usize,
-    },
-    /// `operand IN (`, and how many operands it has so far.
-    In {
-        count: usize,
-    },
-    /// `operand =`
-    Compare(Comparator),
+    Group { of_conditions: bool },
     /// `operand BETWEEN`
     BetweenLow,
-    /// `operand BETWEEN operand AND`
-    BetweenHigh,
-    Not,
-    And,
-    Or,
+    /// Anything else, with the number of operands so far: the node that it becomes.
+    Node(Node<'t>),
 }
 
 /// What has just been read; its nodes are the last ones.
@@ -99,10 +84,8 @@ enum TermKind {
 
 impl Term {
     const fn new(kind: TermKind) -> Self {
-        Self {
-            kind,
-            grouped: false,
-        }
+        let grouped = false;
+        Self { kind, grouped }
     }
 
     fn is_operand(self) -> bool {
@@ -131,7 +114,7 @@ impl<'t> Reader<'t> {
     /// Whether a condition may stand here, not only an operand.
     fn takes_conditions(&self) -> bool {
         match self.open.last() {
-            None | Some(Open::Not | Open::And | Open::Or) => true,
+            None | Some(Open::Node(Node::Not | Node::And | Node::Or)) => true,
             Some(Open::Group { of_conditions }) => *of_conditions,
             Some(_) => false,
         }
@@ -149,12 +132,12 @@ impl<'t> Reader<'t> {
                     self.cursor.next();
                 }
                 (_, Some("NOT")) if self.takes_conditions() => {
-                    self.open.push(Open::Not);
+                    self.open.push(Open::Node(Node::Not));
                     self.cursor.next();
                 }
                 (TokenKind::Word, None) if called => {
-                    let function = token.text;
-                    self.open.push(Open::Call { function, count: 0 });
+                    let (function, count) = (token.text, 0);
+                    self.open.push(Open::Node(Node::Call { function, count }));
                     self.cursor.next();
                     self.cursor.next();
                 }
@@ -176,47 +159,38 @@ impl<'t> Reader<'t> {
     fn reduce(&mut self, mut term: Term) -> Result<Next, Fault> {
         loop {
             term = match self.open.last_mut() {
-                Some(&mut Open::Compare(comparator)) => self.complete(Node::Compare(comparator)),
-                Some(Open::BetweenHigh) => self.complete(Node::Between),
+                Some(Open::Node(Node::Compare(_) | Node::Between)) => self.complete(),
                 Some(low @ Open::BetweenLow) => {
-                    if !self.cursor.take_keyword("AND") {
-                        return Err(self.cursor.syntax_error());
-                    }
-                    *low = Open::BetweenHigh;
+                    let found = self.cursor.take_keyword("AND");
+                    ensure(found, || self.cursor.syntax_error())?;
+                    *low = Open::Node(Node::Between);
                     return Ok(Next::Term);
                 }
-                Some(Open::Call { function, count }) => {
+                Some(Open::Node(Node::Call { count, .. } | Node::In { count })) => {
                     *count += 1;
-                    let (function, count) = (*function, *count);
                     if self.list_goes_on()? {
                         return Ok(Next::Term);
                     }
-                    self.complete(Node::Call { function, count });
-                    Term::new(TermKind::Call)
+                    self.complete()
                 }
-                Some(Open::In { count }) => {
-                    *count += 1;
-                    let count = *count;
-                    if self.list_goes_on()? {
-                        return Ok(Next::Term);
-                    }
-                    self.complete(Node::In { count })
-                }
-                None | Some(Open::Group { .. } | Open::Not | Open::And | Open::Or) => {
-                    match self.after(term)? {
-                        ControlFlow::Continue(larger) => larger,
-                        ControlFlow::Break(next) => return Ok(next),
-                    }
-                }
+                None | Some(Open::Group { .. } | Open::Node(_)) => match self.after(term)? {
+                    ControlFlow::Continue(larger) => larger,
+                    ControlFlow::Break(next) => return Ok(next),
+                },
             };
         }
     }
 
-    /// Closes the innermost construct, which makes a condition.
-    fn complete(&mut self, node: Node<'t>) -> Term {
-        self.open.pop();
-        self.nodes.push(node);
-        Term::new(TermKind::Condition)
+    /// Closes the innermost construct, which makes a call or a condition.
+    fn complete(&mut self) -> Term {
+        let mut kind = TermKind::Condition;
+        if let Some(Open::Node(node)) = self.open.pop() {
+            if let Node::Call { .. } = node {
+                kind = TermKind::Call;
+            }
+            self.nodes.push(node);
+        }
+        Term::new(kind)
     }
 
     /// Passes a comma, or the parenthesis that ends a list of operands.
@@ -243,14 +217,12 @@ impl<'t> Reader<'t> {
         match (token, self.cursor.keyword()) {
             (TokenKind::Dot | TokenKind::OpenBracket, _) => self.lengthen(term),
             (TokenKind::CloseParenthesis, _) => self.close_group(term),
-            (_, Some("AND")) if term.is_condition() && conditions => Ok(self.join(Open::And)),
-            (_, Some("OR")) if term.is_condition() && conditions => Ok(self.join(Open::Or)),
+            (_, Some("AND")) if term.is_condition() && conditions => Ok(self.join(Node::And)),
+            (_, Some("OR")) if term.is_condition() && conditions => Ok(self.join(Node::Or)),
             (TokenKind::End, _) if term.is_condition() => {
                 self.complete_joined(true);
-                match self.open.last() {
-                    None => Ok(ControlFlow::Break(Next::End)),
-                    Some(_) => Err(self.cursor.syntax_error()),
-                }
+                ensure(self.open.is_empty(), || self.cursor.syntax_error())?;
+                Ok(ControlFlow::Break(Next::End))
             }
             _ => Err(self.cursor.syntax_error()),
         }
@@ -259,13 +231,13 @@ impl<'t> Reader<'t> {
     /// Passes an operator that comes between operands, if one is next.
     fn operator(&mut self) -> Result<Option<Open<'t>>, Fault> {
         let open = match (self.cursor.peek().kind, self.cursor.keyword()) {
-            (TokenKind::Comparator(comparator), _) => Open::Compare(comparator),
+            (TokenKind::Comparator(comparator), _) => Open::Node(Node::Compare(comparator)),
             (_, Some("BETWEEN")) => Open::BetweenLow,
-            (_, Some("IN")) => Open::In { count: 0 },
+            (_, Some("IN")) => Open::Node(Node::In { count: 0 }),
             _ => return Ok(None),
         };
         self.cursor.next();
-        if let Open::In { .. } = open {
+        if let Open::Node(Node::In { .. }) = open {
             self.cursor.expect(TokenKind::OpenParenthesis)?;
         }
         Ok(Some(open))
@@ -285,19 +257,14 @@ impl<'t> Reader<'t> {
     /// Closes a group. One that holds nothing but another group is refused where it ends, even if
     /// the text behind it is wrong as well.
     fn close_group(&mut self, mut term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
-        if let Some(Open::Not | Open::And | Open::Or) = self.open.last() {
-            if !term.is_condition() {
-                return Err(self.cursor.syntax_error());
-            }
+        if let Some(Open::Node(Node::Not | Node::And | Node::Or)) = self.open.last() {
+            ensure(term.is_condition(), || self.cursor.syntax_error())?;
             self.complete_joined(true);
             term = Term::new(TermKind::Condition);
         }
-        if !matches!(self.open.last(), Some(Open::Group { .. })) {
-            return Err(self.cursor.syntax_error());
-        }
-        if term.grouped {
-            return Err(Fault::RedundantParentheses);
-        }
+        let in_group = matches!(self.open.last(), Some(Open::Group { .. }));
+        ensure(in_group, || self.cursor.syntax_error())?;
+        ensure(!term.grouped, || Fault::RedundantParentheses)?;
         self.open.pop();
         self.cursor.next();
         term.grouped = true;
@@ -305,23 +272,22 @@ impl<'t> Reader<'t> {
     }
 
     /// Opens the right side of `AND` or `OR`, after completing what binds at least as tightly.
-    fn join(&mut self, operator: Open<'t>) -> ControlFlow<Next, Term> {
-        self.complete_joined(matches!(operator, Open::Or));
-        self.open.push(operator);
+    fn join(&mut self, operator: Node<'t>) -> ControlFlow<Next, Term> {
+        self.complete_joined(matches!(operator, Node::Or));
+        self.open.push(Open::Node(operator));
         self.cursor.next();
         ControlFlow::Break(Next::Term)
     }
 
     /// Completes every `NOT` and `AND` up to the innermost group, and if asked every `OR`.
     fn complete_joined(&mut self, with_or: bool) {
-        loop {
-            let node = match self.open.last() {
-                Some(Open::Not) => Node::Not,
-                Some(Open::And) => Node::And,
-                Some(Open::Or) if with_or => Node::Or,
-                _ => return,
-            };
-            self.complete(node);
+        let ends = |open: &Open<'_>| match open {
+            Open::Node(Node::Not | Node::And) => true,
+            Open::Node(Node::Or) => with_or,
+            _ => false,
+        };
+        while self.open.last().is_some_and(ends) {
+            self.complete();
         }
     }
 }

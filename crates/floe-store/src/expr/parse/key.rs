@@ -2,6 +2,7 @@
 
 use super::grammar::{Node, read};
 use super::placeholders::Placeholders;
+use crate::error::ensure;
 use crate::expr::condition::{Comparator, Condition, Operand};
 use crate::expr::fault::Fault;
 use crate::expr::key::{KeyCondition, KeyOp};
@@ -18,18 +19,9 @@ pub(super) fn parse(
     let condition = super::condition::build(&nodes, placeholders)?;
     let key_condition = from_condition(&condition)?;
     // The size of a literal is a literal in the tree, but was an operation in the text.
-    let nested = |node: &Node<'_>| {
-        matches!(
-            node,
-            Node::Call {
-                function: "size",
-                ..
-            }
-        )
-    };
-    if nodes.iter().any(nested) {
-        return Err(Fault::KeyNesting);
-    }
+    let is_size =
+        |node: &Node<'_>| matches!(node, Node::Call { function, .. } if *function == "size");
+    ensure(!nodes.iter().any(is_size), || Fault::KeyNesting)?;
     Ok(key_condition)
 }
 
@@ -44,9 +36,8 @@ fn from_condition(condition: &Condition) -> Result<KeyCondition, Fault> {
             continue;
         }
         let (name, op) = term(node)?;
-        if terms.iter().any(|(other, _)| *other == name) {
-            return Err(Fault::KeyConditionTwice);
-        }
+        let distinct = terms.iter().all(|(other, _)| *other != name);
+        ensure(distinct, || Fault::KeyConditionTwice)?;
         terms.push((name, op));
     }
     Ok(KeyCondition { terms })
@@ -63,9 +54,7 @@ fn term(condition: &Condition) -> Result<(Name, KeyOp), Fault> {
         Condition::AttributeNotExists(_) => "attribute_not_exists",
         Condition::AttributeType(..) => "attribute_type",
         Condition::Contains(..) => "contains",
-        Condition::Compare(left, comparator, right) => {
-            return comparison(left, *comparator, right);
-        }
+        Condition::Compare(left, comparator, right) => return comparison(left, *comparator, right),
         Condition::Between(operand, low, high) => {
             let name = first_name("BETWEEN", operand)?;
             let bounds = KeyOp::Between(literal(low)?, literal(high)?);
@@ -126,9 +115,7 @@ fn first_name(operator: &'static str, operand: &Operand) -> Result<Name, Fault> 
 }
 
 fn key_name(path: &Path) -> Result<Name, Fault> {
-    if path.depth() > 1 {
-        return Err(Fault::KeyPath);
-    }
+    ensure(path.rest().is_empty(), || Fault::KeyPath)?;
     Ok(path.root().clone())
 }
 

@@ -27,7 +27,7 @@ use super::key::KeyCondition;
 use super::lex::TokenKind;
 use super::projection::Paths;
 use super::update::Update;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::limits;
 use crate::text::Name;
 use crate::value::Value;
@@ -145,20 +145,18 @@ impl<'a> Parser<'a> {
     /// With DynamoDB's message, when there are placeholders and no expression, when a map of
     /// placeholders is malformed, or when one is not used.
     pub fn finish(self) -> Result<()> {
-        if self.placeholders.names.is_given() && !self.parsed {
-            return Err(Error::validation(
+        ensure(!self.placeholders.names.is_given() || self.parsed, || {
+            Error::validation(
                 "ExpressionAttributeNames can only be specified when using expressions",
-            ));
-        }
-        if self.placeholders.values.is_given() && !self.parsed_operands {
-            let mut message =
-                "ExpressionAttributeValues can only be specified when using expressions".to_owned();
-            if let Some(absent) = self.absent {
-                message.push_str(": ");
-                message.push_str(absent);
-            }
-            return Err(Error::validation(message));
-        }
+            )
+        })?;
+        let has_place = !self.placeholders.values.is_given() || self.parsed_operands;
+        ensure(has_place, || {
+            let (colon, absent) = self.absent.map_or(("", ""), |absent| (": ", absent));
+            Error::validation(format!(
+                "ExpressionAttributeValues can only be specified when using expressions{colon}{absent}"
+            ))
+        })?;
         self.placeholders.check()?;
         self.placeholders.check_used()
     }
@@ -193,10 +191,8 @@ fn projection(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Paths, 
     cursor.expect(TokenKind::End)?;
 
     written.iter().try_for_each(check_words)?;
-    let paths = written
-        .iter()
-        .map(|path| placeholders.path(path))
-        .collect::<Result<Vec<_>, Fault>>()?;
-    check_apart(paths.iter())?;
-    Ok(Paths(paths))
+    let paths = written.iter().map(|path| placeholders.path(path));
+    let paths = Paths(paths.collect::<Result<_, Fault>>()?);
+    check_apart(paths.0.iter())?;
+    Ok(paths)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cursor::{WrittenName, WrittenPath, WrittenStep};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure, ensure_none};
 use crate::expr::check::{NESTING, check_names, check_path, is_too_deep};
 use crate::expr::fault::Fault;
 use crate::expr::lex::is_placeholder;
@@ -45,13 +45,12 @@ impl<'a> Placeholders<'a> {
         self.refuse_names(|bytes| bytes == 0, "Empty attribute name")?;
         self.values.check("ExpressionAttributeValues", ':')?;
         check_names(self.values.iter().map(|(_, value)| value))?;
-        for (key, value) in self.values.iter() {
-            if is_too_deep(value) {
-                return Err(Error::validation(format!(
-                    "ExpressionAttributeValues contains invalid value: {NESTING} for key {key}"
-                )));
-            }
-        }
+        let too_deep = self.values.iter().find(|(_, value)| is_too_deep(value));
+        ensure_none(too_deep, |(key, _)| {
+            Error::validation(format!(
+                "ExpressionAttributeValues contains invalid value: {NESTING} for key {key}"
+            ))
+        })?;
         self.check_size()?;
         self.refuse_names(
             |bytes| bytes > limits::ATTRIBUTE_NAME_BYTES_MAX,
@@ -61,12 +60,12 @@ impl<'a> Placeholders<'a> {
 
     /// Refuses names of which the length says that they are none.
     fn refuse_names(&self, is_none: impl Fn(usize) -> bool, fault: &str) -> Result<()> {
-        match self.names.iter().find(|(_, name)| is_none(name.len())) {
-            None => Ok(()),
-            Some((key, _)) => Err(Error::validation(format!(
+        let refused = self.names.iter().find(|(_, name)| is_none(name.len()));
+        ensure_none(refused, |(key, _)| {
+            Error::validation(format!(
                 "ExpressionAttributeNames contains invalid value: {fault} for key {key}"
-            ))),
-        }
+            ))
+        })
     }
 
     /// Checks how much the maps weigh, each by itself first.
@@ -107,27 +106,24 @@ impl<'a> Placeholders<'a> {
     fn name(&mut self, written: WrittenName<'_>) -> Result<Name, Fault> {
         match written {
             WrittenName::Word(word) => Ok(Name::from(word)),
-            WrittenName::Placeholder(placeholder) => match self.names.get(placeholder) {
-                Some(name) => Ok(name.clone()),
-                None => Err(Fault::UndefinedName(placeholder.to_owned())),
-            },
+            WrittenName::Placeholder(placeholder) => {
+                let name = self.names.get(placeholder).cloned();
+                name.ok_or_else(|| Fault::UndefinedName(placeholder.to_owned()))
+            }
         }
     }
 
     /// The value that this stands for.
     pub(super) fn value(&mut self, placeholder: &str) -> Result<&'a Value, Fault> {
-        self.values
-            .get(placeholder)
-            .ok_or_else(|| Fault::UndefinedValue(placeholder.to_owned()))
+        let value = self.values.get(placeholder);
+        value.ok_or_else(|| Fault::UndefinedValue(placeholder.to_owned()))
     }
 }
 
 impl<'a, T> Substitutes<'a, T> {
     const fn new(given: Option<&'a BTreeMap<String, T>>) -> Self {
-        Self {
-            given,
-            used: BTreeSet::new(),
-        }
+        let used = BTreeSet::new();
+        Self { given, used }
     }
 
     /// Whether the request has the map, be it empty.
@@ -141,9 +137,8 @@ impl<'a, T> Substitutes<'a, T> {
 
     /// The size of the keys and of what they stand for.
     fn bytes(&self, size: impl Fn(&T) -> usize) -> usize {
-        self.iter()
-            .map(|(key, substitute)| key.len() + size(substitute))
-            .sum()
+        let bytes = |(key, substitute): (&String, _)| key.len() + size(substitute);
+        self.iter().map(bytes).sum()
     }
 
     fn get(&mut self, placeholder: &str) -> Option<&'a T> {
@@ -153,9 +148,9 @@ impl<'a, T> Substitutes<'a, T> {
     }
 
     fn check(&self, parameter: &str, sign: char) -> Result<()> {
-        if self.given.is_some_and(BTreeMap::is_empty) {
-            return Err(Error::validation(format!("{parameter} must not be empty")));
-        }
+        ensure(!self.given.is_some_and(BTreeMap::is_empty), || {
+            Error::validation(format!("{parameter} must not be empty"))
+        })?;
         for (key, _) in self.iter() {
             let fault = if key.len() > limits::PLACEHOLDER_BYTES_MAX {
                 too_long(key, sign)
@@ -172,18 +167,14 @@ impl<'a, T> Substitutes<'a, T> {
     }
 
     fn check_used(&self, parameter: &str) -> Result<()> {
-        let unused: Vec<&str> = self
-            .iter()
-            .map(|(key, _)| key.as_str())
-            .filter(|key| !self.used.contains(key))
-            .collect();
-        if unused.is_empty() {
-            return Ok(());
-        }
-        Err(Error::validation(format!(
-            "Value provided in {parameter} unused in expressions: keys: {{{}}}",
-            unused.join(", ")
-        )))
+        let keys = self.iter().map(|(key, _)| key.as_str());
+        let unused: Vec<&str> = keys.filter(|key| !self.used.contains(key)).collect();
+        ensure(unused.is_empty(), || {
+            Error::validation(format!(
+                "Value provided in {parameter} unused in expressions: keys: {{{}}}",
+                unused.join(", ")
+            ))
+        })
     }
 }
 
@@ -214,9 +205,8 @@ fn check_word(name: WrittenName<'_>) -> Result<(), Fault> {
 
 /// The position that digits tell.
 fn index(digits: &str) -> Result<usize, Fault> {
-    digits
-        .parse()
-        .ok()
-        .filter(|at| *at <= limits::LIST_INDEX_MAX)
-        .ok_or_else(|| Fault::IndexOutOfRange(digits.to_owned()))
+    match digits.parse() {
+        Ok(at) if at <= limits::LIST_INDEX_MAX => Ok(at),
+        _ => Err(Fault::IndexOutOfRange(digits.to_owned())),
+    }
 }

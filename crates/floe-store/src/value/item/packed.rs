@@ -59,13 +59,18 @@ impl Packed {
     pub(super) fn check(bytes: &[u8]) -> Option<Self> {
         let mut places = [0; PLACES_MAX];
         Input(bytes).check_item(&mut places)?;
-        Some(Self {
-            bytes: bytes.into(),
+        Some(Self::new(bytes.into(), places))
+    }
+
+    /// Bytes that are an item, of whose first attributes each begins at its place.
+    const fn new(bytes: Box<[u8]>, places: [u32; PLACES_MAX]) -> Self {
+        Self {
+            bytes,
             places,
             slots: OnceLock::new(),
             measure: OnceLock::new(),
             attributes: OnceLock::new(),
-        })
+        }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -77,10 +82,8 @@ impl Packed {
     }
 
     pub(super) fn into_attributes(mut self) -> Vec<(Name, Value)> {
-        match self.attributes.take() {
-            Some(attributes) => attributes,
-            None => checked(self.unpack()),
-        }
+        let made = self.attributes.take();
+        made.unwrap_or_else(|| checked(self.unpack()))
     }
 
     /// The number of attributes.
@@ -90,8 +93,7 @@ impl Packed {
 
     /// Tells a visitor of everything, without unpacking.
     pub(super) fn visit(&self, visitor: &mut impl ItemVisitor) {
-        let mut input = Input(&self.bytes);
-        let count = checked(input.count());
+        let (mut input, count) = self.attributes_input();
         checked(input.visit_attributes(count, visitor));
     }
 
@@ -110,7 +112,9 @@ impl Packed {
     }
 
     fn unpack(&self) -> Option<Vec<(Name, Value)>> {
-        Input(&self.bytes).item::<Make>()
+        let (mut input, count) = self.attributes_input();
+        let attributes = input.attributes::<Make>(count, 0)?;
+        input.0.is_empty().then_some(attributes)
     }
 }
 
@@ -157,8 +161,8 @@ fn push_value(out: &mut Vec<u8>, value: &Value) {
         }
         Value::Ss(set) => {
             push_type(out, STRING_SET, set.len());
-            set.iter()
-                .for_each(|text| push_prefixed(out, text.as_bytes()));
+            let texts = set.iter();
+            texts.for_each(|text| push_prefixed(out, text.as_bytes()));
         }
         Value::Ns(set) => {
             push_type(out, NUMBER_SET, set.len());
@@ -202,73 +206,53 @@ fn push_varint(out: &mut Vec<u8>, mut number: usize) {
 /// What is made of packed bytes while they are read. It is one code that reads, so that what passes
 /// the check can be unpacked.
 trait Build {
-    type Value;
-    type Attribute;
-    type Element<T>;
+    type Made<T>;
 
     /// The text of these bytes, if they are text.
     fn text(bytes: &[u8]) -> Option<&str>;
-    fn scalar(make: impl FnOnce() -> Value) -> Self::Value;
-    fn attribute(name: &str, value: Self::Value) -> Self::Attribute;
-    fn map(attributes: Vec<Self::Attribute>) -> Self::Value;
-    fn list(elements: Vec<Self::Value>) -> Self::Value;
-    fn element<T>(make: impl FnOnce() -> T) -> Self::Element<T>;
-    fn set<T>(elements: Vec<Self::Element<T>>, make: fn(Set<T>) -> Value) -> Self::Value;
+    fn make<T>(make: impl FnOnce() -> T) -> Self::Made<T>;
+    fn attribute(name: &str, value: Self::Made<Value>) -> Self::Made<(Name, Value)>;
+    /// A whole of these parts.
+    fn join<T, W>(parts: Vec<Self::Made<T>>, make: impl FnOnce(Vec<T>) -> W) -> Self::Made<W>;
 }
 
 /// Makes nothing, and allocates nothing: vectors of nothing only count.
 enum Check {}
 
 impl Build for Check {
-    type Value = ();
-    type Attribute = ();
-    type Element<T> = ();
+    type Made<T> = ();
 
     #[inline(always)]
     fn text(bytes: &[u8]) -> Option<&str> {
         // Most text is short and ASCII, which is told much faster than that it is UTF-8. Nobody looks
         // at the text.
-        match is_ascii(bytes) {
-            true => Some(""),
-            false => std::str::from_utf8(bytes).ok(),
+        if is_ascii(bytes) {
+            return Some("");
         }
+        std::str::from_utf8(bytes).ok()
     }
-    fn scalar(_: impl FnOnce() -> Value) {}
+    fn make<T>(_: impl FnOnce() -> T) {}
     fn attribute(_: &str, (): ()) {}
-    fn map(_: Vec<()>) {}
-    fn list(_: Vec<()>) {}
-    fn element<T>(_: impl FnOnce() -> T) {}
-    fn set<T>(_: Vec<()>, _: fn(Set<T>) -> Value) {}
+    fn join<T, W>(_: Vec<()>, _: impl FnOnce(Vec<T>) -> W) {}
 }
 
 /// Makes the values.
 enum Make {}
 
 impl Build for Make {
-    type Value = Value;
-    type Attribute = (Name, Value);
-    type Element<T> = T;
+    type Made<T> = T;
 
     fn text(bytes: &[u8]) -> Option<&str> {
         std::str::from_utf8(bytes).ok()
     }
-    fn scalar(make: impl FnOnce() -> Value) -> Value {
+    fn make<T>(make: impl FnOnce() -> T) -> T {
         make()
     }
     fn attribute(name: &str, value: Value) -> (Name, Value) {
         (Name::from(name), value)
     }
-    fn map(attributes: Vec<(Name, Value)>) -> Value {
-        Value::M(Item::of_sorted(attributes))
-    }
-    fn list(elements: Vec<Value>) -> Value {
-        Value::L(elements)
-    }
-    fn element<T>(make: impl FnOnce() -> T) -> T {
-        make()
-    }
-    fn set<T>(elements: Vec<T>, make: fn(Set<T>) -> Value) -> Value {
-        make(Set::of_sorted(elements))
+    fn join<T, W>(parts: Vec<T>, make: impl FnOnce(Vec<T>) -> W) -> W {
+        make(parts)
     }
 }
 
@@ -380,13 +364,11 @@ impl<'a> Input<'a> {
     }
 
     /// All attributes of an item, and nothing behind them.
-    fn item<B: Build>(mut self) -> Option<Vec<B::Attribute>> {
-        let count = self.count()?;
-        let attributes = self.attributes::<B>(count, 0)?;
-        self.0.is_empty().then_some(attributes)
-    }
-
-    fn attributes<B: Build>(&mut self, count: usize, depth: usize) -> Option<Vec<B::Attribute>> {
+    fn attributes<B: Build>(
+        &mut self,
+        count: usize,
+        depth: usize,
+    ) -> Option<Vec<B::Made<(Name, Value)>>> {
         let mut attributes = Vec::with_capacity(count);
         let mut before: Option<&[u8]> = None;
         for _ in 0..count {
@@ -403,47 +385,49 @@ impl<'a> Input<'a> {
 
     /// A value. What holds no others is read where it is called for, without a call for each.
     #[inline(always)]
-    fn value<B: Build>(&mut self, depth: usize) -> Option<B::Value> {
+    fn value<B: Build>(&mut self, depth: usize) -> Option<B::Made<Value>> {
         let head = self.byte()?;
         match head & 0x0f {
             STRING => {
                 let length = self.length(head)?;
                 let text = B::text(self.bytes(length)?)?;
-                Some(B::scalar(|| Value::S(text.into())))
+                Some(B::make(|| Value::S(text.into())))
             }
             BINARY => {
                 let length = self.length(head)?;
                 let bytes = self.bytes(length)?;
-                Some(B::scalar(|| Value::B(bytes.to_vec())))
+                Some(B::make(|| Value::B(bytes.to_vec())))
             }
             _ => self.other_value::<B>(head, depth),
         }
     }
 
-    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Value> {
+    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Made<Value>> {
         match head {
-            NULL => return Some(B::scalar(|| Value::Null)),
-            FALSE => return Some(B::scalar(|| Value::Bool(false))),
-            TRUE => return Some(B::scalar(|| Value::Bool(true))),
-            NUMBER => {
-                let number = self.number()?;
-                return Some(B::scalar(|| Value::N(number)));
-            }
-            _ => {}
+            NULL => Some(B::make(|| Value::Null)),
+            FALSE => Some(B::make(|| Value::Bool(false))),
+            TRUE => Some(B::make(|| Value::Bool(true))),
+            NUMBER => self.number().map(|number| B::make(|| Value::N(number))),
+            _ => self.container::<B>(head, depth),
         }
+    }
+    fn container<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Made<Value>> {
         let length = self.length(head)?;
         match head & 0x0f {
             // A container is one level deeper than what it stands in, and its elements deeper again.
             MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => None,
-            MAP => self.attributes::<B>(length, depth + 1).map(B::map),
+            MAP => {
+                let attributes = self.attributes::<B>(length, depth + 1)?;
+                Some(B::join(attributes, |a| Value::M(Item::of_sorted(a))))
+            }
             LIST => {
                 let mut elements = Vec::with_capacity(length);
                 for _ in 0..length {
                     elements.push(self.value::<B>(depth + 1)?);
                 }
-                Some(B::list(elements))
+                Some(B::join(elements, Value::L))
             }
-            _ => self.set::<B>(head & 0x0f, length),
+            kind => self.set::<B>(kind, length),
         }
     }
 
@@ -453,25 +437,22 @@ impl<'a> Input<'a> {
         Some(number)
     }
 
-    fn set<B: Build>(&mut self, kind: u8, count: usize) -> Option<B::Value> {
+    fn set<B: Build>(&mut self, kind: u8, count: usize) -> Option<B::Made<Value>> {
         match kind {
             STRING_SET => {
-                let text = |bytes| {
-                    let text = B::text(bytes)?;
-                    Some(B::element(|| Text::from(text)))
-                };
+                let text = |bytes| B::text(bytes).map(|text| B::make(|| Text::from(text)));
                 let elements = self.ascending(count, Self::prefixed, text)?;
-                Some(B::set(elements, Value::Ss))
+                Some(B::join(elements, |e| Value::Ss(Set::of_sorted(e))))
             }
             NUMBER_SET => {
-                let number = |number| Some(B::element(|| number));
+                let number = |number| Some(B::make(|| number));
                 let elements = self.ascending(count, Self::number, number)?;
-                Some(B::set(elements, Value::Ns))
+                Some(B::join(elements, |e| Value::Ns(Set::of_sorted(e))))
             }
             BINARY_SET => {
-                let bytes = |bytes: &[u8]| Some(B::element(|| bytes.to_vec()));
+                let bytes = |bytes: &[u8]| Some(B::make(|| bytes.to_vec()));
                 let elements = self.ascending(count, Self::prefixed, bytes)?;
-                Some(B::set(elements, Value::Bs))
+                Some(B::join(elements, |e| Value::Bs(Set::of_sorted(e))))
             }
             _ => None,
         }

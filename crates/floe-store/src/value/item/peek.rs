@@ -48,18 +48,13 @@ impl Item {
                 steps: Steps::Open(attributes.iter()),
                 known: None,
             },
-            Form::Packed(packed) => {
-                let (input, left) = packed.attributes_input();
-                Attributes {
-                    steps: Steps::Packed { input, left },
-                    known: Some((packed, 0)),
-                }
-            }
+            Form::Packed(packed) => Attributes {
+                steps: Steps::packed(packed.attributes_input()),
+                known: Some((packed, 0)),
+            },
         }
     }
-}
 
-impl Item {
     /// An attribute, looked at where it stands.
     pub fn peek_at(&self, name: &str) -> Option<Peek<'_>> {
         match &self.form {
@@ -69,50 +64,39 @@ impl Item {
     }
 }
 
+/// What an open value and a packed one both say.
+macro_rules! peeks {
+    ($( $(#[$doc:meta])* $name:ident -> $type:ty: $packed:ident; )+) => {$(
+        $(#[$doc])*
+        pub fn $name(self) -> $type {
+            match self.0 {
+                At::Open(value) => value.$name(),
+                At::Packed(input) => input.$packed(),
+            }
+        }
+    )+};
+}
+
 impl<'i> Peek<'i> {
-    /// The type of the value.
-    pub fn value_type(self) -> ValueType {
-        match self.0 {
-            At::Open(value) => value.value_type(),
-            At::Packed(input) => input.value_type(),
-        }
-    }
-
-    /// The text, if it is a string.
-    pub fn as_s(self) -> Option<&'i str> {
-        match self.0 {
-            At::Open(value) => value.as_s(),
-            At::Packed(input) => input.peek_text(),
-        }
-    }
-
-    /// The number, if it is one.
-    pub fn as_n(self) -> Option<Number> {
-        match self.0 {
-            At::Open(value) => value.as_n(),
-            At::Packed(input) => input.peek_number(),
-        }
-    }
-
-    /// The bytes, if it is binary.
-    pub fn as_b(self) -> Option<&'i [u8]> {
-        match self.0 {
-            At::Open(value) => value.as_b(),
-            At::Packed(input) => input.peek_bytes(),
-        }
+    peeks! {
+        /// The type of the value.
+        value_type -> ValueType: value_type;
+        /// The text, if it is a string.
+        as_s -> Option<&'i str>: peek_text;
+        /// The number, if it is one.
+        as_n -> Option<Number>: peek_number;
+        /// The bytes, if it is binary.
+        as_b -> Option<&'i [u8]>: peek_bytes;
     }
 
     /// The attributes in the order of their names, if it is a map.
     pub fn attributes(self) -> Option<Attributes<'i>> {
         match self.0 {
             At::Open(value) => value.as_m().map(Item::peek),
-            At::Packed(input) => {
-                let (input, left) = input.peek_map()?;
-                Some(Attributes {
-                    steps: Steps::Packed { input, left },
-                    known: None,
-                })
-            }
+            At::Packed(input) => Some(Attributes {
+                steps: Steps::packed(input.peek_map()?),
+                known: None,
+            }),
         }
     }
 
@@ -120,10 +104,7 @@ impl<'i> Peek<'i> {
     pub fn elements(self) -> Option<Elements<'i>> {
         Some(Elements(match self.0 {
             At::Open(value) => Steps::Open(value.as_l()?.iter()),
-            At::Packed(input) => {
-                let (input, left) = input.peek_list()?;
-                Steps::Packed { input, left }
-            }
+            At::Packed(input) => Steps::packed(input.peek_list()?),
         }))
     }
 
@@ -164,7 +145,11 @@ enum Steps<'i, T> {
     Packed { input: Input<'i>, left: usize },
 }
 
-impl<T> Steps<'_, T> {
+impl<'i, T> Steps<'i, T> {
+    const fn packed((input, left): (Input<'i>, usize)) -> Self {
+        Self::Packed { input, left }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Open(rest) => rest.len(),

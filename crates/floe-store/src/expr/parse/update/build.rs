@@ -1,6 +1,6 @@
 //! Updates: what is written to tree.
 
-use super::value::{Node, Operator, WrittenValue};
+use super::value::{Node, WrittenValue};
 use super::{Action, Written};
 use crate::expr::check::{check_action, check_apart, check_set_types};
 use crate::expr::fault::Fault;
@@ -45,27 +45,20 @@ impl Written<'_> {
         let mut targets = Vec::with_capacity(self.actions.len());
         for (target, action) in &self.actions {
             targets.push(placeholders.path(target)?);
-            if let Action::Set(value) = action {
-                for node in value.nodes() {
-                    if let Node::Path(path) = node {
-                        placeholders.path(path)?;
-                    }
+            for node in action.nodes() {
+                if let Node::Path(path) = node {
+                    placeholders.path(path)?;
                 }
             }
         }
         for (_, action) in &self.actions {
-            match action {
-                Action::Add(value) | Action::Delete(value) => {
+            if let Action::Add(value) | Action::Delete(value) = action {
+                placeholders.value(value)?;
+            }
+            for node in action.nodes() {
+                if let Node::Value(value) = node {
                     placeholders.value(value)?;
                 }
-                Action::Set(written) => {
-                    for node in written.nodes() {
-                        if let Node::Value(value) = node {
-                            placeholders.value(value)?;
-                        }
-                    }
-                }
-                Action::Remove => {}
             }
         }
         Ok(targets)
@@ -79,13 +72,7 @@ fn build_value(
     let left = build_operand(&written.left, placeholders)?;
     Ok(match &written.operation {
         None => SetValue::Operand(left),
-        Some((operator, right)) => {
-            let right = build_operand(right, placeholders)?;
-            match operator {
-                Operator::Plus => SetValue::Sum(left, right),
-                Operator::Minus => SetValue::Difference(left, right),
-            }
-        }
+        Some((operator, right)) => operator(left, build_operand(right, placeholders)?),
     })
 }
 

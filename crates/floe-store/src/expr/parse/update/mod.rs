@@ -14,6 +14,7 @@ mod value;
 
 use super::cursor::{Cursor, WrittenPath};
 use super::placeholders::{Placeholders, check_words};
+use crate::error::ensure_none;
 use crate::expr::check::check_operators;
 use crate::expr::condition::Comparator;
 use crate::expr::fault::Fault;
@@ -80,63 +81,48 @@ fn read_action<'t>(section: &str, cursor: &mut Cursor<'t>) -> Result<Action<'t>,
 }
 
 impl<'t> Written<'t> {
-    /// The nodes of all right sides of `SET`.
-    fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
-        self.actions
-            .iter()
-            .filter_map(|(_, action)| match action {
-                Action::Set(value) => Some(value),
-                _ => None,
-            })
-            .flat_map(WrittenValue::nodes)
+    /// All right sides of `SET`.
+    fn values(&self) -> impl Iterator<Item = &WrittenValue<'t>> {
+        self.actions.iter().filter_map(|(_, action)| action.value())
+    }
+
+    fn functions(&self) -> impl Iterator<Item = &'t str> {
+        let nodes = self.values().flat_map(WrittenValue::nodes);
+        nodes.filter_map(|node| match node {
+            Node::Call { function, .. } => Some(*function),
+            Node::Path(_) | Node::Value(_) => None,
+        })
     }
 
     /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
     /// before the next.
     fn check_text(&self) -> Result<(), Fault> {
-        check_operators(self.count_operators())?;
+        let sums = self.values().filter(|value| value.is_operation());
+        check_operators(self.functions().count() + sums.count())?;
         for (target, action) in &self.actions {
             check_words(target)?;
-            if let Action::Set(value) = action {
-                value.check_words()?;
-            }
+            action.value().map_or(Ok(()), WrittenValue::check_words)?;
         }
-        for node in self.nodes() {
-            if let Node::Call { function, .. } = node {
-                check_function(function)?;
-            }
+        self.functions().try_for_each(check_function)?;
+        self.values().try_for_each(WrittenValue::check_placement)?;
+        let mut sections = self.sections.iter().enumerate();
+        let repeated =
+            sections.find(|(n, section)| self.sections.iter().take(*n).any(|s| s == *section));
+        ensure_none(repeated, |(_, section)| Fault::SectionTwice(section))
+    }
+}
+
+impl<'t> Action<'t> {
+    /// What it sets.
+    const fn value(&self) -> Option<&WrittenValue<'t>> {
+        match self {
+            Self::Set(value) => Some(value),
+            Self::Remove | Self::Add(_) | Self::Delete(_) => None,
         }
-        for (_, action) in &self.actions {
-            if let Action::Set(value) = action {
-                value.check_placement()?;
-            }
-        }
-        self.check_sections()
     }
 
-    fn count_operators(&self) -> usize {
-        let functions = self
-            .nodes()
-            .filter(|node| matches!(node, Node::Call { .. }));
-        let sums = self
-            .actions
-            .iter()
-            .filter(|(_, action)| matches!(action, Action::Set(value) if value.is_operation()));
-        functions.count() + sums.count()
-    }
-
-    fn check_sections(&self) -> Result<(), Fault> {
-        for (n, section) in self.sections.iter().enumerate() {
-            if self
-                .sections
-                .iter()
-                .take(n)
-                .any(|earlier| earlier == section)
-            {
-                return Err(Fault::SectionTwice(section));
-            }
-        }
-        Ok(())
+    fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
+        self.value().into_iter().flat_map(WrittenValue::nodes)
     }
 }
 

@@ -3,10 +3,12 @@
 //! As in conditions, what is applied stands behind what it is applied to, and what is still open is
 //! kept on a stack, so that the form is flat however deep the text nests.
 
+use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
 use crate::expr::parse::cursor::{Cursor, WrittenPath};
 use crate::expr::parse::placeholders::check_words;
+use crate::expr::update::{SetOperand, SetValue};
 
 /// A node of the postfix form of an operand.
 #[derive(Debug)]
@@ -16,11 +18,8 @@ pub(super) enum Node<'t> {
     Call { function: &'t str, count: usize },
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Operator {
-    Plus,
-    Minus,
-}
+/// The value of an operator between two operands.
+type Operator = fn(SetOperand, SetOperand) -> SetValue;
 
 /// The right side of a `SET` as it is written: two operands if there is an operator.
 #[derive(Debug, Default)]
@@ -65,9 +64,9 @@ impl<'t> WrittenValue<'t> {
                 let nested = waiting
                     .drain(first..)
                     .any(|inner| inner == Some("list_append"));
-                if nested && *function == "list_append" {
-                    return Err(Fault::MisplacedFunction("list_append".to_owned()));
-                }
+                ensure(!nested || *function != "list_append", || {
+                    Fault::MisplacedFunction("list_append".to_owned())
+                })?;
                 waiting.push(Some(function));
             }
         }
@@ -170,13 +169,9 @@ impl<'t> Reader<'_, 't> {
                 }
                 open => {
                     let groups_open = open.is_some();
-                    if self.operator() {
-                        return Ok(true);
-                    }
-                    if groups_open {
-                        return Err(self.cursor.syntax_error());
-                    }
-                    return Ok(false);
+                    let more = self.operator();
+                    ensure(more || !groups_open, || self.cursor.syntax_error())?;
+                    return Ok(more);
                 }
             }
         }
@@ -188,9 +183,7 @@ impl<'t> Reader<'_, 't> {
             self.operator_level = None;
             self.grouped = false;
         }
-        if self.grouped {
-            return Err(Fault::RedundantParentheses);
-        }
+        ensure(!self.grouped, || Fault::RedundantParentheses)?;
         self.cursor.next();
         self.open.pop();
         self.grouped = true;
@@ -201,14 +194,12 @@ impl<'t> Reader<'_, 't> {
     /// function.
     fn operator(&mut self) -> bool {
         let operator = match self.cursor.peek().kind {
-            TokenKind::Plus => Operator::Plus,
-            TokenKind::Minus => Operator::Minus,
+            TokenKind::Plus => SetValue::Sum,
+            TokenKind::Minus => SetValue::Difference,
             _ => return false,
         };
-        let in_function = self
-            .open
-            .iter()
-            .any(|open| matches!(open, Open::Call { .. }));
+        let mut open = self.open.iter();
+        let in_function = open.any(|open| matches!(open, Open::Call { .. }));
         if in_function || self.value.is_operation() {
             return false;
         }

@@ -1,7 +1,6 @@
 //! Packed bytes with some attributes changed: what stays is copied as it is, without a look at what is in it.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use super::{
     Input, LIST, PLACES_MAX, Packed, checked, push_prefixed, push_type, push_value, push_varint,
@@ -87,8 +86,8 @@ impl<'a> Attribute<'a> {
                 *input
             }
         };
-        let (bytes, _) = start.0.split_at(start.0.len() - input.0.len());
         let rest = input.0.len();
+        let (bytes, _) = start.0.split_at(start.0.len() - rest);
         Self {
             name,
             value,
@@ -175,12 +174,6 @@ impl Output {
             *place += longer;
         }
         self.bytes.splice(..1, head);
-        Packed {
-            bytes: self.bytes.into_boxed_slice(),
-            places: self.places,
-            slots: OnceLock::new(),
-            measure: OnceLock::new(),
-            attributes: OnceLock::new(),
-        }
+        Packed::new(self.bytes.into_boxed_slice(), self.places)
     }
 }

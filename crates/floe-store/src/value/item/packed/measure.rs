@@ -58,14 +58,12 @@ impl Input<'_> {
                 let length = self.length(head)?;
                 measure.bytes += self.bytes(length)?.len();
             }
-            MAP => {
+            kind @ (MAP | LIST) => {
                 let count = self.length(head)?;
                 measure.bytes += CONTAINER_BYTES + count * ENTRY_BYTES;
-                self.measure_attributes(count, level + 1, measure)?;
-            }
-            LIST => {
-                let count = self.length(head)?;
-                measure.bytes += CONTAINER_BYTES + count * ENTRY_BYTES;
+                if kind == MAP {
+                    return self.measure_attributes(count, level + 1, measure);
+                }
                 for _ in 0..count {
                     self.measure_value(level + 1, measure)?;
                 }

@@ -93,9 +93,7 @@ impl<'a> Input<'a> {
         let head = self.byte()?;
         match head & 0x0f {
             NULL | FALSE | TRUE => {}
-            NUMBER => {
-                self.number()?;
-            }
+            NUMBER => self.number().map(drop)?,
             STRING | BINARY => {
                 let length = self.length(head)?;
                 self.bytes(length)?;
@@ -113,12 +111,8 @@ impl<'a> Input<'a> {
                     self.pass_value()?;
                 }
                 LIST => self.pass_value()?,
-                NUMBER_SET => {
-                    self.number()?;
-                }
-                _ => {
-                    self.prefixed()?;
-                }
+                NUMBER_SET => self.number().map(drop)?,
+                _ => self.prefixed().map(drop)?,
             }
         }
         Some(())

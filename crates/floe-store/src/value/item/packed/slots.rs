@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::{Input, PLACES_MAX, Packed};
 use crate::value::Value;
-use crate::value::item::position;
+use crate::value::item::find;
 
 /// Values that were asked for, by their places.
 pub(super) type Slots = Box<[OnceLock<Value>]>;
@@ -15,15 +15,12 @@ impl Packed {
     /// unpacked as a whole, since whoever asks for many of them would go through all of it each time.
     pub(in crate::value::item) fn get(&self, name: &str) -> Option<&Value> {
         if self.attributes.get().is_some() || self.len() > PLACES_MAX {
-            let attributes = self.attributes();
-            let at = position(attributes, name).ok()?;
-            return attributes.get(at).map(|(_, value)| value);
+            return find(self.attributes(), name);
         }
         let (at, value) = self.find(name)?;
-        let slots = self
-            .slots
-            .get_or_init(|| (0..self.len()).map(|_| OnceLock::new()).collect());
-        slots.get(at).map(|slot| slot.get_or_init(|| value.make()))
+        let empty = || (0..self.len()).map(|_| OnceLock::new()).collect();
+        let slot = self.slots.get_or_init(empty).get(at)?;
+        Some(slot.get_or_init(|| value.make()))
     }
 
     /// Whether the attribute is there.
