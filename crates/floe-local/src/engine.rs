@@ -1,7 +1,7 @@
 //! Opens an engine, starts its threads, and closes it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use floe_store::{Error, Result};
@@ -15,6 +15,7 @@ use crate::journal::{Tail, trim_torn_tail};
 use crate::kv::lock::FolderLock;
 use crate::kv::{Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
+use crate::locks::lock;
 use crate::mirror::Mirror;
 use crate::options::{Durability, Options};
 use crate::shared::Shared;
@@ -207,8 +208,4 @@ impl Opened {
         }
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

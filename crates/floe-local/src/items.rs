@@ -17,7 +17,7 @@ use floe_store::op::{
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::apply::{ItemChange, StoredItem};
+use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
@@ -26,6 +26,7 @@ use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, item_key};
 use crate::request::Work;
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 use crate::tokens::WriteToken;
 use floe_store::size::item_size;
 

@@ -2,7 +2,7 @@
 //!
 //! The queue of writes, and whether writes are accepted, belong to the [committer](crate::commit), which is above this.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use floe_store::{Error, Result};
 
@@ -12,6 +12,7 @@ use crate::dir::Directory;
 use crate::jobs::Jobs;
 use crate::kv::Kv;
 use crate::load::{CommitState, Loaded};
+use crate::locks::lock;
 use crate::mirror::Mirror;
 use crate::options::Options;
 use crate::streams::Streams;
@@ -113,9 +114,9 @@ impl Shared {
     pub(crate) fn reopen(&self) -> Result<CommitState> {
         self.kv.reopen()?;
         let loaded = Loaded::read(&self.kv.snapshot())?;
-        self.catalog.replace(loaded.catalog);
-        self.streams.replace(loaded.streams);
-        self.jobs.replace(loaded.jobs);
+        self.catalog.replace(&loaded.catalog);
+        self.streams.replace(&loaded.streams);
+        self.jobs.replace(&loaded.jobs);
         Ok(loaded.state)
     }
 
@@ -123,8 +124,4 @@ impl Shared {
     pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
         directory.is_in_place(|| self.kv.journal_count())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

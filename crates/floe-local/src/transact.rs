@@ -20,13 +20,14 @@ use floe_store::op::{
 use floe_store::{CancellationReason, Error, Result};
 
 use crate::answer::Answer;
-use crate::apply::{ItemChange, StoredItem};
+use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
 use crate::request::Work;
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 
 use token::Token;
 

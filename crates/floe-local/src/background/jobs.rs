@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use floe_store::Result;
 
-use crate::apply::StoredItem;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
-use crate::indexes::{Version, entry};
+use crate::indexes::entry;
 use crate::kv::{Bytes, Direction, KeyBounds, Space};
 use crate::layout::key::{Entries, expiry_bounds, expiry_key};
 use crate::layout::record::{self, IndexRecord, JobRecord, Work};
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 
 /// The most entries that a step looks at.
 const STEP_ENTRIES: usize = 500;
@@ -145,9 +145,10 @@ fn bounds(job: &JobRecord) -> KeyBounds {
         Work::RemoveExpiry(generation) => expiry_bounds(generation),
         Work::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
     };
-    match job.cursor.is_empty() {
-        true => (start, end),
-        false => (Bound::Excluded(job.cursor.clone()), end),
+    if job.cursor.is_empty() {
+        (start, end)
+    } else {
+        (Bound::Excluded(job.cursor.clone()), end)
     }
 }
 
@@ -163,12 +164,7 @@ fn fill_index(
         return Ok(());
     };
     let stored = StoredItem::decode(value)?;
-    let version = Version {
-        item: &stored.item,
-        bytes: &stored.bytes,
-        size: stored.size,
-    };
-    if let Some(entry) = entry(table, index, id, key, version)
+    if let Some(entry) = entry(table, index, id, key, &stored)
         && group.get(table.space(), &entry.key)?.is_none()
     {
         let count = group.counts(table).indexes.entry(id).or_default();

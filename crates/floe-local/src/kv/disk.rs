@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
@@ -24,6 +24,7 @@ use super::{
     failure::describe,
 };
 use crate::journal::{self, Ahead};
+use crate::locks::{lock, read, write};
 use crate::private;
 
 /// The names of the keyspaces, in the order in which they are made.
@@ -188,8 +189,7 @@ impl Disk {
     }
 
     fn opened(&self) -> Option<Arc<Opened>> {
-        let opened = self.opened.read();
-        opened.unwrap_or_else(PoisonError::into_inner).clone()
+        read(&self.opened).clone()
     }
 
     /// The present state. For the committer alone.
@@ -361,7 +361,7 @@ impl Disk {
                 "the store waits for readers to be opened again".to_owned(),
             ));
         }
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = write(&self.opened);
         // Its file is the one that is cut.
         *lock(&self.ahead) = Ahead::new(&self.folder);
         journal::cut_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
@@ -378,7 +378,7 @@ impl Disk {
 
     /// Closes the store below, unless readers hold snapshots for long.
     pub(super) fn close(&self) -> bool {
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = write(&self.opened);
         let Some(old) = opened.take() else {
             return true;
         };
@@ -639,8 +639,4 @@ fn storage(what: &str, error: &fjall::Error) -> Error {
 
 pub(super) fn read_failed(error: impl Into<fjall::Error>) -> Error {
     storage("a read failed", &error.into())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
