@@ -24,13 +24,13 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::layout::FORMAT_VERSION;
-use crate::private::{self, FileId, sync_directory, write_whole};
+use crate::private::{self, FileId, LockedFile, sync_directory, write_whole};
 use crate::seal;
 use place::Place;
 use staging::Look;
 pub(crate) use staging::Staging;
 
-const LOCK_FILE: &str = "LOCK";
+pub(crate) const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_FILE_NEW: &str = "FORMAT.new";
 pub(crate) const SEAL_FILE: &str = "SEAL";
@@ -52,18 +52,6 @@ pub(crate) struct Directory {
     /// Where its data is; none until it is known to be a store, and on a read-only file system.
     place: Option<Place>,
     is_read_only: bool,
-}
-
-/// A file that this process has locked until this is dropped. It is unlocked and not just closed: a child process that
-/// is being started shares the open file until it runs its program, and would keep the lock for that long.
-#[derive(Debug)]
-struct LockedFile(File);
-
-impl Drop for LockedFile {
-    fn drop(&mut self) {
-        // Closing it, which comes next, unlocks it too.
-        let _ = self.0.unlock();
-    }
 }
 
 /// The lock of a directory.

@@ -12,8 +12,7 @@ use crate::dir::{Directory, SEAL_FILE};
 use crate::files::check_files;
 use crate::fresh;
 use crate::journal::{Tail, trim_torn_tail};
-use crate::kv::lock::FolderLock;
-use crate::kv::{Batch, Kv, Space, Sync};
+use crate::kv::{self, Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
 use crate::locks::lock;
 use crate::mirror::Mirror;
@@ -163,7 +162,7 @@ impl Opened {
         let lock = if directory.is_read_only() {
             None
         } else {
-            Some(FolderLock::take(&directory.data())?)
+            Some(kv::lock::take(&directory.data())?)
         };
         directory.check_seal()?;
         let is_sealed = directory.path().join(SEAL_FILE).exists();
@@ -182,7 +181,7 @@ impl Opened {
         let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
         // The store below takes it itself. What another process could do in between, it could have done before.
         drop(lock);
-        let kv = Kv::open(&data, &options.kv())?;
+        let kv = Kv::open(&data, &options.kv)?;
         // What could be read is on the disk before the next write says how it will be written.
         kv.persist()?;
         Ok(Self {

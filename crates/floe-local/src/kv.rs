@@ -345,26 +345,21 @@ impl Snapshot {
 
     /// The first id not below this one of a table that has keys.
     pub(crate) fn first_table(&self, from: u32) -> Result<Option<u32>> {
-        match self {
-            Self::Disk(snapshot) => snapshot.first_table(from),
-            Self::Memory(state) => {
-                Ok(state
-                    .range(Space::Table(from)..)
-                    .find_map(|(space, _)| match space {
-                        Space::Table(id) => Some(*id),
-                        _ => None,
-                    }))
-            }
-            Self::Closed => Err(closed()),
-        }
+        let first = self.tables_from(from).next().transpose()?;
+        Ok(first.map(|(id, _, _)| id))
     }
 
     /// All keys and values of all tables, in the order of their ids and keys.
     pub(crate) fn tables(&self) -> Box<dyn Iterator<Item = Result<(u32, Bytes, Bytes)>>> {
+        self.tables_from(0)
+    }
+
+    fn tables_from(&self, from: u32) -> Box<dyn Iterator<Item = Result<(u32, Bytes, Bytes)>>> {
         match self {
-            Self::Disk(snapshot) => Box::new(snapshot.tables()),
+            Self::Disk(snapshot) => Box::new(snapshot.tables_from(from)),
             Self::Memory(state) => {
-                let spaces: Vec<_> = state.keys().copied().collect();
+                let tables = state.range(Space::Table(from)..);
+                let spaces: Vec<_> = tables.map(|(space, _)| *space).collect();
                 let snapshot = self.clone();
                 Box::new(spaces.into_iter().flat_map(move |space| {
                     let Space::Table(id) = space else {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
-use super::{DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, LockedFile, failed, format_text};
-use crate::private::{self, is_at, sync_directory, write_whole};
+use super::{DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, failed, format_text};
+use crate::private::{self, LockedFile, is_at, sync_directory, write_whole};
 
 /// The file that says that a directory may be removed.
 pub(super) const MARKER_FILE: &str = "FLOE-UNFINISHED";

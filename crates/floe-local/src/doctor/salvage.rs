@@ -4,7 +4,6 @@
 //! anywhere costs what was in the damaged part and nothing else. The doctor rebuilds derived data in the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -12,19 +11,19 @@ use floe_store::{Error, Result};
 
 use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
-use crate::backup::{begin_journal, publish_copy, stage_copy};
-use crate::dir::{SEAL_FILE, data_of};
+use crate::backup::{begin_journal, write_copy};
+use crate::dir::{LOCK_FILE, SEAL_FILE, data_of};
 use crate::engine::Running;
 use crate::files::KEYSPACES_FOLDER;
-use crate::kv::lock::FolderLock;
 use crate::kv::raw::{Found, Kept, Raw};
-use crate::kv::{Bytes, Kv, Space};
+use crate::kv::{Bytes, Kv, Space, lock};
 use crate::layout::key::{DEFINITION_KEY, EntryKind};
 use crate::layout::record::{
     self, Counts, Instance, JobRecord, MetaKey, ShardRecord, StreamRecord, TableRecord, TokenRecord,
 };
 use crate::layout::{change, item};
 use crate::options::Options;
+use crate::private::LockedFile;
 use crate::seal;
 
 /// The most losses that a report lists one by one.
@@ -87,43 +86,25 @@ pub fn salvage(
             dir.display()
         )));
     }
-    let _in_use = (lock_shared(dir)?, FolderLock::share(&data)?);
-    let staging = stage_copy(target, Some(dir))?;
-    let mut salvage = Salvage {
-        report: SalvageReport::default(),
-        progress: &mut progress,
-    };
-    let is_closed = salvage.compare_with_seal(dir, &data);
-    let made = salvage.copy(&data, is_closed, &staging.data());
-    let report = salvage.report;
-    match made {
-        Ok(()) => {
-            staging.complete()?;
-            publish_copy(staging, target)?;
-            Ok(report)
-        }
-        Err(error) => {
-            // What is left carries the marker, and a later copy clears it away.
-            let _ = staging.remove();
-            Err(error)
-        }
-    }
-}
-
-/// Refuses a store that a process has open. Writes nothing.
-fn lock_shared(dir: &Path) -> Result<Option<File>> {
-    let path = dir.join("LOCK");
-    let is_file = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-    let Some(file) = is_file.then(|| File::open(&path).ok()).flatten() else {
-        return Ok(None);
-    };
-    match file.try_lock_shared() {
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Storage(format!(
+    let in_use = |_| {
+        Error::Storage(format!(
             "the directory is in use: directory={}",
             dir.display()
-        ))),
-        _ => Ok(Some(file)),
-    }
+        ))
+    };
+    let _locked = (
+        LockedFile::share(&dir.join(LOCK_FILE)).map_err(in_use)?,
+        lock::share(&data)?,
+    );
+    write_copy(target, Some(dir), |staging| {
+        let mut salvage = Salvage {
+            report: SalvageReport::default(),
+            progress: &mut progress,
+        };
+        let is_closed = salvage.compare_with_seal(dir, &data);
+        salvage.copy(&data, is_closed, &staging.data())?;
+        Ok(salvage.report)
+    })
 }
 
 struct Salvage<'a> {
@@ -159,7 +140,7 @@ impl Salvage<'_> {
         let raw = Raw::read(data, is_closed, &mut |what| self.report.lose(what));
         let catalog = self.read_catalog(&raw);
         let options = Options::new().background(false);
-        let kv = Kv::create(target, &options.kv())?;
+        let kv = Kv::create(target, &options.kv)?;
         self.report.tables = catalog.tables.len() as u64;
         let known = KnownTables {
             ids: catalog.tables.values().map(|table| table.id).collect(),

@@ -538,19 +538,8 @@ impl DiskSnapshot {
         self.opened.keyspace(space)
     }
 
-    pub(super) fn first_table(self: &Arc<Self>, from: u32) -> Result<Option<u32>> {
-        let first = self.tables_from(from).next();
-        Ok(first.transpose()?.map(|(id, _, _)| id))
-    }
-
-    /// All keys and values of all tables.
-    pub(super) fn tables(
-        self: &Arc<Self>,
-    ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
-        self.tables_from(0)
-    }
-
-    fn tables_from(
+    /// All keys and values of the tables from this id on.
+    pub(super) fn tables_from(
         self: &Arc<Self>,
         from: u32,
     ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {

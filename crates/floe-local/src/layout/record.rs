@@ -145,10 +145,7 @@ pub(crate) fn encode_sequence(sequence: u64) -> Vec<u8> {
 
 /// The sequence number of a value.
 pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<u64> {
-    let mut reader = Reader::new(bytes, "sequence number");
-    let sequence = u64::from_be_bytes(reader.array()?);
-    reader.finish()?;
-    Ok(sequence)
+    decode_number(bytes, "sequence number")
 }
 
 /// The bytes of the weight of an item collection.
@@ -158,10 +155,12 @@ pub(crate) fn encode_weight(bytes: u64) -> Vec<u8> {
 
 /// The weight of an item collection.
 pub(crate) fn decode_weight(bytes: &[u8]) -> Result<u64> {
-    let mut reader = Reader::new(bytes, "weight of an item collection");
-    let weight = u64::from_be_bytes(reader.array()?);
-    reader.finish()?;
-    Ok(weight)
+    decode_number(bytes, "weight of an item collection")
+}
+
+fn decode_number(bytes: &[u8], what: &'static str) -> Result<u64> {
+    let number = bytes.try_into().map_err(|_| damaged(what))?;
+    Ok(u64::from_be_bytes(number))
 }
 
 /// What tells this store from all others, and the ids given out so far. No id is ever used again.
