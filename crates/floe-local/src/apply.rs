@@ -90,12 +90,7 @@ impl ItemChange {
         new: Option<&StoredItem>,
         identity: Option<ServiceIdentity>,
     ) -> Result<Option<Self>> {
-        let same = match (old, new) {
-            (None, None) => true,
-            (Some(old), Some(new)) => old.bytes == new.bytes,
-            _ => false,
-        };
-        if same {
+        if old.map(|old| &old.bytes) == new.map(|new| &new.bytes) {
             return Ok(None);
         }
         let is_stored = |key: &[u8]| Ok(group.get(table.space(), key)?.is_some());
@@ -124,12 +119,7 @@ impl ItemChange {
         old: Option<&Bytes>,
         new: Option<(Bytes, usize)>,
     ) -> Result<Option<Self>> {
-        let same = match (old, &new) {
-            (None, None) => true,
-            (Some(old), Some((new, _))) => old == new,
-            _ => false,
-        };
-        if same {
+        if old == new.as_ref().map(|(bytes, _)| bytes) {
             return Ok(None);
         }
         let old_size = old.map_or(Ok(0), |bytes| item::decode_size(bytes))?;

@@ -1,5 +1,6 @@
 //! Files and directories that other users cannot open, and how one of them is told from another of the same name.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -159,6 +160,12 @@ pub(crate) fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> i
     file.sync_all()?;
     fs::rename(&new, folder.join(name))?;
     sync_directory(folder)
+}
+
+/// The names in a directory.
+pub(crate) fn names(path: &Path) -> io::Result<Vec<OsString>> {
+    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
+    names.collect()
 }
 
 /// Writes the entries of a directory through to the disk.

@@ -258,11 +258,7 @@ fn names(path: &Path) -> Result<Option<Vec<std::ffi::OsString>>> {
         Err(e) if is_gone(&e) => return Ok(None),
         Err(e) => return Err(unreadable(e)),
     }
-    let names = fs::read_dir(path).and_then(|entries| {
-        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-        names.collect::<io::Result<Vec<_>>>()
-    });
-    match names {
+    match private::names(path) {
         Ok(names) => Ok(Some(names)),
         Err(e) if is_gone(&e) => Ok(None),
         Err(e) => Err(unreadable(e)),

@@ -256,7 +256,7 @@ impl Salvage<'_> {
         let mut entries = raw.entries(Kept::Tables, &mut |_| {});
         while let Some(found) = entries.next(&mut |_| {}) {
             if let Found::Entry(Space::Table(id), key, value) = found {
-                catalog.next_id = catalog.next_id.max(id.saturating_add(1));
+                catalog.see(id);
                 if *key == DEFINITION_KEY
                     && let Ok(copy) = TableRecord::decode(&value)
                 {
@@ -312,22 +312,18 @@ struct Catalog {
 
 impl Catalog {
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let mut seen = 0;
         match record::decode_meta_key(key)? {
             MetaKey::Instance => {
                 let instance = Instance::decode(value)?;
-                seen = instance.next_id.saturating_sub(1);
+                self.next_id = self.next_id.max(instance.next_id);
                 self.instance = Some(instance);
-                self.next_id = self.next_id.max(seen.saturating_add(1));
-                return Ok(());
             }
             MetaKey::Table => {
                 let table = TableRecord::decode(value)?;
-                seen = ids(&table).max().unwrap_or_default();
-                self.tables.insert(table.definition.name.clone(), table);
+                self.insert(table);
             }
             MetaKey::Stream(id) => {
-                seen = id;
+                self.see(id);
                 self.streams.insert(id, StreamRecord::decode(value)?);
             }
             MetaKey::Shard(stream) => {
@@ -337,7 +333,7 @@ impl Catalog {
             }
             MetaKey::Job => {
                 let job = JobRecord::decode(value)?;
-                seen = job.id;
+                self.see(job.id);
                 if job.work == record::Work::RemoveTable {
                     self.removing.insert(job.table);
                 }
@@ -352,8 +348,19 @@ impl Catalog {
                 self.keep(key, value);
             }
         }
-        self.next_id = self.next_id.max(seen.saturating_add(1));
         Ok(())
+    }
+
+    /// Takes note of an id that was given out.
+    fn see(&mut self, id: u32) {
+        self.next_id = self.next_id.max(id.saturating_add(1));
+    }
+
+    fn insert(&mut self, table: TableRecord) {
+        for id in table.ids().chain(table.latest_stream) {
+            self.see(id);
+        }
+        self.tables.insert(table.definition.name.clone(), table);
     }
 
     fn keep(&mut self, key: &[u8], value: &[u8]) {
@@ -365,11 +372,8 @@ impl Catalog {
     fn take_copy(&mut self, copy: TableRecord) {
         let is_known = self.tables.values().any(|table| table.id == copy.id);
         let is_removed = self.removing.contains(&copy.id);
-        let name = copy.definition.name.clone();
-        if !is_known && !is_removed && !self.tables.contains_key(&name) {
-            let seen = ids(&copy).max().unwrap_or_default();
-            self.next_id = self.next_id.max(seen.saturating_add(1));
-            self.tables.insert(name, copy);
+        if !is_known && !is_removed && !self.tables.contains_key(&copy.definition.name) {
+            self.insert(copy);
         }
     }
 
@@ -413,12 +417,4 @@ impl Catalog {
         }
         self.others
     }
-}
-
-/// The ids that a table has.
-fn ids(table: &TableRecord) -> impl Iterator<Item = u32> {
-    let indexes = table.indexes.iter().map(|index| index.id);
-    let removing = table.removing.iter().map(|(id, _)| *id);
-    let others = [Some(table.id), table.expiry, table.latest_stream];
-    indexes.chain(removing).chain(others.into_iter().flatten())
 }

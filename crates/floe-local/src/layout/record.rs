@@ -217,6 +217,16 @@ pub(crate) struct IndexRecord {
     pub(crate) filling: bool,
 }
 
+impl TableRecord {
+    /// The ids that were given out for it, but for that of its stream.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        let indexes = self.indexes.iter().map(|index| index.id);
+        let removing = self.removing.iter().map(|(id, _)| *id);
+        let others = [Some(self.id), self.expiry].into_iter().flatten();
+        indexes.chain(removing).chain(others)
+    }
+}
+
 impl Record for TableRecord {
     fn fields(&self) -> Item {
         let mut fields = Item::new();
