@@ -59,14 +59,8 @@ impl Running {
             let relaxed = options.durability == Durability::Relaxed;
             opened.directory.set_relaxed(relaxed)?;
         }
-        let Opened {
-            directory,
-            kv,
-            mirror,
-            recovery,
-        } = opened;
-        let mut running = Self::start(kv, options, Some(directory), mirror)?;
-        running.recovery = recovery;
+        let mut running = Self::start(opened.kv, options, Some(opened.directory), opened.mirror)?;
+        running.recovery = opened.recovery;
         Ok(running)
     }
 
@@ -118,14 +112,10 @@ impl Running {
 
     /// Takes no further writes, finishes those that wait, and writes everything to the disk.
     pub(crate) fn close(&self) -> Result<()> {
-        let Committer {
-            shared,
-            queue,
-            seat,
-            gate,
-        } = &*self.committer;
+        let committer = &*self.committer;
+        let (shared, gate) = (&committer.shared, &committer.gate);
         shared.background.stop();
-        queue.close();
+        committer.queue.close();
         let threads = std::mem::take(&mut *lock(&self.threads));
         let stopped_here = !threads.is_empty();
         for thread in threads {
@@ -135,7 +125,7 @@ impl Running {
                 ));
             }
         }
-        if seat.is_poisoned() {
+        if committer.seat.is_poisoned() {
             return Err(Error::Internal("a request panicked".to_owned()));
         }
         match gate.broken() {
@@ -194,16 +184,10 @@ impl Opened {
 
     /// Closes the store and seals it.
     pub(crate) fn close(self) -> Result<()> {
-        let Self {
-            directory,
-            kv,
-            mirror,
-            recovery: _,
-        } = self;
-        let closed = kv.close();
-        drop((kv, mirror));
-        if closed && !directory.is_read_only() {
-            directory.seal()?;
+        let closed = self.kv.close();
+        drop((self.kv, self.mirror));
+        if closed && !self.directory.is_read_only() {
+            self.directory.seal()?;
         }
         Ok(())
     }

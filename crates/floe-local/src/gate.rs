@@ -208,20 +208,15 @@ impl Gate {
     pub(crate) fn commit_failed(&self, shared: &Shared, error: CommitError) -> Error {
         let is_low = (shared.directory.as_ref()).is_some_and(|it| low_space(shared, it).is_some());
         let mut gate = lock(&self.state);
-        let is_low = is_low || gate.was_low;
-        let error = match error {
-            CommitError::Refused(cause) if is_low => CommitError::RefusedFull(cause),
-            error => error,
-        };
         let (trouble, error) = match error {
-            CommitError::RefusedFull(cause) => (
-                Trouble::Failed(cause.clone()),
-                Error::Unavailable(format!("the store cannot write at present: {cause}")),
-            ),
-            CommitError::Refused(cause) => {
+            CommitError::Refused(cause) if !is_low && !gate.was_low => {
                 let error = Error::Storage(format!("the store cannot write: {cause}"));
                 (Trouble::Broken(cause), error)
             }
+            CommitError::Refused(cause) | CommitError::RefusedFull(cause) => (
+                Trouble::Failed(cause.clone()),
+                Error::Unavailable(format!("the store cannot write at present: {cause}")),
+            ),
             CommitError::Full(cause) => (
                 Trouble::Failed(cause.clone()),
                 Error::OutcomeUnknown(format!("a commit failed: {cause}")),

@@ -140,6 +140,7 @@ pub use crate::backup::BackupReport;
 pub use crate::engine::Recovery;
 use crate::engine::Running;
 pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+use crate::locks::lock;
 pub use crate::options::{Durability, Options};
 
 /// DynamoDB's tables in a directory, or in memory.
@@ -227,7 +228,7 @@ impl LocalEngine {
 
     /// Why the last round of background work failed, if it did. It is tried again every second.
     pub fn background_error(&self) -> Option<Error> {
-        self.running.shared().background_error()
+        lock(&self.running.shared().background_error).clone()
     }
 }
 

@@ -119,9 +119,7 @@ impl Options {
 
     /// The resource name of a table.
     pub(crate) fn table_arn(&self, table_name: &str) -> String {
-        let Self {
-            region, account, ..
-        } = self;
+        let (region, account) = (&self.region, &self.account);
         format!("arn:aws:dynamodb:{region}:{account}:table/{table_name}")
     }
 }

@@ -108,12 +108,8 @@ impl Work for Transaction {
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<TransactWriteItemsOutput> {
         self.renew(group)?;
-        let Self {
-            transaction,
-            tables,
-            token,
-        } = self;
-        run(group, transaction, tables, token.as_ref())
+        let token = self.token.as_ref();
+        run(group, &mut self.transaction, &self.tables, token)
     }
 }
 

@@ -119,22 +119,19 @@ struct Chunk {
 impl Chunk {
     fn read(shared: &Shared, job: &JobRecord) -> Result<Self> {
         let snapshot = shared.kv.snapshot();
-        let mut walk = snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward);
-        let mut entries = Vec::new();
+        let mut chunk = Self::default();
         let mut bytes = 0;
-        while entries.len() < STEP_ENTRIES && bytes < STEP_BYTES {
-            let Some(entry) = walk.next() else {
-                return Ok(Self {
-                    entries,
-                    next: None,
-                });
-            };
+        for entry in snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward) {
             let (key, value) = entry?;
             bytes += key.len() + value.len();
-            entries.push((key, value));
+            let is_last = bytes >= STEP_BYTES || chunk.entries.len() + 1 == STEP_ENTRIES;
+            chunk.next = is_last.then(|| key.to_vec());
+            chunk.entries.push((key, value));
+            if is_last {
+                break;
+            }
         }
-        let next = entries.last().map(|(key, _)| key.to_vec());
-        Ok(Self { entries, next })
+        Ok(chunk)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::kv::{Direction, Space};
 use crate::layout::record::decode_token_expiry;
+use crate::locks::lock;
 
 /// Tokens that one step removes.
 const EXPIRE_STEP: usize = 1000;
@@ -13,7 +14,7 @@ const EXPIRE_STEP: usize = 1000;
 /// Removes tokens that have expired, up to so many at once. Returns how many.
 pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
     let shared = &committer.shared;
-    let horizon = shared.token_clock().read(&shared.options.env).horizon;
+    let horizon = lock(&shared.token_clock).read(&shared.options.env).horizon;
     let snapshot = shared.kv.snapshot();
     let mut keys = Vec::new();
     for entry in snapshot

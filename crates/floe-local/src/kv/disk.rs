@@ -90,11 +90,7 @@ pub(crate) struct DiskSnapshot {
 
 impl Opened {
     /// Opens the store in a folder. `keyspace` opens each keyspace, or makes it.
-    fn open(
-        folder: &Path,
-        options: &KvOptions,
-        keyspace: fn(&Database, &str) -> Result<Keyspace>,
-    ) -> Result<Self> {
+    fn open(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
         let db = Database::builder(folder)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -122,6 +118,9 @@ impl Opened {
         }
     }
 }
+
+/// Opens a keyspace of this name, or makes it.
+type OpenKeyspace = fn(&Database, &str) -> Result<Keyspace>;
 
 /// Opens a keyspace.
 fn open_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
@@ -167,25 +166,24 @@ fn keyspace_options() -> KeyspaceCreateOptions {
 impl Disk {
     /// Makes an empty store.
     pub(super) fn create(folder: &Path, options: &KvOptions) -> Result<Self> {
-        let opened = Opened::open(folder, options, create_keyspace)?;
-        Ok(Self::of(folder, options, opened))
+        Self::with(folder, options, create_keyspace)
     }
 
     /// Opens a store that is there.
     pub(super) fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
-        let opened = Opened::open(folder, options, open_keyspace)?;
-        Ok(Self::of(folder, options, opened))
+        Self::with(folder, options, open_keyspace)
     }
 
-    fn of(folder: &Path, options: &KvOptions, opened: Opened) -> Self {
-        Self {
+    fn with(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
+        let opened = Opened::open(folder, options, keyspace)?;
+        Ok(Self {
             folder: folder.to_owned(),
             options: *options,
             committed_below: AtomicU64::new(opened.db.visible_seqno()),
             opened: RwLock::new(Some(Arc::new(opened))),
             unchecked_bytes: AtomicU64::new(0),
             ahead: Mutex::new(Ahead::new(folder)),
-        }
+        })
     }
 
     fn opened(&self) -> Option<Arc<Opened>> {
@@ -222,10 +220,7 @@ impl Disk {
     pub(super) fn get_latest(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         let opened = self.opened().ok_or_else(closed)?;
         let value = space.with_full_key(key, |key| opened.keyspace(space).get(key));
-        match value {
-            Ok(value) => Ok(value.map(Bytes::whole)),
-            Err(e) => Err(read_failed(e)),
-        }
+        Ok(value.map_err(read_failed)?.map(Bytes::whole))
     }
 
     pub(super) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
@@ -418,19 +413,12 @@ impl Disk {
         let opened = self.opened().ok_or_else(closed)?;
         let mut entries = entries.into_iter().peekable();
         while let Some(first) = entries.peek() {
-            let at = match first {
-                Ok((space, _, _)) => place(*space),
-                Err(error) => return Err(error.clone()),
-            };
-            let Some(keyspace) = opened.keyspaces.get(at) else {
-                return Err(super::foreign_space());
-            };
-            let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+            let &(first, _, _) = first.as_ref().map_err(Error::clone)?;
+            let mut ingestion = opened.keyspace(first).start_ingestion().map_err(failed)?;
             let mut last: Option<(Space, Bytes)> = None;
             let same = |entry: &Result<(Space, Bytes, Bytes)>| {
-                entry
-                    .as_ref()
-                    .map_or(true, |(space, _, _)| place(*space) == at)
+                let space = entry.as_ref().map(|(space, _, _)| *space);
+                space.map_or(true, |space| place(space) == place(first))
             };
             while let Some(entry) = entries.next_if(same) {
                 let (space, key, value) = entry?;
@@ -522,10 +510,8 @@ fn wait_for_readers(mut opened: Arc<Opened>) -> Result<Opened, Arc<Opened>> {
 impl DiskSnapshot {
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         let keyspace = self.opened.keyspace(space);
-        match space.with_full_key(key, |key| self.snapshot.get(keyspace, key)) {
-            Ok(value) => Ok(value.map(Bytes::whole)),
-            Err(e) => Err(read_failed(e)),
-        }
+        let value = space.with_full_key(key, |key| self.snapshot.get(keyspace, key));
+        Ok(value.map_err(read_failed)?.map(Bytes::whole))
     }
 
     pub(super) fn range(&self, space: Space, bounds: KeyBounds) -> fjall::Iter {
