@@ -52,6 +52,7 @@
 //! | `background` `jobs` | what is done in steps between commits: jobs on tables, expiry, forgetting tokens |
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
 //! | `shared` `load` | what the parts share: the store, and what is kept in memory of it |
+//! | `stored` `locks` | an item with its bytes; taking locks |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
 //! | `gate` | whether writes are accepted: a full disk, a failed commit, a removed directory |

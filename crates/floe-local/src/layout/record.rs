@@ -679,6 +679,89 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_of_records_do_not_change() {
+        let record = table();
+        let plain = TableRecord {
+            definition: TableDef::builder("Plain", "id", KeyKind::B)
+                .build()
+                .unwrap(),
+            indexes: Vec::new(),
+            removing: Vec::new(),
+            expiry: None,
+            latest_stream: None,
+            history: TableHistory::default(),
+            ..record.clone()
+        };
+        let mut standard = record.clone();
+        standard.definition.class = Some(TableClass::Standard);
+        standard.definition.encryption = Some(Encryption::default());
+        let instance = Instance {
+            number: u64::MAX,
+            created: Timestamp::from_millis(1),
+            next_id: 3,
+        };
+        let job = |work| JobRecord {
+            id: 1,
+            table: 2,
+            work,
+            cursor: vec![1, 0, 255],
+        };
+        let stream = StreamRecord {
+            id: 1,
+            table: 4,
+            table_name: "Orders".to_owned(),
+            key: schema(KeyKind::S),
+            view: StreamView::OldImage,
+            created: Timestamp::from_millis(9),
+            disabled: Some(Timestamp::from_millis(10)),
+        };
+        let shard = ShardRecord {
+            start: 1,
+            created: Timestamp::from_millis(2),
+            end: None,
+            parent: Some(3),
+            parent_created: Some(Timestamp::from_millis(4)),
+        };
+        let encoded = [
+            record.encode(),
+            plain.encode(),
+            standard.encode(),
+            instance.encode(),
+            job(Work::FillIndex(7)).encode(),
+            job(Work::RemoveTable).encode(),
+            stream.encode(),
+            shard.encode(),
+            ShardRecord {
+                end: Some(5),
+                parent: None,
+                ..shard
+            }
+            .encode(),
+            StreamRecord {
+                disabled: None,
+                ..stream
+            }
+            .encode(),
+        ];
+        let hashes = encoded.map(|bytes| floe_store::hash::fnv1a(&bytes));
+        assert_eq!(
+            hashes,
+            [
+                0x3323_c637_6bef_d3be,
+                0xcec7_dd72_d813_b2a2,
+                0x36a9_c56e_0c0d_4ad5,
+                0x7d01_a6d3_2132_b6d8,
+                0xef29_f950_72df_5b23,
+                0xfb94_55cf_3251_d2d3,
+                0xbb47_bc5c_e824_010f,
+                0xae0c_f427_152f_d638,
+                0xd4e6_a2c2_2ada_c80d,
+                0x911f_ac65_bb25_5cd2
+            ]
+        );
+    }
+
+    #[test]
     fn counters_and_tokens_come_back() {
         let mut counts = Counts {
             table: Count {
