@@ -13,7 +13,7 @@ use super::owner::{Owner, owner};
 use super::subject::{Subject, derived, read_item};
 use crate::catalog::Table;
 use crate::group::{Effect, Group};
-use crate::kv::{Bytes, Space};
+use crate::kv::Bytes;
 use crate::layout::key::EntryKind;
 use crate::layout::record::{Count, decode_weight, encode_weight};
 
@@ -78,23 +78,6 @@ impl Examiner<'_> {
             for number in numbers.into_iter().filter(|_| settled) {
                 self.report.set_repaired(number);
             }
-        }
-        Ok(())
-    }
-
-    /// Has the keys of findings removed that belong nowhere, and marks the findings.
-    pub(super) fn remove_keys(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
-        let Some(committer) = self.repair.filter(|_| !keys.is_empty()) else {
-            return Ok(());
-        };
-        let (numbers, keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
-        let remove = move |group: &mut Group<'_>| {
-            keys.into_iter().for_each(|key| group.remove(space, key));
-            Ok(())
-        };
-        committer.run(Effect::Frees, remove).wait()?;
-        for number in numbers {
-            self.report.set_repaired(number);
         }
         Ok(())
     }
