@@ -1,7 +1,9 @@
 //! An alarm clock for a thread that works in rounds, such as the [background](crate::background) thread.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::locks::lock;
 
 /// Wakes a thread that sleeps between its rounds, or asks it to stop.
 #[derive(Default)]
@@ -19,33 +21,29 @@ struct AlarmState {
 impl Alarm {
     /// Wakes the thread, or keeps it from going to sleep.
     pub(crate) fn ring(&self) {
-        self.lock().rung = true;
+        lock(&self.state).rung = true;
         self.rung.notify_all();
     }
 
     /// Asks the thread to stop.
     pub(crate) fn stop(&self) {
-        self.lock().stopped = true;
+        lock(&self.state).stopped = true;
         self.rung.notify_all();
     }
 
     /// Whether the thread was asked to stop.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.lock().stopped
+        lock(&self.state).stopped
     }
 
     /// Sleeps for so long, or until it is rung or stopped.
     pub(crate) fn sleep(&self, duration: Duration) {
-        let state = self.lock();
+        let state = lock(&self.state);
         let asleep = |state: &mut AlarmState| !state.rung && !state.stopped;
         let (mut state, _) = self
             .rung
             .wait_timeout_while(state, duration, asleep)
             .unwrap_or_else(PoisonError::into_inner);
         state.rung = false;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, AlarmState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,13 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use floe_store::{Error, Result};
+
+use crate::locks::lock;
 
 /// A promise of an answer, and the answer to come.
 pub(crate) fn promise<T>() -> (Promise<T>, Answer<T>) {
@@ -109,10 +111,6 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
             Poll::Pending => std::thread::park(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -10,51 +10,17 @@ use std::sync::Arc;
 
 use floe_store::limits::ITEM_COLLECTION_BYTES_MAX;
 use floe_store::op::{ChangeKind, ServiceIdentity};
-use floe_store::size::item_size;
 use floe_store::table::IndexKind;
 use floe_store::{Error, Item, Result};
 
 use crate::catalog::Table;
 use crate::group::Group;
-use crate::indexes::{EntryChange, Version, entry_changes};
+use crate::indexes::{EntryChange, entry_changes};
 use crate::kv::{Bytes, Space};
-use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, expiry_key};
 use crate::layout::record::Count;
 use crate::layout::{change, damaged, item};
-
-/// An item as the table stores it.
-pub(crate) struct StoredItem {
-    /// The item.
-    pub(crate) item: Item,
-    /// Its bytes.
-    pub(crate) bytes: Bytes,
-    /// Its size as DynamoDB counts it.
-    pub(crate) size: usize,
-}
-
-impl StoredItem {
-    /// The item of these bytes.
-    pub(crate) fn decode(bytes: Bytes) -> Result<Self> {
-        let (size, item) = decode_sized(&bytes)?;
-        Ok(Self { item, bytes, size })
-    }
-
-    /// The item, encoded.
-    pub(crate) fn encode(item: Item) -> Self {
-        let size = item_size(&item);
-        let bytes = encode_sized(&item, size).into();
-        Self { item, bytes, size }
-    }
-
-    const fn version(&self) -> Version<'_> {
-        Version {
-            item: &self.item,
-            bytes: &self.bytes,
-            size: self.size,
-        }
-    }
-}
+use crate::stored::StoredItem;
 
 /// A change of an item that has been worked out and can be written.
 pub(crate) struct ItemChange {
@@ -124,17 +90,11 @@ impl ItemChange {
         new: Option<&StoredItem>,
         identity: Option<ServiceIdentity>,
     ) -> Result<Option<Self>> {
-        let same = match (old, new) {
-            (None, None) => true,
-            (Some(old), Some(new)) => old.bytes == new.bytes,
-            _ => false,
-        };
-        if same {
+        if old.map(|old| &old.bytes) == new.map(|new| &new.bytes) {
             return Ok(None);
         }
-        let (before, after) = (old.map(StoredItem::version), new.map(StoredItem::version));
         let is_stored = |key: &[u8]| Ok(group.get(table.space(), key)?.is_some());
-        let entries = entry_changes(table, &key, before, after, is_stored)?;
+        let entries = entry_changes(table, &key, old, new, is_stored)?;
         let mut change = Self {
             items: i64::from(new.is_some()) - i64::from(old.is_some()),
             bytes: signed(new.map_or(0, |new| new.size)) - signed(old.map_or(0, |old| old.size)),
@@ -159,12 +119,7 @@ impl ItemChange {
         old: Option<&Bytes>,
         new: Option<(Bytes, usize)>,
     ) -> Result<Option<Self>> {
-        let same = match (old, &new) {
-            (None, None) => true,
-            (Some(old), Some((new, _))) => old == new,
-            _ => false,
-        };
-        if same {
+        if old == new.as_ref().map(|(bytes, _)| bytes) {
             return Ok(None);
         }
         let old_size = old.map_or(Ok(0), |bytes| item::decode_size(bytes))?;

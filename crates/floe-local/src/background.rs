@@ -13,6 +13,7 @@ use floe_store::Result;
 
 use crate::changes;
 use crate::commit::Committer;
+use crate::locks::lock;
 
 /// How long the thread sleeps when there is nothing to do.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,17 +22,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) fn run(committer: &Committer) {
     let shared = &committer.shared;
     while !shared.background.is_stopped() {
-        let busy = match step(committer) {
-            Ok(busy) => {
-                shared.set_background_error(None);
-                busy
-            }
-            // It is tried again; until then it can be asked for.
-            Err(error) => {
-                shared.set_background_error(Some(error));
-                false
-            }
-        };
+        let done = step(committer);
+        let busy = done == Ok(true);
+        // It is tried again; until then it can be asked for.
+        *lock(&shared.background_error) = done.err();
         if !busy {
             shared.background.sleep(PAUSE);
         }

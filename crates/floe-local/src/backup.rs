@@ -86,47 +86,36 @@ fn backup(
     progress: impl FnMut(&BackupReport),
 ) -> Result<BackupReport> {
     let store = shared.directory.as_ref().map(Directory::path);
-    let staging = stage_copy(target, store)?;
-    match copy(shared, &staging, progress) {
-        Ok(report) => {
-            publish_copy(staging, target)?;
-            Ok(report)
-        }
-        Err(error) => {
-            // What is left carries the marker, and a later backup clears it away.
-            let _ = staging.remove();
-            Err(error)
-        }
-    }
+    write_copy(target, store, |staging| copy(shared, staging, progress))
 }
 
-/// A directory in which a copy of the store at `store` is made, before it gets its name.
-pub(crate) fn stage_copy(target: &Path, store: Option<&Path>) -> Result<Staging> {
+/// Has a copy of the store at `store` made in a directory of its own, which gets its name when it is complete and on the
+/// disk. If that fails, there is no directory.
+pub(crate) fn write_copy<T>(
+    target: &Path,
+    store: Option<&Path>,
+    copy: impl FnOnce(&Staging) -> Result<T>,
+) -> Result<T> {
     refuse_used(target)?;
     if let Some(store) = store {
         refuse_inside(target, store)?;
     }
     let staging = Staging::create(&unfinished_path(target)?)?;
     // Another process may have given a copy this name while it had the directory.
-    match refuse_used(target) {
-        Ok(()) => Ok(staging),
-        Err(error) => {
-            let _ = staging.remove();
-            Err(error)
-        }
-    }
-}
-
-/// Gives a complete copy its name.
-pub(crate) fn publish_copy(staging: Staging, target: &Path) -> Result<()> {
-    publish(&staging, target).map_err(|e| {
-        // What is left carries the marker, and a later copy clears it away.
-        let _ = staging.remove();
-        match e.kind() {
+    let copied = refuse_used(target).and_then(|()| copy(&staging));
+    let published = copied.and_then(|report| {
+        staging.complete()?;
+        publish(&staging, target).map_err(|e| match e.kind() {
             io::ErrorKind::ResourceBusy => mount_point(target),
             _ => failed(target, &e),
-        }
-    })
+        })?;
+        Ok(report)
+    });
+    if published.is_err() {
+        // What is left carries the marker, and a later copy clears it away.
+        let _ = staging.remove();
+    }
+    published
 }
 
 /// A backup inside of its own store would be lost with it, and would be taken for a part of it.
@@ -220,8 +209,6 @@ fn copy(
     begin_journal(&target)?;
     target.persist()?;
     progress(&report);
-    drop(target);
-    staging.complete()?;
     Ok(report)
 }
 

@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, RwLock};
 
 use floe_store::TableDef;
 use floe_store::table::{IndexDef, IndexDescription, StreamHandle, TableDescription, TableStatus};
 
 use crate::kv::Space;
 use crate::layout::record::{Count, Counts, IndexRecord, StreamRecord, TableRecord};
+use crate::locks::{lock, read, write};
 use crate::options::Options;
 use crate::streams::{stream_arn, stream_label};
 
@@ -84,15 +85,12 @@ impl Table {
 
     /// How much is in it.
     pub(crate) fn counts(&self) -> Counts {
-        self.counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.counts).clone()
     }
 
     /// Sets how much is in it, after a commit.
     pub(crate) fn set_counts(&self, counts: Counts) {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+        *lock(&self.counts) = counts;
     }
 
     /// Whether an index is being filled or removed.
@@ -120,21 +118,24 @@ impl Table {
             }
         };
         let mut definition = self.definition().clone();
-        let mut indexes: Vec<_> = self
-            .indexes()
-            .map(|(index, record)| match record.filling {
-                true => describe_index(index, record.id, TableStatus::Creating, true),
-                false => describe_index(index, record.id, TableStatus::Active, false),
-            })
-            .collect();
+        let mut indexes = Vec::new();
+        for (index, record) in self.indexes() {
+            let status = if record.filling {
+                TableStatus::Creating
+            } else {
+                TableStatus::Active
+            };
+            indexes.push(describe_index(index, record.id, status, record.filling));
+        }
         for (id, index) in &self.record.removing {
             definition.indexes.push(index.clone());
             indexes.push(describe_index(index, *id, TableStatus::Deleting, false));
         }
         TableDescription {
-            status: match self.is_updating() {
-                true => TableStatus::Updating,
-                false => TableStatus::Active,
+            status: if self.is_updating() {
+                TableStatus::Updating
+            } else {
+                TableStatus::Active
             },
             definition,
             created: self.record.created,
@@ -161,22 +162,25 @@ pub(crate) struct Catalog {
 impl Catalog {
     /// The table of that name.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Table>> {
-        self.read().get(name).cloned()
+        read(&self.tables).get(name).cloned()
     }
 
     /// The table of that id.
     pub(crate) fn get_by_id(&self, id: u32) -> Option<Arc<Table>> {
-        self.read().values().find(|table| table.id() == id).cloned()
+        read(&self.tables)
+            .values()
+            .find(|table| table.id() == id)
+            .cloned()
     }
 
     /// All tables, in no order.
     pub(crate) fn tables(&self) -> Vec<Arc<Table>> {
-        self.read().values().cloned().collect()
+        read(&self.tables).values().cloned().collect()
     }
 
     /// The names of all tables, ascending.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.read().keys().cloned().collect();
+        let mut names: Vec<_> = read(&self.tables).keys().cloned().collect();
         names.sort_unstable();
         names
     }
@@ -184,31 +188,24 @@ impl Catalog {
     /// Publishes a table; the one of the same name before it is retired.
     pub(crate) fn insert(&self, table: Arc<Table>) {
         let name = table.definition().name.clone();
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = tables.insert(name, table) {
+        if let Some(before) = write(&self.tables).insert(name, table) {
             before.retired.store(true, Ordering::Release);
         }
     }
 
     /// Takes a table out and retires it.
     pub(crate) fn remove(&self, name: &str) {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(table) = tables.remove(name) {
+        if let Some(table) = write(&self.tables).remove(name) {
             table.retired.store(true, Ordering::Release);
         }
     }
 
     /// Publishes other tables instead of these, which are retired.
-    pub(crate) fn replace(&self, other: Self) {
-        let others = other.tables.into_inner();
-        let others = others.unwrap_or_else(PoisonError::into_inner);
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn replace(&self, other: &Self) {
+        let others = std::mem::take(&mut *write(&other.tables));
+        let mut tables = write(&self.tables);
         for table in std::mem::replace(&mut *tables, others).into_values() {
             table.retired.store(true, Ordering::Release);
         }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<Table>>> {
-        self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

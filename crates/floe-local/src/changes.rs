@@ -20,7 +20,7 @@ use floe_store::op::{
 };
 use floe_store::{Error, Result};
 
-use crate::kv::{Direction, Snapshot, Space, prefix_bounds};
+use crate::kv::{Direction, Snapshot, Space, Walk, prefix_bounds};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::shared::Shared;
@@ -33,26 +33,17 @@ pub(crate) use trim::{hold_changes, trim_changes};
 /// that is gone.
 pub(crate) fn list_streams(shared: &Shared, input: &ListStreams) -> Result<ListStreamsOutput> {
     input.validate()?;
-    let wanted = |stream: &StreamRecord| match &input.table_name {
-        Some(name) => stream.table_name == *name,
-        None => true,
-    };
-    let mut streams: Vec<StreamSummary> = shared
-        .streams
-        .list()
+    let (table_name, after) = (input.table_name.as_ref(), input.start_after.as_ref());
+    let streams = shared.streams.list();
+    let mut streams: Vec<StreamSummary> = streams
         .iter()
-        .filter(|stream| wanted(stream))
+        .filter(|stream| table_name.is_none_or(|name| stream.table_name == *name))
         .map(|stream| StreamSummary {
             arn: stream_arn(&shared.options, stream),
             table_name: stream.table_name.clone(),
             label: stream_label(stream.created),
         })
-        .filter(|stream| {
-            input
-                .start_after
-                .as_ref()
-                .is_none_or(|after| stream.arn > *after)
-        })
+        .filter(|stream| after.is_none_or(|after| stream.arn > *after))
         .collect();
     streams.sort_unstable_by(|a, b| a.arn.cmp(&b.arn));
     let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
@@ -75,14 +66,11 @@ pub(crate) fn describe_stream(
     let mut records = shards_after(&snapshot, stream.id, after, limit + 1)?;
     let more = records.len() > limit;
     records.truncate(limit);
-    let mut described = Vec::with_capacity(records.len());
-    for record in &records {
-        described.push(describe_shard(&snapshot, stream.id, record)?);
-    }
-    let last_shard_id = described
-        .last()
-        .filter(|_| more)
-        .map(|last| last.id.clone());
+    let described = records.iter();
+    let described = described.map(|record| describe_shard(&snapshot, stream.id, record));
+    let shards = described.collect::<Result<Vec<_>>>()?;
+    let last = shards.last().filter(|_| more);
+    let last_shard_id = last.map(|last| last.id.clone());
     Ok(StreamDescription {
         arn: input.stream_arn.clone(),
         label: stream_label(stream.created),
@@ -94,7 +82,7 @@ pub(crate) fn describe_stream(
             Some(_) => StreamStatus::Disabled,
         },
         created: stream.created,
-        shards: described,
+        shards,
         last_shard_id,
     })
 }
@@ -119,11 +107,10 @@ pub(crate) fn get_shard_iterator(shared: &Shared, input: &GetShardIterator) -> R
     let stream = find_stream(shared, &input.stream_arn)?;
     let snapshot = shared.kv.snapshot();
     let start = change::parse_shard_id(&input.shard_id);
-    let shard = match start {
-        Some(start) => find_shard(&snapshot, stream.id, start)?,
-        None => None,
-    };
+    let shard = start.map(|start| find_shard(&snapshot, stream.id, start));
     let shard = shard
+        .transpose()?
+        .flatten()
         .filter(|shard| change::shard_id(shard.created, shard.start) == input.shard_id)
         .ok_or_else(|| missing_shard(&input.stream_arn, &input.shard_id))?;
     let trimmed = trimmed_sequence(&snapshot, stream.id)?;
@@ -202,16 +189,14 @@ fn read_records(
     from: u64,
     limit: usize,
 ) -> Result<Read> {
-    let first = change::key(stream, from.max(shard.start));
-    let last = change::key(stream, shard.end.unwrap_or(u64::MAX));
-    let bounds = (Bound::Included(first), Bound::Included(last));
+    let (first, last) = (from.max(shard.start), shard.end.unwrap_or(u64::MAX));
     let mut read = Read {
         records: Vec::new(),
         next: from,
         exhausted: false,
     };
     let mut bytes = 0;
-    for entry in snapshot.range(Space::Changes, bounds, Direction::Forward) {
+    for entry in records(snapshot, stream, first, last) {
         let (key, value) = entry?;
         if read.records.len() >= limit {
             return Ok(read);
@@ -230,16 +215,21 @@ fn read_records(
     Ok(read)
 }
 
+/// The records of a stream whose sequence numbers are between these, both included.
+fn records(snapshot: &Snapshot, stream: u32, first: u64, last: u64) -> Walk {
+    let bound = |sequence| Bound::Included(change::key(stream, sequence));
+    let bounds = (bound(first), bound(last));
+    snapshot.range(Space::Changes, bounds, Direction::Forward)
+}
+
 fn find_stream(shared: &Shared, arn: &str) -> Result<Arc<StreamRecord>> {
     let stream = shared.streams.by_arn(&shared.options, arn);
     stream.ok_or_else(|| missing_stream(arn))
 }
 
 fn find_shard(snapshot: &Snapshot, stream: u32, start: u64) -> Result<Option<ShardRecord>> {
-    match snapshot.get(Space::Meta, &record::shard_key(stream, start))? {
-        Some(bytes) => ShardRecord::decode(&bytes).map(Some),
-        None => Ok(None),
-    }
+    let found = snapshot.get(Space::Meta, &record::shard_key(stream, start))?;
+    found.map(|bytes| ShardRecord::decode(&bytes)).transpose()
 }
 
 /// The shards of a stream, oldest first: those behind the one of this id, or those whose ids come after it if there is
@@ -290,10 +280,8 @@ fn trimmed_sequence(snapshot: &Snapshot, stream: u32) -> Result<u64> {
 }
 
 fn read_sequence(snapshot: &Snapshot, key: &[u8]) -> Result<u64> {
-    match snapshot.get(Space::Meta, key)? {
-        Some(bytes) => record::decode_sequence(&bytes),
-        None => Ok(0),
-    }
+    let found = snapshot.get(Space::Meta, key)?;
+    found.map_or(Ok(0), |bytes| record::decode_sequence(&bytes))
 }
 
 /// The last sequence number that can have been trimmed from a shard, if this was from its stream.

@@ -38,6 +38,7 @@ use crate::gate::Gate;
 use crate::group::{Effect, Group};
 use crate::kv::{Batch, Sync};
 use crate::load::CommitState;
+use crate::locks::lock;
 use crate::options::Durability;
 use crate::queue::{Pace, Queue};
 use crate::request::{Pending, Request, Work};
@@ -194,37 +195,24 @@ impl Seat {
 
     /// Takes all that waits and runs it.
     fn run(&mut self, committer: &Committer, pace: &mut Pace) {
-        let Committer {
-            shared,
-            queue,
-            gate,
-            ..
-        } = committer;
+        let (shared, gate, state) = (&committer.shared, &committer.gate, &mut self.state);
         // Not in the seat while it is run: if a request panics, those behind it are dropped, which tells who waits.
         let mut taken = std::mem::take(&mut self.taken);
-        queue.take(&mut taken);
+        committer.queue.take(&mut taken);
         if taken.is_empty() {
             // Whoever wrote before is not on the way back any more.
             *pace = Pace::default();
             shared.kv.refresh();
-            gate.look_after(shared, &mut self.state);
+            gate.look_after(shared, state);
         }
         while let Some(request) = taken.pop_front() {
             shared.kv.maintain();
-            match gate.admit(shared, &mut self.state, request.grows) {
+            match gate.admit(shared, state, request.grows) {
                 Err(error) => request.refuse(&error),
                 Ok(()) if request.is_exclusive => {
-                    run_exclusive(committer, &mut self.state, request.pending);
+                    run_exclusive(committer, state, request.pending);
                 }
-                Ok(()) => {
-                    run_group(
-                        committer,
-                        &mut self.state,
-                        request.pending,
-                        &mut taken,
-                        pace,
-                    );
-                }
+                Ok(()) => run_group(committer, state, request.pending, &mut taken, pace),
             }
         }
         self.taken = taken;
@@ -257,7 +245,7 @@ fn run_group(
     }
     let begun = Stopwatch::start();
     let committed = committer.commit(group);
-    committer.shared.write_tokens().settle(committed.is_ok());
+    lock(&committer.shared.write_tokens).settle(committed.is_ok());
     *pace = Pace {
         expected: requests.len(),
         patience: begun.elapsed() / PATIENCE_SHARE,

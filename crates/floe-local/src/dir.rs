@@ -17,20 +17,20 @@ mod place;
 mod staging;
 
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
 use crate::layout::FORMAT_VERSION;
-use crate::private::{self, FileId, sync_directory, write_whole};
+use crate::private::{self, FileId, LockedFile, sync_directory, write_whole};
 use crate::seal;
 use place::Place;
 use staging::Look;
 pub(crate) use staging::Staging;
 
-const LOCK_FILE: &str = "LOCK";
+pub(crate) const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_FILE_NEW: &str = "FORMAT.new";
 pub(crate) const SEAL_FILE: &str = "SEAL";
@@ -52,18 +52,6 @@ pub(crate) struct Directory {
     /// Where its data is; none until it is known to be a store, and on a read-only file system.
     place: Option<Place>,
     is_read_only: bool,
-}
-
-/// A file that this process has locked until this is dropped. It is unlocked and not just closed: a child process that
-/// is being started shares the open file until it runs its program, and would keep the lock for that long.
-#[derive(Debug)]
-struct LockedFile(File);
-
-impl Drop for LockedFile {
-    fn drop(&mut self) {
-        // Closing it, which comes next, unlocks it too.
-        let _ = self.0.unlock();
-    }
 }
 
 /// The lock of a directory.
@@ -134,12 +122,7 @@ impl Directory {
 
     /// Whether a whole store is in the directory of this path, of whatever version.
     pub(crate) fn is_store(path: &Path) -> Result<bool> {
-        let format = path.join(FORMAT_FILE);
-        match fs::symlink_metadata(&format) {
-            Ok(found) => Ok(found.is_file()),
-            Err(e) if is_absent(&e) => Ok(false),
-            Err(e) => Err(failed("could not be read", &format, &e)),
-        }
+        Ok(format_file(path)?.is_some_and(|found| found.is_file()))
     }
 
     /// Where it is.
@@ -320,12 +303,7 @@ pub(crate) fn data_of(path: &Path) -> PathBuf {
 /// Says what is in a directory, or refuses it. Changes and locks nothing. While another process makes a store in it,
 /// every moment of that is one that is accepted.
 fn inspect(path: &Path) -> Result<Content> {
-    let unreadable = |e| failed("could not be read", path, &e);
-    let names = fs::read_dir(path).and_then(|entries| {
-        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-        names.collect::<io::Result<Vec<_>>>()
-    });
-    let names = names.map_err(unreadable)?;
+    let names = private::names(path).map_err(|e| failed("could not be read", path, &e))?;
     if is_formatted(path)? {
         return Ok(Content::Store);
     }
@@ -374,15 +352,24 @@ fn inspect(path: &Path) -> Result<Content> {
 
 /// Whether there is a file that names the format. One that names another is refused.
 fn is_formatted(path: &Path) -> Result<bool> {
+    let Some(found) = format_file(path)? else {
+        return Ok(false);
+    };
+    check_format(path, &found).map(|()| true)
+}
+
+/// What has the name of the file that names the format, if anything has; no link is followed.
+fn format_file(path: &Path) -> Result<Option<Metadata>> {
     let format = path.join(FORMAT_FILE);
     match fs::symlink_metadata(&format) {
-        Ok(_) => check_format(path, &format).map(|()| true),
-        Err(e) if is_absent(&e) => Ok(false),
+        Ok(found) => Ok(Some(found)),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(failed("could not be read", &format, &e)),
     }
 }
 
-fn check_format(path: &Path, format: &Path) -> Result<()> {
+fn check_format(path: &Path, found: &Metadata) -> Result<()> {
+    let format = &path.join(FORMAT_FILE);
     let damaged = |what: &str| {
         Error::Storage(format!(
             "the file that names the format {what}, so the directory is not opened; if it is a store, copy what is \
@@ -391,8 +378,7 @@ fn check_format(path: &Path, format: &Path) -> Result<()> {
             format.display()
         ))
     };
-    let is_file = fs::symlink_metadata(format).is_ok_and(|found| found.is_file());
-    if !is_file {
+    if !found.is_file() {
         return Err(damaged("is not a file"));
     }
     let bytes = fs::read(format).map_err(|e| failed("could not be read", format, &e))?;
@@ -474,10 +460,6 @@ fn in_use(path: &Path, lock: &mut File) -> Error {
         "the directory is in use: process={holder} directory={}",
         path.display()
     ))
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> Error {

@@ -239,6 +239,23 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
+    /// Has the keys of findings removed that belong nowhere, and marks the findings.
+    fn remove_keys(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
+        let Some(committer) = self.repair.filter(|_| !keys.is_empty()) else {
+            return Ok(());
+        };
+        let (numbers, keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
+        let remove = move |group: &mut Group<'_>| {
+            keys.into_iter().for_each(|key| group.remove(space, key));
+            Ok(())
+        };
+        committer.run(Effect::Frees, remove).wait()?;
+        for number in numbers {
+            self.report.set_repaired(number);
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, stage: Stage, table: Option<String>) {
         self.stage = stage;
         self.table = table;

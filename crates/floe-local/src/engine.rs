@@ -1,7 +1,7 @@
 //! Opens an engine, starts its threads, and closes it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use floe_store::{Error, Result};
@@ -12,9 +12,9 @@ use crate::dir::{Directory, SEAL_FILE};
 use crate::files::check_files;
 use crate::fresh;
 use crate::journal::{Tail, trim_torn_tail};
-use crate::kv::lock::FolderLock;
-use crate::kv::{Batch, Kv, Space, Sync};
+use crate::kv::{self, Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
+use crate::locks::lock;
 use crate::mirror::Mirror;
 use crate::options::{Durability, Options};
 use crate::shared::Shared;
@@ -59,14 +59,8 @@ impl Running {
             let relaxed = options.durability == Durability::Relaxed;
             opened.directory.set_relaxed(relaxed)?;
         }
-        let Opened {
-            directory,
-            kv,
-            mirror,
-            recovery,
-        } = opened;
-        let mut running = Self::start(kv, options, Some(directory), mirror)?;
-        running.recovery = recovery;
+        let mut running = Self::start(opened.kv, options, Some(opened.directory), opened.mirror)?;
+        running.recovery = opened.recovery;
         Ok(running)
     }
 
@@ -118,14 +112,10 @@ impl Running {
 
     /// Takes no further writes, finishes those that wait, and writes everything to the disk.
     pub(crate) fn close(&self) -> Result<()> {
-        let Committer {
-            shared,
-            queue,
-            seat,
-            gate,
-        } = &*self.committer;
+        let committer = &*self.committer;
+        let (shared, gate) = (&committer.shared, &committer.gate);
         shared.background.stop();
-        queue.close();
+        committer.queue.close();
         let threads = std::mem::take(&mut *lock(&self.threads));
         let stopped_here = !threads.is_empty();
         for thread in threads {
@@ -135,7 +125,7 @@ impl Running {
                 ));
             }
         }
-        if seat.is_poisoned() {
+        if committer.seat.is_poisoned() {
             return Err(Error::Internal("a request panicked".to_owned()));
         }
         match gate.broken() {
@@ -162,7 +152,7 @@ impl Opened {
         let lock = if directory.is_read_only() {
             None
         } else {
-            Some(FolderLock::take(&directory.data())?)
+            Some(kv::lock::take(&directory.data())?)
         };
         directory.check_seal()?;
         let is_sealed = directory.path().join(SEAL_FILE).exists();
@@ -181,7 +171,7 @@ impl Opened {
         let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
         // The store below takes it itself. What another process could do in between, it could have done before.
         drop(lock);
-        let kv = Kv::open(&data, &options.kv())?;
+        let kv = Kv::open(&data, &options.kv)?;
         // What could be read is on the disk before the next write says how it will be written.
         kv.persist()?;
         Ok(Self {
@@ -194,21 +184,11 @@ impl Opened {
 
     /// Closes the store and seals it.
     pub(crate) fn close(self) -> Result<()> {
-        let Self {
-            directory,
-            kv,
-            mirror,
-            recovery: _,
-        } = self;
-        let closed = kv.close();
-        drop((kv, mirror));
-        if closed && !directory.is_read_only() {
-            directory.seal()?;
+        let closed = self.kv.close();
+        drop((self.kv, self.mirror));
+        if closed && !self.directory.is_read_only() {
+            self.directory.seal()?;
         }
         Ok(())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -48,7 +48,7 @@ fn store_in(scratch: &Scratch) -> PathBuf {
 
 /// Makes an empty store: its spaces, and the record that tells it from others.
 fn make_empty(path: &Path, options: &Options) -> Result<()> {
-    let kv = Kv::create(path, &options.kv())?;
+    let kv = Kv::create(path, &options.kv)?;
     let instance = Instance::new(&options.env);
     let mut batch = Batch::default();
     batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
@@ -141,7 +141,7 @@ mod tests {
         assert!(files.len() > 5, "{}", files.len());
         assert!(files.iter().all(|(made, copied)| made == copied));
         crate::files::check_files(&data).unwrap();
-        let kv = Kv::open(&data, &options.kv()).unwrap();
+        let kv = Kv::open(&data, &options.kv).unwrap();
         let instance = kv.snapshot().get(Space::Meta, record::INSTANCE_KEY);
         assert!(instance.unwrap().is_some());
     }

@@ -12,7 +12,7 @@
 //! The committer asks before each group, so nothing here is in the way of readers.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use floe_store::env::Stopwatch;
@@ -21,6 +21,7 @@ use floe_store::{Error, Health, Result};
 use crate::dir::Directory;
 use crate::kv::CommitError;
 use crate::load::CommitState;
+use crate::locks::lock;
 use crate::shared::Shared;
 
 /// The reserve of a file system that is large enough.
@@ -148,19 +149,21 @@ impl Gate {
 
     /// Whether a write is accepted as things stand.
     pub(crate) fn accepts(&self, grows: bool) -> bool {
-        let state = self.lock();
-        let trouble = state.trouble.as_ref();
-        trouble.is_none_or(|trouble| trouble.refuse(grows).is_none())
+        self.refusal(grows).is_none()
+    }
+
+    fn refusal(&self, grows: bool) -> Option<Error> {
+        lock(&self.state).trouble.as_ref()?.refuse(grows)
     }
 
     /// Records the size of a batch that is about to be written.
     pub(crate) fn note_written(&self, bytes: usize) {
-        self.lock().unchecked_bytes += bytes as u64;
+        lock(&self.state).unchecked_bytes += bytes as u64;
     }
 
     /// Whether writes are accepted, and if not, why.
     pub(crate) fn health(&self, shared: &Shared) -> Health {
-        match &self.lock().trouble {
+        match &lock(&self.state).trouble {
             None => Health::Ready,
             Some(Trouble::ReadOnly) => Health::ReadOnly,
             Some(trouble) => Health::WritesRefused {
@@ -184,19 +187,13 @@ impl Gate {
         state: &mut CommitState,
         grows: bool,
     ) -> Result<()> {
-        self.check_disk(shared);
-        self.reopen_if_due(shared, state);
-        let gate = self.lock();
-        let refused = gate
-            .trouble
-            .as_ref()
-            .and_then(|trouble| trouble.refuse(grows));
-        refused.map_or(Ok(()), Err)
+        self.look_after(shared, state);
+        self.refusal(grows).map_or(Ok(()), Err)
     }
 
     /// The error with which every write is refused for good, once a commit has failed.
     pub(crate) fn broken(&self) -> Option<Error> {
-        match &self.lock().trouble {
+        match &lock(&self.state).trouble {
             Some(trouble @ Trouble::Broken(_)) => trouble.refuse(true),
             _ => None,
         }
@@ -204,27 +201,22 @@ impl Gate {
 
     /// Whether everything that was acknowledged is on the disk and nothing else is.
     pub(crate) fn is_sealable(&self) -> bool {
-        matches!(self.lock().trouble, None | Some(Trouble::Low { .. }))
+        matches!(lock(&self.state).trouble, None | Some(Trouble::Low { .. }))
     }
 
     /// Records that a commit failed, and returns what its requests are answered with.
     pub(crate) fn commit_failed(&self, shared: &Shared, error: CommitError) -> Error {
         let is_low = (shared.directory.as_ref()).is_some_and(|it| low_space(shared, it).is_some());
-        let mut gate = self.lock();
-        let is_low = is_low || gate.was_low;
-        let error = match error {
-            CommitError::Refused(cause) if is_low => CommitError::RefusedFull(cause),
-            error => error,
-        };
+        let mut gate = lock(&self.state);
         let (trouble, error) = match error {
-            CommitError::RefusedFull(cause) => (
-                Trouble::Failed(cause.clone()),
-                Error::Unavailable(format!("the store cannot write at present: {cause}")),
-            ),
-            CommitError::Refused(cause) => {
+            CommitError::Refused(cause) if !is_low && !gate.was_low => {
                 let error = Error::Storage(format!("the store cannot write: {cause}"));
                 (Trouble::Broken(cause), error)
             }
+            CommitError::Refused(cause) | CommitError::RefusedFull(cause) => (
+                Trouble::Failed(cause.clone()),
+                Error::Unavailable(format!("the store cannot write at present: {cause}")),
+            ),
             CommitError::Full(cause) => (
                 Trouble::Failed(cause.clone()),
                 Error::OutcomeUnknown(format!("a commit failed: {cause}")),
@@ -244,7 +236,7 @@ impl Gate {
     pub(crate) fn check_in_place(&self, shared: &Shared) -> Result<()> {
         let is_gone = |directory: &Directory| !shared.is_in_place(directory);
         let is_gone = shared.directory.as_ref().is_some_and(is_gone);
-        let mut gate = self.lock();
+        let mut gate = lock(&self.state);
         if !is_gone {
             gate.was_low = matches!(gate.trouble, Some(Trouble::Low { .. }));
             return Ok(());
@@ -264,7 +256,7 @@ impl Gate {
         let Some(directory) = &shared.directory else {
             return;
         };
-        let mut gate = self.lock();
+        let mut gate = lock(&self.state);
         let is_due = gate.unchecked_bytes >= CHECK_BYTES
             || gate
                 .checked
@@ -290,7 +282,7 @@ impl Gate {
     /// space is freed, so it is enough that deletes fit; while they do not, it is tried less often.
     pub(crate) fn reopen_if_due(&self, shared: &Shared, state: &mut CommitState) {
         let (tried, trouble) = {
-            let gate = self.lock();
+            let gate = lock(&self.state);
             (gate.reopened, gate.trouble.clone())
         };
         let is_due = |every| tried.is_none_or(|tried| tried.elapsed() >= every);
@@ -311,18 +303,14 @@ impl Gate {
         if is_full && !is_due(REOPEN_FULL_EVERY) {
             return;
         }
-        self.lock().reopened = Some(Stopwatch::start());
+        lock(&self.state).reopened = Some(Stopwatch::start());
         // It is tried again later. What failed first stays the cause.
         if let Ok(reopened) = shared.reopen() {
             *state = reopened;
             let low = low();
-            let mut gate = self.lock();
+            let mut gate = lock(&self.state);
             (gate.was_low, gate.trouble) = (low.is_some(), low);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

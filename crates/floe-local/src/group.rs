@@ -13,6 +13,7 @@ use crate::catalog::Table;
 use crate::kv::{Batch, Bytes, Space};
 use crate::layout::record::{self, Counts};
 use crate::load::CommitState;
+use crate::locks::lock;
 use crate::shared::Shared;
 use crate::streams::Position;
 use crate::tokens::TokenMoment;
@@ -55,7 +56,7 @@ impl<'a> Group<'a> {
         let now = shared.options.env.now();
         Self {
             now,
-            token_moment: shared.token_clock().read(&shared.options.env),
+            token_moment: lock(&shared.token_clock).read(&shared.options.env),
             batch: Batch::default(),
             written: HashMap::new(),
             counts: HashMap::new(),

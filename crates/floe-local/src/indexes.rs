@@ -4,26 +4,16 @@
 //! its value the part of the item that the index copies. An index that copies everything stores the
 //! very bytes of the item.
 
+use floe_store::Result;
+use floe_store::size::item_size;
 use floe_store::table::{IndexDef, Projection};
-use floe_store::{Item, Result};
 
 use crate::catalog::Table;
 use crate::kv::Bytes;
 use crate::layout::item::encode_sized;
 use crate::layout::key::index_key;
 use crate::layout::record::IndexRecord;
-use floe_store::size::item_size;
-
-/// An item with the bytes in which it is stored.
-#[derive(Clone, Copy)]
-pub(crate) struct Version<'a> {
-    /// The item.
-    pub(crate) item: &'a Item,
-    /// Its bytes.
-    pub(crate) bytes: &'a Bytes,
-    /// Its size as DynamoDB counts it.
-    pub(crate) size: usize,
-}
+use crate::stored::StoredItem;
 
 /// An entry of an index.
 pub(crate) struct IndexEntry {
@@ -41,16 +31,16 @@ pub(crate) fn entry(
     index: &IndexDef,
     id: u32,
     item_key: &[u8],
-    version: Version<'_>,
+    stored: &StoredItem,
 ) -> Option<IndexEntry> {
-    if !index.holds(version.item) {
+    if !index.holds(&stored.item) {
         return None;
     }
-    let key = index_key(id, &index.key, version.item, item_key)?;
+    let key = index_key(id, &index.key, &stored.item, item_key)?;
     let (value, size) = match index.projection {
-        Projection::All => (version.bytes.clone(), version.size),
+        Projection::All => (stored.bytes.clone(), stored.size),
         _ => {
-            let projected = index.project(&table.definition().key, version.item);
+            let projected = index.project(&table.definition().key, &stored.item);
             let size = item_size(&projected);
             (encode_sized(&projected, size).into(), size)
         }
@@ -77,13 +67,13 @@ pub(crate) struct EntryChange {
 pub(crate) fn entry_changes(
     table: &Table,
     item_key: &[u8],
-    old: Option<Version<'_>>,
-    new: Option<Version<'_>>,
+    old: Option<&StoredItem>,
+    new: Option<&StoredItem>,
     is_stored: impl Fn(&[u8]) -> Result<bool>,
 ) -> Result<Vec<EntryChange>> {
     let mut changes = Vec::with_capacity(table.record.indexes.len());
     for (index, record) in table.indexes() {
-        let of = |version| entry(table, index, record.id, item_key, version);
+        let of = |stored| entry(table, index, record.id, item_key, stored);
         let mut before = old.and_then(of);
         if record.filling
             && let Some(entry) = &before

@@ -17,15 +17,17 @@ use floe_store::op::{
 use floe_store::{Error, Item, Result, TableDef};
 
 use crate::answer::Answer;
-use crate::apply::{ItemChange, StoredItem};
+use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, item_key};
+use crate::locks::lock;
 use crate::request::Work;
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 use crate::tokens::WriteToken;
 use floe_store::size::item_size;
 
@@ -198,6 +200,13 @@ impl Work for Write {
     }
 }
 
+/// What a write did.
+struct Written {
+    output: WriteItemOutput,
+    /// The larger of the item's sizes before and after.
+    size: usize,
+}
+
 impl Write {
     /// Checks the request again if the table has changed since it was checked.
     fn renew(&mut self, group: &Group<'_>) -> Result<()> {
@@ -208,24 +217,13 @@ impl Write {
         }
         Ok(())
     }
-}
 
-/// What a write did.
-struct Written {
-    output: WriteItemOutput,
-    /// The larger of the item's sizes before and after.
-    size: usize,
-}
-
-impl Write {
     /// Applies the write once, however often it is sent.
     fn write_once(&mut self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
         let detail = self.write.return_capacity();
-        if let Some(written) = group
-            .shared()
-            .write_tokens()
-            .recall(token, group.token_moment().uptime)?
-        {
+        let uptime = group.token_moment().uptime;
+        let tokens = &group.shared().write_tokens;
+        if let Some(written) = lock(tokens).recall(token, uptime)? {
             let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
             let cost = || read_cost(name, sizes, Consistency::Strong, detail);
             return Ok(WriteItemOutput {
@@ -236,8 +234,7 @@ impl Write {
         }
         let written = self.write(group)?;
         let returned = written.output.attributes.clone();
-        let mut tokens = group.shared().write_tokens();
-        tokens.remember(token, group.token_moment().uptime, written.size, returned);
+        lock(tokens).remember(token, uptime, written.size, returned);
         Ok(written.output)
     }
 

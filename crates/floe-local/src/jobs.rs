@@ -2,12 +2,13 @@
 //! tables. The [background](crate::background) does them, step by step.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use floe_store::Result;
 
 use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::record::{self, JobRecord};
+use crate::locks::lock;
 
 /// The jobs that are not done, with their tables. Known here so that nothing has to be looked for in the catalog, where
 /// the traces of those that are done are in the way.
@@ -35,33 +36,28 @@ impl Jobs {
 
     /// Publishes a job, after a commit.
     pub(crate) fn insert(&self, job: u32, table: u32) {
-        self.lock().insert(job, table);
+        lock(&self.tables).insert(job, table);
     }
 
     /// Takes a job out, after a commit.
     pub(crate) fn remove(&self, job: u32) {
-        self.lock().remove(&job);
+        lock(&self.tables).remove(&job);
     }
 
     /// Publishes other jobs instead of these.
-    pub(crate) fn replace(&self, other: Self) {
-        let others = other.tables.into_inner();
-        *self.lock() = others.unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn replace(&self, other: &Self) {
+        *lock(&self.tables) = std::mem::take(&mut *lock(&other.tables));
     }
 
     /// The jobs of a table.
     pub(crate) fn of_table(&self, table: u32) -> Vec<u32> {
-        let tables = self.lock();
+        let tables = lock(&self.tables);
         let of_table = tables.iter().filter(|(_, of)| **of == table);
         of_table.map(|(job, _)| *job).collect()
     }
 
     /// The job that was added first.
     pub(crate) fn oldest(&self) -> Option<u32> {
-        self.lock().keys().next().copied()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tables).keys().next().copied()
     }
 }

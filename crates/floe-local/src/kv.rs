@@ -52,10 +52,11 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 #[cfg(test)]
 use std::sync::Mutex;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use floe_store::{Error, Result};
 
+use crate::locks::{read, write};
 pub(crate) use batch::Batch;
 pub(crate) use bytes::Bytes;
 use disk::{Disk, DiskSnapshot};
@@ -113,17 +114,13 @@ pub(crate) struct KvOptions {
 
 /// The store.
 pub(crate) struct Kv {
-    backing: Backing,
+    /// None in memory.
+    disk: Option<Disk>,
     /// The state that readers see.
     published: RwLock<Snapshot>,
     /// What the next commit fails with.
     #[cfg(test)]
     pub(crate) next_failure: Mutex<Option<CommitError>>,
-}
-
-enum Backing {
-    Disk(Disk),
-    Memory,
 }
 
 /// One moment of all spaces. Cheap to clone; as long as one is held, what it sees is kept.
@@ -158,20 +155,19 @@ impl Kv {
     }
 
     fn of_disk(disk: Disk) -> Self {
-        let published = RwLock::new(disk.snapshot());
-        Self {
-            published,
-            #[cfg(test)]
-            next_failure: Mutex::default(),
-            backing: Backing::Disk(disk),
-        }
+        let snapshot = disk.snapshot();
+        Self::new(Some(disk), snapshot)
     }
 
     /// An empty store in memory.
     pub(crate) fn memory() -> Self {
+        Self::new(None, Snapshot::Memory(Arc::default()))
+    }
+
+    fn new(disk: Option<Disk>, snapshot: Snapshot) -> Self {
         Self {
-            backing: Backing::Memory,
-            published: RwLock::new(Snapshot::Memory(Arc::default())),
+            disk,
+            published: RwLock::new(snapshot),
             #[cfg(test)]
             next_failure: Mutex::default(),
         }
@@ -179,16 +175,14 @@ impl Kv {
 
     /// Whether nothing is kept on a disk.
     pub(crate) const fn is_memory(&self) -> bool {
-        matches!(self.backing, Backing::Memory)
+        self.disk.is_none()
     }
 
     /// Removes what it can of the keys of a table at once: all of them in memory, on disk the files that hold nothing
     /// else. For a table that the catalog no longer has.
     pub(crate) fn drop_files(&self, table: u32) -> Result<()> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.drop_files(Space::Table(table)),
-            Backing::Memory => Ok(()),
-        }
+        let disk = self.disk.as_ref();
+        disk.map_or(Ok(()), |disk| disk.drop_files(Space::Table(table)))
     }
 
     /// Fills the spaces of an empty store on disk that has no other user yet with entries in the order of their spaces
@@ -197,10 +191,8 @@ impl Kv {
         &self,
         entries: impl IntoIterator<Item = Result<(Space, Bytes, Bytes)>>,
     ) -> Result<()> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.load(entries)?,
-            Backing::Memory => return Err(foreign_space()),
-        }
+        let disk = self.disk.as_ref().ok_or_else(foreign_space)?;
+        disk.load(entries)?;
         self.refresh();
         Ok(())
     }
@@ -208,27 +200,21 @@ impl Kv {
     /// Reads every sorted file of the keyspace that holds a space and compares it with the checksum that was noted
     /// when it was written. Reports the bytes as they are read, and returns which files are damaged and how.
     pub(crate) fn damaged_files(&self, read: impl FnMut(u64)) -> Vec<(PathBuf, String)> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.damaged_files(read),
-            Backing::Memory => Vec::new(),
-        }
+        let disk = self.disk.as_ref();
+        disk.map_or_else(Vec::new, |disk| disk.damaged_files(read))
     }
 
     /// The last state that was published.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let published = self
-            .published
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        published.clone()
+        read(&self.published).clone()
     }
 
     /// The value of a key after the last commit. For the committer alone: while another thread is in
     /// the middle of [`commit`](Self::commit), half of its batch may be seen.
     pub(crate) fn get_latest(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.get_latest(space, key),
-            Backing::Memory => self.snapshot().get(space, key),
+        match &self.disk {
+            Some(disk) => disk.get_latest(space, key),
+            None => self.snapshot().get(space, key),
         }
     }
 
@@ -244,17 +230,12 @@ impl Kv {
         {
             return Err(error);
         }
-        match &self.backing {
-            Backing::Disk(disk) => {
-                disk.commit(batch, sync)?;
-                self.publish(disk.snapshot());
-            }
-            Backing::Memory => {
-                if let Snapshot::Memory(state) = self.snapshot() {
-                    let applied = memory::apply(batch, &state);
-                    self.publish(Snapshot::Memory(Arc::new(applied)));
-                }
-            }
+        if let Some(disk) = &self.disk {
+            disk.commit(batch, sync)?;
+            self.publish(disk.snapshot());
+        } else if let Snapshot::Memory(state) = self.snapshot() {
+            let applied = memory::apply(batch, &state);
+            self.publish(Snapshot::Memory(Arc::new(applied)));
         }
         Ok(())
     }
@@ -262,7 +243,7 @@ impl Kv {
     /// Keeps the write buffers within their bound, and zeros ahead of the journal. Called by the committer when it has
     /// answered, so that no finished write waits for it.
     pub(crate) fn maintain(&self) {
-        if let Backing::Disk(disk) = &self.backing {
+        if let Some(disk) = &self.disk {
             disk.maintain();
         }
     }
@@ -270,7 +251,7 @@ impl Kv {
     /// Publishes the present state anew, so that readers leave behind the files that a compaction has replaced since.
     /// Called by the committer when it is idle.
     pub(crate) fn refresh(&self) {
-        if let (Backing::Disk(disk), Snapshot::Disk(seen)) = (&self.backing, self.snapshot())
+        if let (Some(disk), Snapshot::Disk(seen)) = (&self.disk, self.snapshot())
             && disk.has_changed_since(&seen)
         {
             self.publish(disk.snapshot());
@@ -280,31 +261,22 @@ impl Kv {
     /// Whether a thread that writes or merges files has failed, or the store is closed because it could not be opened
     /// again.
     pub(crate) fn has_failed(&self) -> bool {
-        match &self.backing {
-            Backing::Disk(disk) => disk.has_failed(),
-            Backing::Memory => false,
-        }
+        self.disk.as_ref().is_some_and(Disk::has_failed)
     }
 
     /// How many journals the store on disk has; none while it is closed.
     pub(crate) fn journal_count(&self) -> Option<usize> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.journal_count(),
-            Backing::Memory => None,
-        }
+        self.disk.as_ref()?.journal_count()
     }
 
     /// Opens the store on disk again after a failed commit, without what the failed commit may have left in the
     /// journal. Readers wait meanwhile. If some hold snapshots for long, or opening fails, it returns an error and can
     /// be called again.
     pub(crate) fn reopen(&self) -> Result<()> {
-        let Backing::Disk(disk) = &self.backing else {
+        let Some(disk) = &self.disk else {
             return Ok(());
         };
-        let mut published = self
-            .published
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut published = write(&self.published);
         // The published snapshot is one of the handles that must be gone.
         *published = Snapshot::Closed;
         let reopened = disk.reopen();
@@ -315,7 +287,7 @@ impl Kv {
     /// Ends the store on disk: nothing writes to its files any more when this returns `true`. `false` if readers hold
     /// snapshots for long.
     pub(crate) fn close(&self) -> bool {
-        let Backing::Disk(disk) = &self.backing else {
+        let Some(disk) = &self.disk else {
             return true;
         };
         self.publish(Snapshot::Closed);
@@ -324,25 +296,16 @@ impl Kv {
 
     /// Writes everything committed so far through to the disk.
     pub(crate) fn persist(&self) -> Result<()> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.persist(),
-            Backing::Memory => Ok(()),
-        }
+        self.disk.as_ref().map_or(Ok(()), Disk::persist)
     }
 
     /// Bytes that the whole store takes on disk with its journals; 0 in memory.
     pub(crate) fn disk_bytes(&self) -> Result<u64> {
-        match &self.backing {
-            Backing::Disk(disk) => disk.disk_bytes(),
-            Backing::Memory => Ok(0),
-        }
+        self.disk.as_ref().map_or(Ok(0), Disk::disk_bytes)
     }
 
     fn publish(&self, snapshot: Snapshot) {
-        let mut published = self
-            .published
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut published = write(&self.published);
         let replaced = std::mem::replace(&mut *published, snapshot);
         // Readers need not wait until a snapshot has been taken apart.
         drop(published);
@@ -382,26 +345,21 @@ impl Snapshot {
 
     /// The first id not below this one of a table that has keys.
     pub(crate) fn first_table(&self, from: u32) -> Result<Option<u32>> {
-        match self {
-            Self::Disk(snapshot) => snapshot.first_table(from),
-            Self::Memory(state) => {
-                Ok(state
-                    .range(Space::Table(from)..)
-                    .find_map(|(space, _)| match space {
-                        Space::Table(id) => Some(*id),
-                        _ => None,
-                    }))
-            }
-            Self::Closed => Err(closed()),
-        }
+        let first = self.tables_from(from).next().transpose()?;
+        Ok(first.map(|(id, _, _)| id))
     }
 
     /// All keys and values of all tables, in the order of their ids and keys.
     pub(crate) fn tables(&self) -> Box<dyn Iterator<Item = Result<(u32, Bytes, Bytes)>>> {
+        self.tables_from(0)
+    }
+
+    fn tables_from(&self, from: u32) -> Box<dyn Iterator<Item = Result<(u32, Bytes, Bytes)>>> {
         match self {
-            Self::Disk(snapshot) => Box::new(snapshot.tables()),
+            Self::Disk(snapshot) => Box::new(snapshot.tables_from(from)),
             Self::Memory(state) => {
-                let spaces: Vec<_> = state.keys().copied().collect();
+                let tables = state.range(Space::Table(from)..);
+                let spaces: Vec<_> = tables.map(|(space, _)| *space).collect();
                 let snapshot = self.clone();
                 Box::new(spaces.into_iter().flat_map(move |space| {
                     let Space::Table(id) = space else {

@@ -24,6 +24,7 @@
 
 pub(crate) mod change;
 mod definition;
+mod fields;
 pub(crate) mod item;
 pub(crate) mod key;
 pub(crate) mod record;

@@ -52,6 +52,7 @@
 //! | `background` `jobs` | what is done in steps between commits: jobs on tables, expiry, forgetting tokens |
 //! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
 //! | `shared` `load` | what the parts share: the store, and what is kept in memory of it |
+//! | `stored` `locks` | an item with its bytes; taking locks |
 //! | `catalog` | the tables |
 //! | `layout` | every byte that is stored |
 //! | `gate` | whether writes are accepted: a full disk, a failed commit, a removed directory |
@@ -105,6 +106,7 @@ mod journal;
 mod kv;
 mod layout;
 mod load;
+mod locks;
 mod mirror;
 mod moment;
 mod options;
@@ -115,6 +117,7 @@ mod request;
 mod scratch;
 mod seal;
 mod shared;
+mod stored;
 mod streams;
 mod tables;
 mod tokens;
@@ -134,11 +137,11 @@ use floe_store::op::{
 use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Capabilities, Engine, Error, Health, Result};
 
-use crate::answer::Answer;
 pub use crate::backup::BackupReport;
 pub use crate::engine::Recovery;
 use crate::engine::Running;
 pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+use crate::locks::lock;
 pub use crate::options::{Durability, Options};
 
 /// DynamoDB's tables in a directory, or in memory.
@@ -226,7 +229,7 @@ impl LocalEngine {
 
     /// Why the last round of background work failed, if it did. It is tried again every second.
     pub fn background_error(&self) -> Option<Error> {
-        self.running.shared().background_error()
+        lock(&self.running.shared().background_error).clone()
     }
 }
 
@@ -239,18 +242,22 @@ pub fn is_store(dir: impl AsRef<Path>) -> Result<bool> {
     dir::Directory::is_store(dir.as_ref())
 }
 
-/// A read, done when it is awaited.
-fn reading<'a, T: Send + 'a>(
-    read: impl FnOnce() -> Result<T> + Send + 'a,
-) -> BoxFuture<'a, Result<T>> {
-    Box::pin(async move { read() })
+/// Operations that read when they are awaited: each with its input, and the function that reads it from what is shared.
+macro_rules! reads {
+    ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$read:ident($given:expr); )+) => {$(
+        fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(async move { $part::$read(self.running.shared(), $given) })
+        }
+    )+};
 }
 
-/// A write, given to the committer when it is awaited.
-fn writing<'a, T: Send + 'static>(
-    write: impl FnOnce() -> Result<Answer<T>> + Send + 'a,
-) -> BoxFuture<'a, Result<T>> {
-    Box::pin(async move { write()?.await })
+/// Operations that are given to the committer when they are awaited: each with its input, and the function that does so.
+macro_rules! writes {
+    ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$write:ident($given:expr); )+) => {$(
+        fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
+            Box::pin(async move { $part::$write(&self.running.committer, $given)?.await })
+        }
+    )+};
 }
 
 impl Engine for LocalEngine {
@@ -270,96 +277,34 @@ impl Engine for LocalEngine {
         Some(self.running.shared().options.table_arn(table_name))
     }
 
-    fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
-        reading(move || items::get_item(self.running.shared(), &input))
+    reads! {
+        get_item(get: GetItem) -> GetItemOutput = items::get_item(&get);
+        batch_get_item(batch: BatchGetItem) -> BatchGetItemOutput = items::batch_get_item(batch);
+        transact_get_items(gets: TransactGetItems) -> TransactGetItemsOutput = transact::transact_get_items(&gets);
+        query(query: Query) -> Page = query::query(&query);
+        scan(scan: Scan) -> Page = query::scan(&scan);
+        describe_table(name: String) -> TableDescription = tables::describe_table(&name);
+        list_tables(list: ListTables) -> ListTablesOutput = tables::list_tables(&list);
+        list_streams(list: ListStreams) -> ListStreamsOutput = changes::list_streams(&list);
+        describe_stream(describe: DescribeStream) -> StreamDescription = changes::describe_stream(&describe);
+        get_shard_iterator(get: GetShardIterator) -> String = changes::get_shard_iterator(&get);
+        get_records(get: GetRecords) -> GetRecordsOutput = changes::get_records(&get);
     }
 
-    fn batch_get_item(&self, input: BatchGetItem) -> BoxFuture<'_, Result<BatchGetItemOutput>> {
-        reading(move || items::batch_get_item(self.running.shared(), input))
-    }
-
-    fn transact_get_items(
-        &self,
-        input: TransactGetItems,
-    ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
-        reading(move || transact::transact_get_items(self.running.shared(), &input))
-    }
-
-    fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        writing(move || items::write_item(&self.running.committer, input))
-    }
-
-    fn batch_write_item(
-        &self,
-        input: BatchWriteItem,
-    ) -> BoxFuture<'_, Result<BatchWriteItemOutput>> {
-        writing(move || items::batch_write_item(&self.running.committer, input))
-    }
-
-    fn transact_write_items(
-        &self,
-        input: TransactWriteItems,
-    ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
-        writing(move || transact::transact_write_items(&self.running.committer, input))
-    }
-
-    fn query(&self, input: Query) -> BoxFuture<'_, Result<Page>> {
-        reading(move || query::query(self.running.shared(), &input))
-    }
-
-    fn scan(&self, input: Scan) -> BoxFuture<'_, Result<Page>> {
-        reading(move || query::scan(self.running.shared(), &input))
-    }
-
-    fn create_table(&self, input: CreateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::create_table(&self.running.committer, &input))
-    }
-
-    fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        reading(move || tables::describe_table(self.running.shared(), &table_name))
-    }
-
-    fn update_table(&self, input: UpdateTable) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::update_table(&self.running.committer, input))
+    writes! {
+        write_item(write: WriteItem) -> WriteItemOutput = items::write_item(write);
+        batch_write_item(batch: BatchWriteItem) -> BatchWriteItemOutput = items::batch_write_item(batch);
+        transact_write_items(writes: TransactWriteItems) -> TransactWriteItemsOutput
+            = transact::transact_write_items(writes);
+        create_table(create: CreateTable) -> TableDescription = tables::create_table(&create);
+        update_table(update: UpdateTable) -> TableDescription = tables::update_table(update);
+        update_time_to_live(update: UpdateTimeToLive) -> TableDescription = tables::update_time_to_live(update);
+        update_tags(update: UpdateTags) -> () = tables::update_tags(update);
+        hold_changes(hold: HoldChanges) -> () = changes::hold_changes(&hold);
     }
 
     fn delete_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || Ok(tables::delete_table(&self.running.committer, table_name)))
-    }
-
-    fn list_tables(&self, input: ListTables) -> BoxFuture<'_, Result<ListTablesOutput>> {
-        reading(move || tables::list_tables(self.running.shared(), &input))
-    }
-
-    fn update_time_to_live(
-        &self,
-        input: UpdateTimeToLive,
-    ) -> BoxFuture<'_, Result<TableDescription>> {
-        writing(move || tables::update_time_to_live(&self.running.committer, input))
-    }
-
-    fn update_tags(&self, input: UpdateTags) -> BoxFuture<'_, Result<()>> {
-        writing(move || tables::update_tags(&self.running.committer, input))
-    }
-
-    fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
-        reading(move || changes::list_streams(self.running.shared(), &input))
-    }
-
-    fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
-        reading(move || changes::describe_stream(self.running.shared(), &input))
-    }
-
-    fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
-        reading(move || changes::get_shard_iterator(self.running.shared(), &input))
-    }
-
-    fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
-        reading(move || changes::get_records(self.running.shared(), &input))
-    }
-
-    fn hold_changes(&self, input: HoldChanges) -> BoxFuture<'_, Result<()>> {
-        writing(move || changes::hold_changes(&self.running.committer, &input))
+        Box::pin(async move { tables::delete_table(&self.running.committer, table_name).await })
     }
 }
 

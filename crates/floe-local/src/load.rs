@@ -58,11 +58,9 @@ fn load_catalog(snapshot: &Snapshot) -> Result<Catalog> {
     let catalog = Catalog::default();
     for entry in snapshot.prefix(Space::Meta, record::TABLES_PREFIX, Direction::Forward) {
         let record = TableRecord::decode(&entry?.1)?;
-        let counts = match snapshot.get(Space::Meta, &record::counts_key(record.id))? {
-            Some(bytes) => Counts::decode(&bytes)?,
-            None => Counts::default(),
-        };
-        catalog.insert(Arc::new(Table::new(record, counts)));
+        let counts = snapshot.get(Space::Meta, &record::counts_key(record.id))?;
+        let counts = counts.map(|bytes| Counts::decode(&bytes)).transpose()?;
+        catalog.insert(Arc::new(Table::new(record, counts.unwrap_or_default())));
     }
     Ok(catalog)
 }

@@ -33,13 +33,25 @@ pub enum Durability {
 pub struct Options {
     pub(crate) env: Env,
     pub(crate) durability: Durability,
-    pub(crate) cache_bytes: u64,
-    pub(crate) write_buffer_bytes: u64,
+    /// Those of the key-value store.
+    pub(crate) kv: KvOptions,
     pub(crate) region: String,
     pub(crate) account: String,
     pub(crate) stream_retention: Duration,
     pub(crate) background: bool,
     pub(crate) disk_reserve_bytes: Option<u64>,
+}
+
+/// Setters that do nothing but set: what they take, and what the setting becomes.
+macro_rules! setters {
+    ($( $(#[$doc:meta])* $name:ident($taken:ident: $type:ty) => $($setting:ident).+ = $value:expr; )+) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub const fn $name(mut self, $taken: $type) -> Self {
+            self.$($setting).+ = $value;
+            self
+        }
+    )+};
 }
 
 impl Options {
@@ -49,8 +61,10 @@ impl Options {
         Self {
             env: Env::system(),
             durability: Durability::Sync,
-            cache_bytes: 128 << 20,
-            write_buffer_bytes: 64 << 20,
+            kv: KvOptions {
+                cache_bytes: 128 << 20,
+                write_buffer_bytes: 64 << 20,
+            },
             region: "local".to_owned(),
             account: "000000000000".to_owned(),
             stream_retention: STREAM_RETENTION,
@@ -63,28 +77,6 @@ impl Options {
     #[must_use]
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
-        self
-    }
-
-    /// When a write is answered.
-    #[must_use]
-    pub const fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Memory for data that was read from disk.
-    #[must_use]
-    pub const fn cache_bytes(mut self, bytes: u64) -> Self {
-        self.cache_bytes = bytes;
-        self
-    }
-
-    /// Memory for writes that are not yet in sorted files, over all tables; at least 1 MB. Up to
-    /// twice as much is held while files are being written.
-    #[must_use]
-    pub const fn write_buffer_bytes(mut self, bytes: u64) -> Self {
-        self.write_buffer_bytes = if bytes < 1 << 20 { 1 << 20 } else { bytes };
         self
     }
 
@@ -102,42 +94,32 @@ impl Options {
         self
     }
 
-    /// How long change records are kept that no consumer holds.
-    #[must_use]
-    pub const fn stream_retention(mut self, retention: Duration) -> Self {
-        self.stream_retention = retention;
-        self
-    }
+    setters! {
+        /// When a write is answered.
+        durability(durability: Durability) => durability = durability;
 
-    /// Whether the engine fills indexes, removes expired items and trims change records on its own.
-    /// Without it, they wait for [`LocalEngine::run_background_once`](crate::LocalEngine::run_background_once).
-    #[must_use]
-    pub const fn background(mut self, on: bool) -> Self {
-        self.background = on;
-        self
-    }
+        /// Memory for data that was read from disk.
+        cache_bytes(bytes: u64) => kv.cache_bytes = bytes;
 
-    /// Free disk space below which writes that store more are refused, so that deletes and the journal still fit.
-    /// Default: 256 MB, or an eighth of a file system that is smaller than 2 GB.
-    #[must_use]
-    pub const fn disk_reserve_bytes(mut self, bytes: u64) -> Self {
-        self.disk_reserve_bytes = Some(bytes);
-        self
-    }
+        /// Memory for writes that are not yet in sorted files, over all tables; at least 1 MB. Up to
+        /// twice as much is held while files are being written.
+        write_buffer_bytes(bytes: u64) => kv.write_buffer_bytes = if bytes < 1 << 20 { 1 << 20 } else { bytes };
 
-    /// The settings of the key-value store.
-    pub(crate) const fn kv(&self) -> KvOptions {
-        KvOptions {
-            cache_bytes: self.cache_bytes,
-            write_buffer_bytes: self.write_buffer_bytes,
-        }
+        /// How long change records are kept that no consumer holds.
+        stream_retention(retention: Duration) => stream_retention = retention;
+
+        /// Whether the engine fills indexes, removes expired items and trims change records on its own.
+        /// Without it, they wait for [`LocalEngine::run_background_once`](crate::LocalEngine::run_background_once).
+        background(on: bool) => background = on;
+
+        /// Free disk space below which writes that store more are refused, so that deletes and the journal still fit.
+        /// Default: 256 MB, or an eighth of a file system that is smaller than 2 GB.
+        disk_reserve_bytes(bytes: u64) => disk_reserve_bytes = Some(bytes);
     }
 
     /// The resource name of a table.
     pub(crate) fn table_arn(&self, table_name: &str) -> String {
-        let Self {
-            region, account, ..
-        } = self;
+        let (region, account) = (&self.region, &self.account);
         format!("arn:aws:dynamodb:{region}:{account}:table/{table_name}")
     }
 }

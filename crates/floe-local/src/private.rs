@@ -1,6 +1,7 @@
 //! Files and directories that other users cannot open, and how one of them is told from another of the same name.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -43,6 +44,37 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Ok(found) => Ok(found == open),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
         Err(e) => Err(e),
+    }
+}
+
+/// A file that this process has locked until this is dropped. It is unlocked and not just closed: a child process that
+/// is being started shares the open file until it runs its program, and would keep the lock for that long.
+#[derive(Debug)]
+pub(crate) struct LockedFile(pub(crate) File);
+
+impl LockedFile {
+    /// Keeps others from locking a file for themselves. Writes nothing. `None` if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::WouldBlock`] if another process has locked it.
+    pub(crate) fn share(path: &Path) -> io::Result<Option<Self>> {
+        let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else {
+            return Ok(None);
+        };
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
+            // A file system without locks is read all the same.
+            _ => Ok(Some(Self(file))),
+        }
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing it, which comes next, unlocks it too.
+        let _ = self.0.unlock();
     }
 }
 
@@ -128,6 +160,12 @@ pub(crate) fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> i
     file.sync_all()?;
     fs::rename(&new, folder.join(name))?;
     sync_directory(folder)
+}
+
+/// The names in a directory.
+pub(crate) fn names(path: &Path) -> io::Result<Vec<OsString>> {
+    let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
+    names.collect()
 }
 
 /// Writes the entries of a directory through to the disk.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use floe_store::Error;
 use floe_store::env::Stopwatch;
 
+use crate::locks::lock;
 use crate::request::Request;
 
 /// The most requests that may wait.
@@ -72,7 +73,7 @@ impl Queue {
     /// Adds a request for the next thread that commits, or answers it at once if it cannot wait. Returns whether the
     /// thread of the committer waits for it.
     pub(crate) fn add(&self, request: Request) -> bool {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         let error = if waiting.closed {
             Error::Storage("the engine is closed".to_owned())
         } else if waiting.requests.len() >= WAITING_MAX {
@@ -98,14 +99,14 @@ impl Queue {
 
     /// Takes no further requests. Those that wait are still run.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.waiting).closed = true;
         self.arrived.notify_one();
     }
 
     /// Takes no further requests, and drops those that wait: that breaks their promises, which tells
     /// those who wait for them.
     pub(crate) fn abandon(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.closed = true;
         waiting.exclusive = 0;
         waiting.requests.clear();
@@ -117,17 +118,17 @@ impl Queue {
     /// without waking a thread. Others that have work get the processor meanwhile.
     pub(crate) fn await_request(&self, awake: Duration) -> bool {
         let (begun, awake) = (Stopwatch::start(), awake.min(AWAKE_MAX));
-        while begun.elapsed() < awake && self.lock().requests.is_empty() {
+        while begun.elapsed() < awake && lock(&self.waiting).requests.is_empty() {
             std::thread::yield_now();
         }
-        let waiting = self.wait(self.lock(), 1, IDLE);
+        let waiting = self.wait(lock(&self.waiting), 1, IDLE);
         !(waiting.requests.is_empty() && waiting.closed)
     }
 
     /// Takes all that waits into a list that is empty, unless some of it is exclusive. If nothing waits, it waits a while
     /// for some of those that are still wanted.
     pub(crate) fn gather(&self, into: &mut VecDeque<Request>, wanted: usize, patience: Duration) {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         if waiting.requests.is_empty() && wanted > 0 && patience >= PATIENCE_MIN {
             waiting = self.wait(waiting, wanted.min(WAKE_REQUESTS), patience);
         }
@@ -138,12 +139,12 @@ impl Queue {
 
     /// Takes all that waits into a list that is empty.
     pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
-        self.lock().take(into);
+        lock(&self.waiting).take(into);
     }
 
     /// Whether writes of items wait and nothing else does.
     pub(crate) fn has_only_shared(&self) -> bool {
-        let waiting = self.lock();
+        let waiting = lock(&self.waiting);
         !waiting.requests.is_empty() && waiting.exclusive == 0
     }
 
@@ -161,10 +162,6 @@ impl Queue {
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
         waiting.wanted = 0;
         waiting
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

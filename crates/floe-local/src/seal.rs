@@ -21,12 +21,8 @@ const HEAD: &str = "floe-seal 1";
 /// [`Error::Storage`] when a journal cannot be read.
 pub(crate) fn make(data: &Path) -> Result<String> {
     let mut text = format!("{HEAD}\n");
-    for sealed in journals(data)? {
-        let Journal {
-            name,
-            length,
-            checksum,
-        } = sealed;
+    for journal in journals(data)? {
+        let (name, length, checksum) = (journal.name, journal.length, journal.checksum);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} {length} {checksum:032x}");
     }

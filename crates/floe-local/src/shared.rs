@@ -2,7 +2,7 @@
 //!
 //! The queue of writes, and whether writes are accepted, belong to the [committer](crate::commit), which is above this.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use floe_store::{Error, Result};
 
@@ -21,12 +21,12 @@ use crate::tokens::{self, RecentTokens, TokenClock, WriteTokens};
 pub(crate) struct Shared {
     /// The key-value store.
     pub(crate) kv: Kv,
-    /// Which tokens may have been used lately.
-    recent_tokens: Mutex<RecentTokens>,
-    /// The tokens of single writes.
-    write_tokens: Mutex<WriteTokens>,
+    /// Which tokens may have been used lately. The committer alone asks, so it never waits.
+    pub(crate) recent_tokens: Mutex<RecentTokens>,
+    /// The tokens of single writes. The committer alone asks for them too.
+    pub(crate) write_tokens: Mutex<WriteTokens>,
     /// The time by which tokens are remembered.
-    token_clock: Mutex<TokenClock>,
+    pub(crate) token_clock: Mutex<TokenClock>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// The change streams.
@@ -39,7 +39,8 @@ pub(crate) struct Shared {
     pub(crate) instance: u64,
     /// Wakes the background thread.
     pub(crate) background: Alarm,
-    background_error: Mutex<Option<Error>>,
+    /// Why the last round of background work failed, if it did.
+    pub(crate) background_error: Mutex<Option<Error>>,
     /// Keeps other processes out; none in memory.
     pub(crate) directory: Option<Directory>,
     /// What is read instead of a directory that cannot be written.
@@ -83,39 +84,14 @@ impl Shared {
         Ok((shared, loaded.state))
     }
 
-    /// Why the last round of background work failed, if it did.
-    pub(crate) fn background_error(&self) -> Option<Error> {
-        lock(&self.background_error).clone()
-    }
-
-    /// Which tokens may have been used lately. The committer alone asks, so it never waits.
-    pub(crate) fn recent_tokens(&self) -> MutexGuard<'_, RecentTokens> {
-        lock(&self.recent_tokens)
-    }
-
-    /// The tokens of single writes. The committer alone asks for them too.
-    pub(crate) fn write_tokens(&self) -> MutexGuard<'_, WriteTokens> {
-        lock(&self.write_tokens)
-    }
-
-    /// The time by which tokens are remembered.
-    pub(crate) fn token_clock(&self) -> MutexGuard<'_, TokenClock> {
-        lock(&self.token_clock)
-    }
-
-    /// Notes how a round of background work ended.
-    pub(crate) fn set_background_error(&self, error: Option<Error>) {
-        *lock(&self.background_error) = error;
-    }
-
     /// Opens the key-value store again after a failed commit, and reads from it what the parts know of it. For the
     /// committer alone.
     pub(crate) fn reopen(&self) -> Result<CommitState> {
         self.kv.reopen()?;
         let loaded = Loaded::read(&self.kv.snapshot())?;
-        self.catalog.replace(loaded.catalog);
-        self.streams.replace(loaded.streams);
-        self.jobs.replace(loaded.jobs);
+        self.catalog.replace(&loaded.catalog);
+        self.streams.replace(&loaded.streams);
+        self.jobs.replace(&loaded.jobs);
         Ok(loaded.state)
     }
 
@@ -123,8 +99,4 @@ impl Shared {
     pub(crate) fn is_in_place(&self, directory: &Directory) -> bool {
         directory.is_in_place(|| self.kv.journal_count())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 //! records, all streams sharing one sequence without gaps, and opens and closes shards.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use floe_store::Timestamp;
 use floe_store::limits::SHARD_AGE_MAX;
@@ -12,6 +12,7 @@ use floe_store::table::StreamView;
 
 use crate::kv::Bytes;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
+use crate::locks::{read, write};
 use crate::options::Options;
 
 /// A shard takes at most so many records before another follows it.
@@ -26,8 +27,7 @@ pub(crate) struct Streams {
 impl Streams {
     /// The stream of that id.
     pub(crate) fn get(&self, id: u32) -> Option<Arc<StreamRecord>> {
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        by_id.get(&id).cloned()
+        read(&self.by_id).get(&id).cloned()
     }
 
     /// The stream of that resource name.
@@ -38,27 +38,22 @@ impl Streams {
 
     /// All streams in the order in which they were made.
     pub(crate) fn list(&self) -> Vec<Arc<StreamRecord>> {
-        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        by_id.values().cloned().collect()
+        read(&self.by_id).values().cloned().collect()
     }
 
     /// Publishes a stream, after a commit.
     pub(crate) fn insert(&self, stream: StreamRecord) {
-        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        by_id.insert(stream.id, Arc::new(stream));
+        write(&self.by_id).insert(stream.id, Arc::new(stream));
     }
 
     /// Publishes other streams instead of these.
-    pub(crate) fn replace(&self, other: Self) {
-        let others = other.by_id.into_inner();
-        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        *by_id = others.unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn replace(&self, other: &Self) {
+        *write(&self.by_id) = std::mem::take(&mut *write(&other.by_id));
     }
 
     /// Takes a stream out, after a commit.
     pub(crate) fn remove(&self, id: u32) {
-        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        by_id.remove(&id);
+        write(&self.by_id).remove(&id);
     }
 
     /// The moment for the label of a new stream of a table: now, or the next that no stream of a table

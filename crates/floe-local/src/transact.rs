@@ -20,13 +20,14 @@ use floe_store::op::{
 use floe_store::{CancellationReason, Error, Result};
 
 use crate::answer::Answer;
-use crate::apply::{ItemChange, StoredItem};
+use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
 use crate::request::Work;
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 
 use token::Token;
 
@@ -107,12 +108,8 @@ impl Work for Transaction {
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<TransactWriteItemsOutput> {
         self.renew(group)?;
-        let Self {
-            transaction,
-            tables,
-            token,
-        } = self;
-        run(group, transaction, tables, token.as_ref())
+        let token = self.token.as_ref();
+        run(group, &mut self.transaction, &self.tables, token)
     }
 }
 

@@ -11,13 +11,14 @@ use floe_store::op::ServiceIdentity;
 use floe_store::table::FIVE_YEARS_SECS;
 use floe_store::{Error, Result};
 
-use crate::apply::{ItemChange, StoredItem};
+use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::kv::{Bytes, Direction};
 use crate::layout::key;
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 
 /// The most entries that one step looks at. All of a step are removed in one commit, during which other
 /// writes wait.

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use floe_store::Result;
 
-use crate::apply::StoredItem;
 use crate::catalog::Table;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
-use crate::indexes::{Version, entry};
+use crate::indexes::entry;
 use crate::kv::{Bytes, Direction, KeyBounds, Space};
 use crate::layout::key::{Entries, expiry_bounds, expiry_key};
 use crate::layout::record::{self, IndexRecord, JobRecord, Work};
 use crate::shared::Shared;
+use crate::stored::StoredItem;
 
 /// The most entries that a step looks at.
 const STEP_ENTRIES: usize = 500;
@@ -119,22 +119,19 @@ struct Chunk {
 impl Chunk {
     fn read(shared: &Shared, job: &JobRecord) -> Result<Self> {
         let snapshot = shared.kv.snapshot();
-        let mut walk = snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward);
-        let mut entries = Vec::new();
+        let mut chunk = Self::default();
         let mut bytes = 0;
-        while entries.len() < STEP_ENTRIES && bytes < STEP_BYTES {
-            let Some(entry) = walk.next() else {
-                return Ok(Self {
-                    entries,
-                    next: None,
-                });
-            };
+        for entry in snapshot.range(Space::Table(job.table), bounds(job), Direction::Forward) {
             let (key, value) = entry?;
             bytes += key.len() + value.len();
-            entries.push((key, value));
+            let is_last = bytes >= STEP_BYTES || chunk.entries.len() + 1 == STEP_ENTRIES;
+            chunk.next = is_last.then(|| key.to_vec());
+            chunk.entries.push((key, value));
+            if is_last {
+                break;
+            }
         }
-        let next = entries.last().map(|(key, _)| key.to_vec());
-        Ok(Self { entries, next })
+        Ok(chunk)
     }
 }
 
@@ -145,9 +142,10 @@ fn bounds(job: &JobRecord) -> KeyBounds {
         Work::RemoveExpiry(generation) => expiry_bounds(generation),
         Work::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
     };
-    match job.cursor.is_empty() {
-        true => (start, end),
-        false => (Bound::Excluded(job.cursor.clone()), end),
+    if job.cursor.is_empty() {
+        (start, end)
+    } else {
+        (Bound::Excluded(job.cursor.clone()), end)
     }
 }
 
@@ -163,12 +161,7 @@ fn fill_index(
         return Ok(());
     };
     let stored = StoredItem::decode(value)?;
-    let version = Version {
-        item: &stored.item,
-        bytes: &stored.bytes,
-        size: stored.size,
-    };
-    if let Some(entry) = entry(table, index, id, key, version)
+    if let Some(entry) = entry(table, index, id, key, &stored)
         && group.get(table.space(), &entry.key)?.is_none()
     {
         let count = group.counts(table).indexes.entry(id).or_default();

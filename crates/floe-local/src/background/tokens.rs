@@ -1,11 +1,12 @@
 //! Forgets the tokens of transactions that have expired.
 
-use floe_store::{Error, Result, Timestamp};
+use floe_store::Result;
 
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
 use crate::kv::{Direction, Space};
 use crate::layout::record::decode_token_expiry;
+use crate::locks::lock;
 
 /// Tokens that one step removes.
 const EXPIRE_STEP: usize = 1000;
@@ -13,23 +14,20 @@ const EXPIRE_STEP: usize = 1000;
 /// Removes tokens that have expired, up to so many at once. Returns how many.
 pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
     let shared = &committer.shared;
-    let due = |horizon: Timestamp| {
-        let walk = shared
-            .kv
-            .snapshot()
-            .prefix(Space::Tokens, &[], Direction::Forward);
-        let mut keys = Vec::new();
-        for entry in walk.take(EXPIRE_STEP) {
-            let (key, value) = entry?;
-            if decode_token_expiry(&value)? > horizon {
-                break;
-            }
-            keys.push(key);
+    let horizon = lock(&shared.token_clock).read(&shared.options.env).horizon;
+    let snapshot = shared.kv.snapshot();
+    let mut keys = Vec::new();
+    for entry in snapshot
+        .prefix(Space::Tokens, &[], Direction::Forward)
+        .take(EXPIRE_STEP)
+    {
+        let (key, value) = entry?;
+        if decode_token_expiry(&value)? > horizon {
+            break;
         }
-        Ok::<_, Error>(keys)
-    };
-    let moment = shared.token_clock().read(&shared.options.env);
-    let keys = due(moment.horizon)?;
+        keys.push(key);
+    }
+    drop(snapshot);
     if keys.is_empty() {
         return Ok(0);
     }

@@ -6,7 +6,6 @@
 //! it is empty and was closed as long ago as records are kept; a stream that was switched off leaves
 //! with its last shard.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use floe_store::op::{HoldChanges, missing_stream};
@@ -15,12 +14,14 @@ use floe_store::{Error, Result, Timestamp};
 use crate::answer::Answer;
 use crate::commit::Committer;
 use crate::group::{Effect, Group};
-use crate::kv::{Direction, Snapshot, Space};
+use crate::kv::{Bytes, Direction, Snapshot, Space};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::shared::Shared;
 
-use super::{check_kept, find_stream, last_sequence, read_sequence, shards, trimmed_sequence};
+use super::{
+    check_kept, find_stream, last_sequence, read_sequence, records, shards, trimmed_sequence,
+};
 
 /// The most records that one step removes.
 const STEP_RECORDS_MAX: usize = 1000;
@@ -37,10 +38,8 @@ const STEP_SHARDS_MAX: usize = 100;
 pub(crate) fn hold_changes(committer: &Committer, input: &HoldChanges) -> Result<Answer<()>> {
     input.validate()?;
     let stream = find_stream(&committer.shared, &input.stream_arn)?;
-    let after = match &input.after_sequence {
-        Some(text) => Some(change::parse_sequence(text).ok_or_else(|| unknown_sequence(text))?),
-        None => None,
-    };
+    let parse = |text: &String| change::parse_sequence(text).ok_or_else(|| unknown_sequence(text));
+    let after = input.after_sequence.as_ref().map(parse).transpose()?;
     let key = record::hold_key(stream.id, &input.consumer);
     let arn = input.stream_arn.clone();
     // What a consumer has read can be trimmed.
@@ -100,21 +99,15 @@ fn trim_stream(
     let old = old_records(shared, snapshot, stream.id, now)?;
     if !old.is_empty() {
         let stream = stream.id;
-        return committer
-            .run(Effect::Frees, move |group| {
-                remove_records(group, stream, &old)
-            })
-            .wait();
+        let remove = move |group: &mut Group<'_>| remove_records(group, stream, &old);
+        return committer.run(Effect::Frees, remove).wait();
     }
     if old_shards(shared, snapshot, stream, now)?.is_empty() {
         return Ok(0);
     }
     let stream = stream.clone();
-    committer
-        .run(Effect::Frees, move |group| {
-            remove_shards(group, &stream, now)
-        })
-        .wait()
+    let remove = move |group: &mut Group<'_>| remove_shards(group, &stream, now);
+    committer.run(Effect::Frees, remove).wait()
 }
 
 /// The sequence numbers of the oldest records, as far as they are too old and not held.
@@ -127,15 +120,8 @@ fn old_records(
     // Beginning behind what was trimmed skips the traces of what was removed there.
     let first = trimmed_sequence(snapshot, stream)?.saturating_add(1);
     let held = held_after(shared, snapshot, stream)?;
-    let bounds = (
-        Bound::Included(change::key(stream, first)),
-        Bound::Included(change::key(stream, held)),
-    );
     let mut old = Vec::new();
-    for entry in snapshot
-        .range(Space::Changes, bounds, Direction::Forward)
-        .take(STEP_RECORDS_MAX)
-    {
+    for entry in records(snapshot, stream, first, held).take(STEP_RECORDS_MAX) {
         let (key, value) = entry?;
         if now.since(change::decode_created(&value)?) < shared.options.stream_retention {
             break;
@@ -156,11 +142,8 @@ fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> 
     if table.is_none_or(|table| shared.catalog.get_by_id(table).is_none()) {
         return Ok(held);
     }
-    for entry in snapshot.prefix(
-        Space::Meta,
-        &record::holds_prefix(stream),
-        Direction::Forward,
-    ) {
+    let holds = record::holds_prefix(stream);
+    for entry in snapshot.prefix(Space::Meta, &holds, Direction::Forward) {
         held = held.min(record::decode_sequence(&entry?.1)?);
     }
     Ok(held)
@@ -181,11 +164,8 @@ fn remove_records(group: &mut Group<'_>, stream: u32, old: &[u64]) -> Result<usi
     }
     if let Some(last) = free.last() {
         let of_any = record::encode_sequence(of_any.max(*last));
-        group.put(
-            Space::Meta,
-            record::trimmed_key(stream),
-            record::encode_sequence(*last),
-        );
+        let of_stream = record::encode_sequence(*last);
+        group.put(Space::Meta, record::trimmed_key(stream), of_stream);
         group.put(Space::Meta, record::TRIMMED_KEY, of_any);
     }
     Ok(removed)
@@ -203,10 +183,8 @@ fn old_shards(
     let mut old = Vec::new();
     for (n, shard) in shards.iter().enumerate() {
         // A shard is closed when its child is opened, and the last when the stream is switched off.
-        let closed = shards
-            .get(n + 1)
-            .map(|child| child.created)
-            .or(stream.disabled);
+        let child = shards.get(n + 1).map(|child| child.created);
+        let closed = child.or(stream.disabled);
         let is_old = closed.is_some_and(|at| now.since(at) >= shared.options.stream_retention);
         let is_empty = shard
             .end
@@ -221,17 +199,9 @@ fn old_shards(
 
 fn first_record(snapshot: &Snapshot, stream: u32) -> Result<Option<u64>> {
     let first = trimmed_sequence(snapshot, stream)?.saturating_add(1);
-    let bounds = (
-        Bound::Included(change::key(stream, first)),
-        Bound::Included(change::key(stream, u64::MAX)),
-    );
-    match snapshot
-        .range(Space::Changes, bounds, Direction::Forward)
-        .next()
-    {
-        Some(entry) => Ok(Some(change::decode_key(&entry?.0)?.1)),
-        None => Ok(None),
-    }
+    let found = records(snapshot, stream, first, u64::MAX).next();
+    let sequence = |entry: Result<(Bytes, _)>| Ok(change::decode_key(&entry?.0)?.1);
+    found.map(sequence).transpose()
 }
 
 fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -> Result<usize> {
@@ -250,11 +220,8 @@ fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -
 }
 
 fn remove_stream(group: &mut Group<'_>, snapshot: &Snapshot, stream: u32) -> Result<()> {
-    for entry in snapshot.prefix(
-        Space::Meta,
-        &record::holds_prefix(stream),
-        Direction::Forward,
-    ) {
+    let holds = record::holds_prefix(stream);
+    for entry in snapshot.prefix(Space::Meta, &holds, Direction::Forward) {
         group.remove(Space::Meta, entry?.0);
     }
     group.remove(Space::Meta, record::trimmed_key(stream));

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use floe_store::env::Stopwatch;
 
 use crate::files::KEYSPACES_FOLDER;
 use crate::journal;
+use crate::locks::lock;
 use crate::private::FileId;
 
 /// Two changes of a folder in less than this may have the same time.
@@ -69,7 +70,7 @@ impl Place {
             return false;
         }
         let changed = changed(&found);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         let since = match &*seen {
             Some(seen) if seen.changed == changed && seen.is_settled => return true,
             Some(seen) if seen.changed == changed => seen.since,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use floe_store::{Error, Result};
 
-use super::{DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, LockedFile, failed, format_text};
-use crate::private::{self, is_at, sync_directory, write_whole};
+use super::{DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, failed, format_text};
+use crate::private::{self, LockedFile, is_at, sync_directory, write_whole};
 
 /// The file that says that a directory may be removed.
 pub(super) const MARKER_FILE: &str = "FLOE-UNFINISHED";
@@ -258,11 +258,7 @@ fn names(path: &Path) -> Result<Option<Vec<std::ffi::OsString>>> {
         Err(e) if is_gone(&e) => return Ok(None),
         Err(e) => return Err(unreadable(e)),
     }
-    let names = fs::read_dir(path).and_then(|entries| {
-        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-        names.collect::<io::Result<Vec<_>>>()
-    });
-    match names {
+    match private::names(path) {
         Ok(names) => Ok(Some(names)),
         Err(e) if is_gone(&e) => Ok(None),
         Err(e) => Err(unreadable(e)),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use floe_store::Result;
+use floe_store::table::StreamView;
 
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::group::Effect;
 use crate::kv::{Bytes, Space};
 use crate::layout::damaged;
 use crate::layout::record::{
@@ -28,7 +28,7 @@ pub(super) struct Catalog {
     /// The streams.
     pub(super) streams: BTreeMap<u32, StreamRecord>,
     /// The shards of all streams, by stream and first sequence number.
-    pub(super) shards: BTreeMap<u32, Vec<ShardRecord>>,
+    shards: BTreeMap<u32, Vec<ShardRecord>>,
     /// The last sequence number that was trimmed from each stream.
     pub(super) trimmed_of: BTreeMap<u32, u64>,
     /// The keys of records that belong to a table.
@@ -38,6 +38,17 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
+    /// The name of the table of a stream.
+    pub(super) fn table_name(&self, stream: u32) -> Option<String> {
+        let stream = self.streams.get(&stream)?;
+        Some(stream.table_name.clone())
+    }
+
+    /// The shards of a stream.
+    pub(super) fn shards_of(&self, stream: u32) -> &[ShardRecord] {
+        self.shards.get(&stream).map_or(&[], Vec::as_slice)
+    }
+
     /// Takes a record in.
     fn take(&mut self, key: &Bytes, value: &[u8]) -> Result<()> {
         match record::decode_meta_key(key)? {
@@ -110,101 +121,74 @@ impl Examiner<'_> {
             ));
             return;
         };
-        let mut ids = Vec::new();
-        for table in &self.moment.tables {
-            let record = table;
-            ids.push(record.id);
-            ids.extend(record.indexes.iter().map(|index| index.id));
-            ids.extend(record.removing.iter().map(|(id, _)| *id));
-            ids.extend(record.expiry);
-        }
+        let mut ids: Vec<u32> = self
+            .moment
+            .tables
+            .iter()
+            .flat_map(TableRecord::ids)
+            .collect();
         ids.extend(catalog.streams.keys());
         ids.extend(catalog.jobs.iter().map(|job| job.id));
         ids.sort_unstable();
-        let twice = ids.windows(2).filter(|pair| pair.first() == pair.last());
-        let twice = twice
-            .filter_map(|pair| pair.first())
-            .map(|id| format!("an id was given out twice: id={id}"));
+        for pair in ids.windows(2) {
+            if let [id, same] = pair
+                && id == same
+            {
+                let what = format!("an id was given out twice: id={id}");
+                self.find(Finding::new(FindingKind::Catalog, what));
+            }
+        }
         let next = instance.next_id;
-        let ahead = ids.iter().filter(|id| **id >= next);
-        let ahead = ahead.map(|id| format!("an id was not given out yet: id={id} next={next}"));
-        for what in twice.chain(ahead).collect::<Vec<_>>() {
+        for id in ids.into_iter().filter(|id| *id >= next) {
+            let what = format!("an id was not given out yet: id={id} next={next}");
             self.find(Finding::new(FindingKind::Catalog, what));
         }
     }
 
     /// A table whose stream is on has one, and a stream that is on has its table.
     fn compare_streams(&mut self, catalog: &Catalog) {
-        let mut findings = Vec::new();
-        let finding =
-            |table: &str, what: String| Finding::new(FindingKind::Catalog, what).table(table);
-        for table in &self.moment.tables {
-            let record = table;
-            let stream = record.latest_stream.and_then(|id| catalog.streams.get(&id));
-            let on = stream
-                .filter(|stream| stream.disabled.is_none())
-                .map(|stream| stream.view);
-            if record.definition.stream != on {
-                let name = |view: Option<floe_store::table::StreamView>| {
-                    view.map_or("off", |view| view.as_str())
-                };
-                findings.push(finding(
-                    &record.definition.name,
-                    format!(
-                        "the stream of a table is not as its definition says: defined={} found={}",
-                        name(record.definition.stream),
-                        name(on),
-                    ),
-                ));
+        let Self { moment, report, .. } = self;
+        let name = |view: Option<StreamView>| view.map_or("off", StreamView::as_str);
+        let on = |stream: &&StreamRecord| stream.disabled.is_none();
+        for table in &moment.tables {
+            let stream = table.latest_stream.and_then(|id| catalog.streams.get(&id));
+            let (defined, found) = (
+                table.definition.stream,
+                stream.filter(on).map(|stream| stream.view),
+            );
+            if defined != found {
+                let what = format!(
+                    "the stream of a table is not as its definition says: defined={} found={}",
+                    name(defined),
+                    name(found),
+                );
+                let finding = Finding::new(FindingKind::Catalog, what);
+                report.add(finding.table(&table.definition.name));
             }
         }
-        for stream in catalog
-            .streams
-            .values()
-            .filter(|stream| stream.disabled.is_none())
-        {
-            let mut tables = self.moment.tables.iter();
+        for stream in catalog.streams.values().filter(on) {
+            let mut tables = moment.tables.iter();
             if !tables.any(|table| table.latest_stream == Some(stream.id)) {
                 let what = format!("a stream is on without a table: stream={}", stream.id);
-                findings.push(finding(&stream.table_name, what));
+                report.add(Finding::new(FindingKind::Catalog, what).table(&stream.table_name));
             }
-        }
-        for finding in findings {
-            self.find(finding);
         }
     }
 
     /// Records of tables and streams that are not there.
     fn find_leftovers(&mut self, catalog: &Catalog) -> Result<()> {
-        let mut leftovers = Vec::new();
-        for (id, key) in &catalog.of_tables {
-            if !self.moment.has_table(*id) && !self.moment.removing.contains(id) {
-                leftovers.push((
-                    format!("a record belongs to no table: id={id}"),
-                    key.clone(),
-                ));
-            }
-        }
-        for (id, key) in &catalog.of_streams {
-            if !catalog.streams.contains_key(id) {
-                leftovers.push((
-                    format!("a record belongs to no stream: id={id}"),
-                    key.clone(),
-                ));
-            }
-        }
-        for (what, key) in leftovers {
-            let at = self.find(Finding::new(FindingKind::Catalog, what).key(hex(&key)));
-            if let Some(committer) = self.repair {
-                // No id is ever used again, so it will not belong to anything later.
-                committer
-                    .run(Effect::Frees, move |group| {
-                        group.remove(Space::Meta, key);
-                        Ok(())
-                    })
-                    .wait()?;
-                self.report.set_repaired(at);
-            }
+        let moment = &self.moment;
+        let is_gone = |id: u32| !moment.has_table(id) && !moment.removing.contains(&id);
+        let of_tables = catalog.of_tables.iter().filter(|(id, _)| is_gone(*id));
+        let of_streams = catalog.of_streams.iter();
+        let of_streams = of_streams.filter(|(id, _)| !catalog.streams.contains_key(id));
+        let leftovers = of_tables.map(|left| ("table", left));
+        let leftovers = leftovers.chain(of_streams.map(|left| ("stream", left)));
+        for (owner, (id, key)) in leftovers.collect::<Vec<_>>() {
+            let what = format!("a record belongs to no {owner}: id={id}");
+            let at = self.find(Finding::new(FindingKind::Catalog, what).key(hex(key)));
+            // No id is ever used again, so it will not belong to anything later.
+            self.remove_keys(Space::Meta, vec![(at, key.clone())])?;
         }
         Ok(())
     }

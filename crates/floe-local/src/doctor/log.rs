@@ -11,7 +11,6 @@ use floe_store::Result;
 
 use super::catalog::Catalog;
 use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::group::Effect;
 use crate::kv::{Bytes, Salvage, Space};
 use crate::layout::change;
 use crate::layout::record::{ShardRecord, StreamRecord};
@@ -24,11 +23,7 @@ impl Examiner<'_> {
     pub(super) fn examine_log(&mut self, catalog: &Catalog) -> Result<()> {
         self.begin(Stage::ChangeLog, None);
         for stream in catalog.streams.values() {
-            let shards = catalog
-                .shards
-                .get(&stream.id)
-                .map_or(&[][..], Vec::as_slice);
-            self.examine_shards(stream, shards);
+            self.examine_shards(stream, catalog.shards_of(stream.id));
         }
         self.examine_records(catalog, Space::Changes);
         self.find_leftover_records(catalog, Space::Changes)
@@ -36,28 +31,24 @@ impl Examiner<'_> {
 
     /// Shards follow each other without a gap, and only the last of a stream that is on is open.
     fn examine_shards(&mut self, stream: &StreamRecord, shards: &[ShardRecord]) {
-        let mut faults = Vec::new();
+        let mut fault = |what: &str| {
+            let what = format!("{what} stream={}", stream.id);
+            self.find(Finding::new(FindingKind::ChangeLog, what).table(&stream.table_name));
+        };
         for pair in shards.windows(2) {
             let [shard, next] = pair else { continue };
             if shard.end.and_then(|end| end.checked_add(1)) != Some(next.start)
                 || next.parent != Some(shard.start)
             {
-                faults.push(format!(
-                    "shards do not follow each other: start={} next={}",
-                    shard.start, next.start
+                let (start, next) = (shard.start, next.start);
+                fault(&format!(
+                    "shards do not follow each other: start={start} next={next}"
                 ));
             }
         }
         let is_open = shards.last().map(|last| last.end.is_none());
         if is_open != Some(stream.disabled.is_none()) {
-            faults.push(
-                "the last shard is open although the stream is off, or the other way round"
-                    .to_owned(),
-            );
-        }
-        for fault in faults {
-            let what = format!("{fault} stream={}", stream.id);
-            self.find(Finding::new(FindingKind::ChangeLog, what).table(&stream.table_name));
+            fault("the last shard is open although the stream is off, or the other way round");
         }
     }
 
@@ -91,39 +82,31 @@ impl Examiner<'_> {
     }
 
     fn examine_record(&mut self, catalog: &Catalog, stream: u32, sequence: u64, value: &Bytes) {
-        let shards = catalog.shards.get(&stream).map_or(&[][..], Vec::as_slice);
+        let shards = catalog.shards_of(stream);
         let holds =
             |shard: &ShardRecord| (shard.start..=shard.end.unwrap_or(u64::MAX)).contains(&sequence);
         let trimmed = catalog.trimmed_of.get(&stream).copied().unwrap_or(0);
-        let mut faults = Vec::new();
-        if let Err(error) = change::decode(value, sequence, 0) {
-            faults.push((FindingKind::Undecodable, error.to_string()));
-        }
-        if sequence > catalog.sequence {
-            faults.push((
-                FindingKind::ChangeLog,
-                "a record has a number that was not given out yet".to_owned(),
-            ));
-        }
-        if sequence <= trimmed {
-            faults.push((
-                FindingKind::ChangeLog,
-                "a record is there that was trimmed".to_owned(),
-            ));
-        }
-        if !shards.iter().any(holds) {
-            faults.push((FindingKind::ChangeLog, "a record is in no shard".to_owned()));
-        }
-        for (kind, what) in faults {
-            let table = catalog
-                .streams
-                .get(&stream)
-                .map(|stream| stream.table_name.clone());
+        let mut fault = |kind, what: &str| {
             let finding = Finding {
-                table,
+                table: catalog.table_name(stream),
                 ..Finding::new(kind, format!("{what}: stream={stream}"))
             };
             self.find(finding.key(change::sequence_text(sequence)));
+        };
+        if let Err(error) = change::decode(value, sequence, 0) {
+            fault(FindingKind::Undecodable, &error.to_string());
+        }
+        for (is_wrong, what) in [
+            (
+                sequence > catalog.sequence,
+                "a record has a number that was not given out yet",
+            ),
+            (sequence <= trimmed, "a record is there that was trimmed"),
+            (!shards.iter().any(holds), "a record is in no shard"),
+        ] {
+            if is_wrong {
+                fault(FindingKind::ChangeLog, what);
+            }
         }
     }
 
@@ -151,28 +134,11 @@ impl Examiner<'_> {
                 keys.push((at, key));
                 match keys.len() < LEFTOVERS_MAX {
                     true => Ok(()),
-                    false => examiner.remove_leftovers(space, std::mem::take(&mut keys)),
+                    false => examiner.remove_keys(space, std::mem::take(&mut keys)),
                 }
             })?;
-            self.remove_leftovers(space, keys)?;
+            self.remove_keys(space, keys)?;
         }
-        Ok(())
-    }
-
-    fn remove_leftovers(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
-        let Some(committer) = self.repair.filter(|_| !keys.is_empty()) else {
-            return Ok(());
-        };
-        let (numbers, keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
-        committer
-            .run(Effect::Frees, move |group| {
-                keys.into_iter().for_each(|key| group.remove(space, key));
-                Ok(())
-            })
-            .wait()?;
-        numbers
-            .into_iter()
-            .for_each(|number| self.report.set_repaired(number));
         Ok(())
     }
 }
@@ -234,12 +200,8 @@ impl Merged {
             // What is missing behind it may have been there.
             self.complete = false;
             let (kind, what, key) = what;
-            let table = catalog
-                .streams
-                .get(stream)
-                .map(|stream| stream.table_name.clone());
             examiner.find(Finding {
-                table,
+                table: catalog.table_name(*stream),
                 key,
                 ..Finding::new(kind, format!("{what} stream={stream}"))
             });

@@ -4,7 +4,6 @@
 //! anywhere costs what was in the damaged part and nothing else. The doctor rebuilds derived data in the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -12,19 +11,19 @@ use floe_store::{Error, Result};
 
 use super::{Checked, Finding, Progress, Stage};
 use crate::LocalEngine;
-use crate::backup::{begin_journal, publish_copy, stage_copy};
-use crate::dir::{SEAL_FILE, data_of};
+use crate::backup::{begin_journal, write_copy};
+use crate::dir::{LOCK_FILE, SEAL_FILE, data_of};
 use crate::engine::Running;
 use crate::files::KEYSPACES_FOLDER;
-use crate::kv::lock::FolderLock;
 use crate::kv::raw::{Found, Kept, Raw};
-use crate::kv::{Bytes, Kv, Space};
+use crate::kv::{Bytes, Kv, Space, lock};
 use crate::layout::key::{DEFINITION_KEY, EntryKind};
 use crate::layout::record::{
     self, Counts, Instance, JobRecord, MetaKey, ShardRecord, StreamRecord, TableRecord, TokenRecord,
 };
 use crate::layout::{change, item};
 use crate::options::Options;
+use crate::private::LockedFile;
 use crate::seal;
 
 /// The most losses that a report lists one by one.
@@ -87,43 +86,25 @@ pub fn salvage(
             dir.display()
         )));
     }
-    let _in_use = (lock_shared(dir)?, FolderLock::share(&data)?);
-    let staging = stage_copy(target, Some(dir))?;
-    let mut salvage = Salvage {
-        report: SalvageReport::default(),
-        progress: &mut progress,
-    };
-    let is_closed = salvage.compare_with_seal(dir, &data);
-    let made = salvage.copy(&data, is_closed, &staging.data());
-    let report = salvage.report;
-    match made {
-        Ok(()) => {
-            staging.complete()?;
-            publish_copy(staging, target)?;
-            Ok(report)
-        }
-        Err(error) => {
-            // What is left carries the marker, and a later copy clears it away.
-            let _ = staging.remove();
-            Err(error)
-        }
-    }
-}
-
-/// Refuses a store that a process has open. Writes nothing.
-fn lock_shared(dir: &Path) -> Result<Option<File>> {
-    let path = dir.join("LOCK");
-    let is_file = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-    let Some(file) = is_file.then(|| File::open(&path).ok()).flatten() else {
-        return Ok(None);
-    };
-    match file.try_lock_shared() {
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Storage(format!(
+    let in_use = |_| {
+        Error::Storage(format!(
             "the directory is in use: directory={}",
             dir.display()
-        ))),
-        _ => Ok(Some(file)),
-    }
+        ))
+    };
+    let _locked = (
+        LockedFile::share(&dir.join(LOCK_FILE)).map_err(in_use)?,
+        lock::share(&data)?,
+    );
+    write_copy(target, Some(dir), |staging| {
+        let mut salvage = Salvage {
+            report: SalvageReport::default(),
+            progress: &mut progress,
+        };
+        let is_closed = salvage.compare_with_seal(dir, &data);
+        salvage.copy(&data, is_closed, &staging.data())?;
+        Ok(salvage.report)
+    })
 }
 
 struct Salvage<'a> {
@@ -159,7 +140,7 @@ impl Salvage<'_> {
         let raw = Raw::read(data, is_closed, &mut |what| self.report.lose(what));
         let catalog = self.read_catalog(&raw);
         let options = Options::new().background(false);
-        let kv = Kv::create(target, &options.kv())?;
+        let kv = Kv::create(target, &options.kv)?;
         self.report.tables = catalog.tables.len() as u64;
         let known = KnownTables {
             ids: catalog.tables.values().map(|table| table.id).collect(),
@@ -275,7 +256,7 @@ impl Salvage<'_> {
         let mut entries = raw.entries(Kept::Tables, &mut |_| {});
         while let Some(found) = entries.next(&mut |_| {}) {
             if let Found::Entry(Space::Table(id), key, value) = found {
-                catalog.next_id = catalog.next_id.max(id.saturating_add(1));
+                catalog.see(id);
                 if *key == DEFINITION_KEY
                     && let Ok(copy) = TableRecord::decode(&value)
                 {
@@ -331,22 +312,18 @@ struct Catalog {
 
 impl Catalog {
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let mut seen = 0;
         match record::decode_meta_key(key)? {
             MetaKey::Instance => {
                 let instance = Instance::decode(value)?;
-                seen = instance.next_id.saturating_sub(1);
+                self.next_id = self.next_id.max(instance.next_id);
                 self.instance = Some(instance);
-                self.next_id = self.next_id.max(seen.saturating_add(1));
-                return Ok(());
             }
             MetaKey::Table => {
                 let table = TableRecord::decode(value)?;
-                seen = ids(&table).max().unwrap_or_default();
-                self.tables.insert(table.definition.name.clone(), table);
+                self.insert(table);
             }
             MetaKey::Stream(id) => {
-                seen = id;
+                self.see(id);
                 self.streams.insert(id, StreamRecord::decode(value)?);
             }
             MetaKey::Shard(stream) => {
@@ -356,7 +333,7 @@ impl Catalog {
             }
             MetaKey::Job => {
                 let job = JobRecord::decode(value)?;
-                seen = job.id;
+                self.see(job.id);
                 if job.work == record::Work::RemoveTable {
                     self.removing.insert(job.table);
                 }
@@ -371,8 +348,19 @@ impl Catalog {
                 self.keep(key, value);
             }
         }
-        self.next_id = self.next_id.max(seen.saturating_add(1));
         Ok(())
+    }
+
+    /// Takes note of an id that was given out.
+    fn see(&mut self, id: u32) {
+        self.next_id = self.next_id.max(id.saturating_add(1));
+    }
+
+    fn insert(&mut self, table: TableRecord) {
+        for id in table.ids().chain(table.latest_stream) {
+            self.see(id);
+        }
+        self.tables.insert(table.definition.name.clone(), table);
     }
 
     fn keep(&mut self, key: &[u8], value: &[u8]) {
@@ -384,11 +372,8 @@ impl Catalog {
     fn take_copy(&mut self, copy: TableRecord) {
         let is_known = self.tables.values().any(|table| table.id == copy.id);
         let is_removed = self.removing.contains(&copy.id);
-        let name = copy.definition.name.clone();
-        if !is_known && !is_removed && !self.tables.contains_key(&name) {
-            let seen = ids(&copy).max().unwrap_or_default();
-            self.next_id = self.next_id.max(seen.saturating_add(1));
-            self.tables.insert(name, copy);
+        if !is_known && !is_removed && !self.tables.contains_key(&copy.definition.name) {
+            self.insert(copy);
         }
     }
 
@@ -432,12 +417,4 @@ impl Catalog {
         }
         self.others
     }
-}
-
-/// The ids that a table has.
-fn ids(table: &TableRecord) -> impl Iterator<Item = u32> {
-    let indexes = table.indexes.iter().map(|index| index.id);
-    let removing = table.removing.iter().map(|(id, _)| *id);
-    let others = [Some(table.id), table.expiry, table.latest_stream];
-    indexes.chain(removing).chain(others.into_iter().flatten())
 }

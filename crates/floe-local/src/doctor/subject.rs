@@ -8,13 +8,13 @@ use floe_store::table::IndexKind;
 use floe_store::{Item, Result};
 
 use super::catalog::Catalog;
-use crate::apply::StoredItem;
 use crate::catalog::Table;
-use crate::indexes::{Version, entry};
+use crate::indexes::{IndexEntry, entry};
 use crate::kv::Bytes;
 use crate::layout::item::encode_sized;
 use crate::layout::key::{EntryKind, expiry_key, item_key};
 use crate::layout::record::{IndexRecord, Work};
+use crate::stored::StoredItem;
 
 /// A table under examination.
 pub(super) struct Subject {
@@ -126,18 +126,14 @@ pub(super) fn read_item(table: &Table, key: &[u8], bytes: &Bytes) -> Result<Stor
 
 /// The index and expiry entries that follow from an item.
 pub(super) fn derived(table: &Table, key: &[u8], stored: &StoredItem) -> Vec<Derived> {
-    let version = Version {
-        item: &stored.item,
-        bytes: &stored.bytes,
-        size: stored.size,
-    };
     let of_index = |(index, record): (_, IndexRecord)| {
-        let entry = entry(table, index, record.id, key, version)?;
+        let IndexEntry { key, value, size } = entry(table, index, record.id, key, stored)?;
+        let kind = EntryKind::Index(record.id);
         Some(Derived {
-            kind: EntryKind::Index(record.id),
-            key: entry.key,
-            value: entry.value,
-            size: entry.size,
+            kind,
+            key,
+            value,
+            size,
         })
     };
     let mut entries: Vec<_> = table.indexes().filter_map(of_index).collect();

@@ -4,7 +4,6 @@
 //! not known are skipped, and the two that DescribeTable spells otherwise are read in both spellings, so
 //! that the output of `aws dynamodb describe-table` on one line is a definition, too.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
@@ -68,66 +67,39 @@ fn wrong(wanted: &str, json: &Json) -> Fault {
 /// The JSON of a definition.
 pub(super) fn write(table: &TableDef) -> Json {
     let table = CreateTable::from(table.clone());
+    let (mode, throughput) = match table.billing {
+        Billing::OnDemand => ("PAY_PER_REQUEST", None),
+        Billing::Provisioned(throughput) => ("PROVISIONED", Some(throughput)),
+    };
     let attribute = |(name, kind): &(Name, KeyKind)| json!({"AttributeName": name.as_str(), "AttributeType": kind.as_str()});
+    let indexes = |kind| -> Json {
+        let indexes = table.indexes.iter().filter(|index| index.kind == kind);
+        indexes.map(write_index).collect()
+    };
+    let stream = |view: StreamView| json!({"StreamEnabled": true, "StreamViewType": view.as_str()});
+    let expiry = |name: &Name| json!({"Enabled": true, "AttributeName": name.as_str()});
+    let encryption = |encryption: &Encryption| json!({"Enabled": true, "SSEType": "KMS", "KMSMasterKeyId": encryption.key});
     let tag = |(key, value): (&String, &String)| json!({"Key": key, "Value": value});
-    let mut fields = json!({
+    present(json!({
         "TableName": table.table_name,
         "AttributeDefinitions": list(&table.attribute_definitions, attribute),
         "KeySchema": list(&table.key_schema, write_element),
-        "BillingMode": "PAY_PER_REQUEST",
+        "BillingMode": mode,
+        "ProvisionedThroughput": throughput.map(write_throughput),
+        "GlobalSecondaryIndexes": indexes(IndexKind::Global),
+        "LocalSecondaryIndexes": indexes(IndexKind::Local),
+        "StreamSpecification": table.stream.map(stream),
+        "TimeToLiveSpecification": table.ttl_attribute.as_ref().map(expiry),
+        "TableClass": table.class.map(TableClass::as_str),
+        "OnDemandThroughput": write_on_demand(table.scaling.on_demand),
+        "WarmThroughput": table.scaling.warm.map(write_warm),
+        "SSESpecification": table.encryption.as_ref().map(encryption),
         "DeletionProtectionEnabled": table.deletion_protection,
-    });
-    let mut set = |name: &str, value: Json| {
-        if let Some(fields) = fields.as_object_mut() {
-            fields.insert(name.to_owned(), value);
-        }
-    };
-    for (name, kind) in [
-        ("GlobalSecondaryIndexes", IndexKind::Global),
-        ("LocalSecondaryIndexes", IndexKind::Local),
-    ] {
-        let indexes = table.indexes.iter().filter(|index| index.kind == kind);
-        let indexes: Vec<Json> = indexes.map(write_index).collect();
-        if !indexes.is_empty() {
-            set(name, Json::Array(indexes));
-        }
-    }
-    if let Billing::Provisioned(throughput) = table.billing {
-        set("BillingMode", json!("PROVISIONED"));
-        set("ProvisionedThroughput", write_throughput(throughput));
-    }
-    if let Some(view) = table.stream {
-        let stream = json!({"StreamEnabled": true, "StreamViewType": view.as_str()});
-        set("StreamSpecification", stream);
-    }
-    if let Some(attribute) = &table.ttl_attribute {
-        let expiry = json!({"Enabled": true, "AttributeName": attribute.as_str()});
-        set("TimeToLiveSpecification", expiry);
-    }
-    if let Some(class) = table.class {
-        set("TableClass", json!(class.as_str()));
-    }
-    write_scaling(&table.scaling, &mut set);
-    if let Some(encryption) = &table.encryption {
-        let key = &encryption.key;
-        set(
-            "SSESpecification",
-            json!({"Enabled": true, "SSEType": "KMS", "KMSMasterKeyId": key}),
-        );
-    }
-    if !table.tags.is_empty() {
-        set("Tags", table.tags.iter().map(tag).collect());
-    }
-    fields
+        "Tags": table.tags.iter().map(tag).collect::<Json>(),
+    }))
 }
 
 fn write_index(index: &CreateIndex) -> Json {
-    let mut fields = Map::new();
-    fields.insert("IndexName".to_owned(), json!(index.name));
-    fields.insert(
-        "KeySchema".to_owned(),
-        list(&index.key_schema, write_element),
-    );
     let projection = match &index.projection {
         Projection::All => json!({"ProjectionType": "ALL"}),
         Projection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
@@ -136,32 +108,32 @@ fn write_index(index: &CreateIndex) -> Json {
             json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": names})
         }
     };
-    fields.insert("Projection".to_owned(), projection);
-    if let Some(throughput) = index.throughput {
-        fields.insert(
-            "ProvisionedThroughput".to_owned(),
-            write_throughput(throughput),
-        );
-    }
-    write_scaling(&index.scaling, &mut |name, value| {
-        fields.insert(name.to_owned(), value);
-    });
-    Json::Object(fields)
+    present(json!({
+        "IndexName": index.name,
+        "KeySchema": list(&index.key_schema, write_element),
+        "Projection": projection,
+        "ProvisionedThroughput": index.throughput.map(write_throughput),
+        "OnDemandThroughput": write_on_demand(index.scaling.on_demand),
+        "WarmThroughput": index.scaling.warm.map(write_warm),
+    }))
 }
 
-fn write_scaling(scaling: &Scaling, set: &mut impl FnMut(&str, Json)) {
-    let OnDemandThroughput {
-        read_max,
-        write_max,
-    } = scaling.on_demand;
-    if scaling.on_demand != OnDemandThroughput::default() {
-        let limits = json!({"MaxReadRequestUnits": read_max, "MaxWriteRequestUnits": write_max});
-        set("OnDemandThroughput", limits);
+/// The object without the fields that are null or empty lists.
+fn present(mut json: Json) -> Json {
+    if let Some(fields) = json.as_object_mut() {
+        fields.retain(|_, field| !field.is_null() && *field != json!([]));
     }
-    if let Some(Throughput { read, write }) = scaling.warm {
-        let warm = json!({"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write});
-        set("WarmThroughput", warm);
-    }
+    json
+}
+
+fn write_on_demand(limits: OnDemandThroughput) -> Option<Json> {
+    (limits != OnDemandThroughput::default()).then(
+        || json!({"MaxReadRequestUnits": limits.read_max, "MaxWriteRequestUnits": limits.write_max}),
+    )
+}
+
+fn write_warm(warm: Throughput) -> Json {
+    json!({"ReadUnitsPerSecond": warm.read, "WriteUnitsPerSecond": warm.write})
 }
 
 fn write_element(element: &KeySchemaElement) -> Json {
@@ -180,16 +152,17 @@ fn list<T>(elements: &[T], write: impl FnMut(&T) -> Json) -> Json {
 pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
     let json = serde_json::from_str(text).map_err(|e| Fault::new(e.to_string()))?;
     let fields = Fields::of(&json)?;
-    let on_demand = match fields.either("BillingMode", "BillingModeSummary")? {
+    let mode: Option<String> = fields.either("BillingMode", "BillingModeSummary")?;
+    let on_demand = match mode.as_deref() {
         None | Some("PROVISIONED") => false,
         Some("PAY_PER_REQUEST") => true,
-        Some(_) => return Err(unknown("BillingMode")),
+        Some(_) => return Err(unknown().under("BillingMode")),
     };
     let throughput = fields.object("ProvisionedThroughput", read_throughput)?;
     let billing = match throughput {
-        Some(throughput) if !on_demand => Billing::Provisioned(throughput),
         _ if on_demand => Billing::OnDemand,
-        _ => return Err(missing("ProvisionedThroughput")),
+        Some(throughput) => Billing::Provisioned(throughput),
+        None => return Err(missing("ProvisionedThroughput")),
     };
     let global = fields.list("GlobalSecondaryIndexes", |f| {
         read_index(f, IndexKind::Global, on_demand)
@@ -197,32 +170,20 @@ pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
     let local = fields.list("LocalSecondaryIndexes", |f| {
         read_index(f, IndexKind::Local, on_demand)
     })?;
-    let tags = fields.list("Tags", |f| {
-        Ok((f.text("Key")?.to_owned(), f.text("Value")?.to_owned()))
-    })?;
+    let tags = fields.list("Tags", |f| Ok((f.get("Key")?, f.get("Value")?)))?;
     Ok(CreateTable {
-        table_name: fields.text("TableName")?.to_owned(),
+        table_name: fields.get("TableName")?,
         attribute_definitions: fields.list("AttributeDefinitions", |f| {
-            Ok((
-                Name::from(f.text("AttributeName")?),
-                f.kind("AttributeType")?,
-            ))
+            Ok((f.get("AttributeName")?, f.get("AttributeType")?))
         })?,
         key_schema: fields.list("KeySchema", read_element)?,
         indexes: local.into_iter().chain(global).collect(),
         billing,
-        stream: fields.object("StreamSpecification", read_stream)?.flatten(),
-        ttl_attribute: fields
-            .object("TimeToLiveSpecification", read_expiry)?
-            .flatten(),
-        tags: tags.into_iter().collect::<BTreeMap<_, _>>(),
+        stream: fields.enabled("StreamSpecification", "StreamEnabled", "StreamViewType")?,
+        ttl_attribute: fields.enabled("TimeToLiveSpecification", "Enabled", "AttributeName")?,
+        tags: tags.into_iter().collect(),
         deletion_protection: fields.flag("DeletionProtectionEnabled")?,
-        class: match fields.either("TableClass", "TableClassSummary")? {
-            None => None,
-            Some("STANDARD") => Some(TableClass::Standard),
-            Some("STANDARD_INFREQUENT_ACCESS") => Some(TableClass::StandardInfrequentAccess),
-            Some(_) => return Err(unknown("TableClass")),
-        },
+        class: fields.either("TableClass", "TableClassSummary")?,
         scaling: read_scaling(fields, billing)?,
         encryption: read_encryption(fields)?,
     })
@@ -232,19 +193,15 @@ pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
 fn read_scaling(fields: Fields<'_>, billing: Billing) -> Result<Scaling, Fault> {
     let on_demand = fields.object("OnDemandThroughput", |f| {
         Ok(OnDemandThroughput {
-            read_max: f.optional_number("MaxReadRequestUnits")?,
-            write_max: f.optional_number("MaxWriteRequestUnits")?,
+            read_max: f.optional("MaxReadRequestUnits")?,
+            write_max: f.optional("MaxWriteRequestUnits")?,
         })
     })?;
     let base = Scaling::default().warm_throughput(billing);
     let warm = fields.object("WarmThroughput", |f| {
         Ok(Throughput {
-            read: f
-                .optional_number("ReadUnitsPerSecond")?
-                .unwrap_or(base.read),
-            write: f
-                .optional_number("WriteUnitsPerSecond")?
-                .unwrap_or(base.write),
+            read: f.optional("ReadUnitsPerSecond")?.unwrap_or(base.read),
+            write: f.optional("WriteUnitsPerSecond")?.unwrap_or(base.write),
         })
     })?;
     Ok(Scaling {
@@ -256,79 +213,122 @@ fn read_scaling(fields: Fields<'_>, billing: Billing) -> Result<Scaling, Fault> 
 /// The `SSESpecification` of CreateTable, or the `SSEDescription` of DescribeTable.
 fn read_encryption(fields: Fields<'_>) -> Result<Option<Encryption>, Fault> {
     let specified = fields.object("SSESpecification", |f| {
-        let key = f.optional_text("KMSMasterKeyId")?.map(str::to_owned);
+        let key = f.optional("KMSMasterKeyId")?;
         Ok(f.flag("Enabled")?.then_some(Encryption { key }))
     })?;
     let described = fields.object("SSEDescription", |f| {
-        let key = f.optional_text("KMSMasterKeyArn")?.map(str::to_owned);
-        Ok(f.get("SSEType").map(|_| Encryption { key }))
+        let key = f.optional("KMSMasterKeyArn")?;
+        Ok(f.find("SSEType").map(|_| Encryption { key }))
     })?;
     Ok(specified.or(described).flatten())
 }
 
 fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<CreateIndex, Fault> {
-    let throughput = fields.object("ProvisionedThroughput", read_throughput)?;
-    let projection = fields.object("Projection", |f| match f.text("ProjectionType")? {
-        "ALL" => Ok(Projection::All),
-        "KEYS_ONLY" => Ok(Projection::KeysOnly),
-        "INCLUDE" => f.names("NonKeyAttributes").map(Projection::Include),
-        _ => Err(unknown("ProjectionType")),
+    // DescribeTable tells zeros for what is paid by the request.
+    let throughput = fields
+        .object("ProvisionedThroughput", read_throughput)?
+        .filter(|_| !on_demand);
+    let billing = throughput.map_or(Billing::OnDemand, Billing::Provisioned);
+    let projection = fields.object("Projection", |f| {
+        match &*f.get::<String>("ProjectionType")? {
+            "ALL" => Ok(Projection::All),
+            "KEYS_ONLY" => Ok(Projection::KeysOnly),
+            "INCLUDE" => {
+                let names = f.optional("NonKeyAttributes")?;
+                Ok(Projection::Include(names.unwrap_or_default()))
+            }
+            _ => Err(unknown().under("ProjectionType")),
+        }
     })?;
     Ok(CreateIndex {
-        name: fields.text("IndexName")?.to_owned(),
+        name: fields.get("IndexName")?,
         kind,
         key_schema: fields.list("KeySchema", read_element)?,
         projection: projection.ok_or_else(|| missing("Projection"))?,
-        scaling: read_scaling(
-            fields,
-            match throughput {
-                Some(throughput) if !on_demand => Billing::Provisioned(throughput),
-                _ => Billing::OnDemand,
-            },
-        )?,
-        // DescribeTable tells zeros for what is paid by the request.
-        throughput: throughput.filter(|_| !on_demand),
+        scaling: read_scaling(fields, billing)?,
+        throughput,
     })
 }
 
 fn read_element(fields: Fields<'_>) -> Result<KeySchemaElement, Fault> {
     Ok(KeySchemaElement {
-        name: Name::from(fields.text("AttributeName")?),
-        role: KeyRole::from_name(fields.text("KeyType")?).ok_or_else(|| unknown("KeyType"))?,
+        name: fields.get("AttributeName")?,
+        role: fields.get("KeyType")?,
     })
 }
 
 fn read_throughput(fields: Fields<'_>) -> Result<Throughput, Fault> {
     Ok(Throughput {
-        read: fields.number("ReadCapacityUnits")?,
-        write: fields.number("WriteCapacityUnits")?,
+        read: fields.get("ReadCapacityUnits")?,
+        write: fields.get("WriteCapacityUnits")?,
     })
-}
-
-fn read_stream(fields: Fields<'_>) -> Result<Option<StreamView>, Fault> {
-    if !fields.flag("StreamEnabled")? {
-        return Ok(None);
-    }
-    let view = StreamView::from_name(fields.text("StreamViewType")?);
-    view.map(Some).ok_or_else(|| unknown("StreamViewType"))
-}
-
-fn read_expiry(fields: Fields<'_>) -> Result<Option<Name>, Fault> {
-    let enabled = fields.flag("Enabled")?;
-    let attribute = fields.text("AttributeName").map(Name::from);
-    if enabled {
-        attribute.map(Some)
-    } else {
-        Ok(None)
-    }
 }
 
 fn missing(name: &str) -> Fault {
     Fault::new("a field is missing").under(name)
 }
 
-fn unknown(name: &str) -> Fault {
-    Fault::new("there is no such value").under(name)
+fn unknown() -> Fault {
+    Fault::new("there is no such value")
+}
+
+/// What is read from a piece of JSON.
+trait FromJson: Sized {
+    fn from_json(json: &Json) -> Result<Self, Fault>;
+}
+
+impl FromJson for String {
+    fn from_json(json: &Json) -> Result<Self, Fault> {
+        let text = json.as_str().ok_or_else(|| wrong("a text", json))?;
+        Ok(text.to_owned())
+    }
+}
+
+impl FromJson for Name {
+    fn from_json(json: &Json) -> Result<Self, Fault> {
+        String::from_json(json).map(Self::from)
+    }
+}
+
+impl FromJson for u64 {
+    fn from_json(json: &Json) -> Result<Self, Fault> {
+        json.as_u64().ok_or_else(|| wrong("a whole number", json))
+    }
+}
+
+impl FromJson for bool {
+    fn from_json(json: &Json) -> Result<Self, Fault> {
+        json.as_bool().ok_or_else(|| wrong("true or false", json))
+    }
+}
+
+impl<T: FromJson> FromJson for Vec<T> {
+    fn from_json(json: &Json) -> Result<Self, Fault> {
+        elements(json, T::from_json)
+    }
+}
+
+macro_rules! words {
+    ($($word:ty),+) => {$(
+        impl FromJson for $word {
+            fn from_json(json: &Json) -> Result<Self, Fault> {
+                Self::from_name(&String::from_json(json)?).ok_or_else(unknown)
+            }
+        }
+    )+};
+}
+
+words!(KeyKind, KeyRole, StreamView, TableClass);
+
+fn elements<'a, T>(
+    json: &'a Json,
+    read: impl Fn(&'a Json) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let elements = json.as_array().ok_or_else(|| wrong("a list", json))?;
+    let elements = elements.iter().enumerate();
+    elements
+        .map(|(n, json)| read(json).map_err(|fault| fault.under(&format!("[{n}]"))))
+        .collect()
 }
 
 /// The fields of an object. Faults name the field.
@@ -337,59 +337,36 @@ struct Fields<'a>(&'a Map<String, Json>);
 
 impl<'a> Fields<'a> {
     fn of(json: &'a Json) -> Result<Self, Fault> {
-        json.as_object()
-            .map(Self)
-            .ok_or_else(|| wrong("an object", json))
+        let fields = json.as_object().map(Self);
+        fields.ok_or_else(|| wrong("an object", json))
     }
 
     /// The field; one that is null counts as absent.
-    fn get(self, name: &str) -> Option<&'a Json> {
+    fn find(self, name: &str) -> Option<&'a Json> {
         self.0.get(name).filter(|json| !json.is_null())
     }
 
-    fn text(self, name: &str) -> Result<&'a str, Fault> {
-        let json = self.get(name).ok_or_else(|| missing(name))?;
-        json.as_str()
-            .ok_or_else(|| wrong("a text", json).under(name))
+    /// What is read from a field, if it is there.
+    fn read<T>(
+        self,
+        name: &str,
+        read: impl FnOnce(&'a Json) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        let value = self.find(name).map(read).transpose();
+        value.map_err(|fault| fault.under(name))
     }
 
-    /// A text that CreateTable has in a field, and DescribeTable in a field of that name within another.
-    fn either(self, name: &str, summary: &str) -> Result<Option<&'a str>, Fault> {
-        match (self.get(name), self.get(summary)) {
-            (Some(_), _) => self.text(name).map(Some),
-            (None, Some(json)) => {
-                let read = Fields::of(json).and_then(|fields| fields.text(name));
-                read.map(Some).map_err(|fault| fault.under(summary))
-            }
-            (None, None) => Ok(None),
-        }
+    fn optional<T: FromJson>(self, name: &str) -> Result<Option<T>, Fault> {
+        self.read(name, T::from_json)
     }
 
-    fn optional_text(self, name: &str) -> Result<Option<&'a str>, Fault> {
-        self.get(name).map(|_| self.text(name)).transpose()
-    }
-
-    fn number(self, name: &str) -> Result<u64, Fault> {
-        let json = self.get(name).ok_or_else(|| missing(name))?;
-        json.as_u64()
-            .ok_or_else(|| wrong("a whole number", json).under(name))
-    }
-
-    fn optional_number(self, name: &str) -> Result<Option<u64>, Fault> {
-        self.get(name).map(|_| self.number(name)).transpose()
+    fn get<T: FromJson>(self, name: &str) -> Result<T, Fault> {
+        self.optional(name)?.ok_or_else(|| missing(name))
     }
 
     /// True or false; absent is false.
     fn flag(self, name: &str) -> Result<bool, Fault> {
-        match self.get(name) {
-            None => Ok(false),
-            Some(Json::Bool(flag)) => Ok(*flag),
-            Some(json) => Err(wrong("true or false", json).under(name)),
-        }
-    }
-
-    fn kind(self, name: &str) -> Result<KeyKind, Fault> {
-        KeyKind::from_name(self.text(name)?).ok_or_else(|| unknown(name))
+        Ok(self.optional(name)?.unwrap_or(false))
     }
 
     fn object<T>(
@@ -397,39 +374,31 @@ impl<'a> Fields<'a> {
         name: &str,
         read: impl FnOnce(Self) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
-        let Some(json) = self.get(name) else {
-            return Ok(None);
-        };
-        let value = Self::of(json).and_then(read);
-        value.map(Some).map_err(|fault| fault.under(name))
+        self.read(name, |json| Self::of(json).and_then(read))
     }
 
     /// The elements of a list of objects; absent is empty.
     fn list<T>(self, name: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
-        let read = |json| Self::of(json).and_then(&read);
-        self.elements(name)?
-            .iter()
-            .enumerate()
-            .map(|(n, json)| read(json).map_err(|fault| fault.under(&format!("{name}[{n}]"))))
-            .collect()
+        let element = |json| Self::of(json).and_then(&read);
+        let elements = self.read(name, |json| elements(json, element))?;
+        Ok(elements.unwrap_or_default())
     }
 
-    fn names(self, name: &str) -> Result<Vec<Name>, Fault> {
-        let text = |json: &Json| {
-            json.as_str()
-                .map(Name::from)
-                .ok_or_else(|| wrong("a text", json))
-        };
-        let names: Result<_, _> = self.elements(name)?.iter().map(text).collect();
-        names.map_err(|fault: Fault| fault.under(name))
-    }
-
-    fn elements(self, name: &str) -> Result<&'a [Json], Fault> {
-        match self.get(name) {
-            None => Ok(&[]),
-            Some(Json::Array(elements)) => Ok(elements),
-            Some(json) => Err(wrong("a list", json).under(name)),
+    /// A field that CreateTable has, and DescribeTable in a field of that name within another.
+    fn either<T: FromJson>(self, name: &str, summary: &str) -> Result<Option<T>, Fault> {
+        match self.optional(name)? {
+            None => self.object(summary, |fields| fields.get(name)),
+            found => Ok(found),
         }
+    }
+
+    /// A field of an object in which a flag says whether it counts.
+    fn enabled<T: FromJson>(self, name: &str, flag: &str, field: &str) -> Result<Option<T>, Fault> {
+        let found = self.object(name, |fields| {
+            let is_on = fields.flag(flag)?;
+            is_on.then(|| fields.get(field)).transpose()
+        })?;
+        Ok(found.flatten())
     }
 }
 

@@ -27,7 +27,11 @@ pub(super) fn import(
 ) -> Result<ImportReport> {
     let mut import = Import {
         committer,
-        section: options.table_name.clone().map(Section::of_items),
+        section: options.table_name.clone().map(|table_name| Section {
+            table_name,
+            items: 0,
+            must_end: false,
+        }),
         options,
         named: false,
         report: ImportReport::default(),
@@ -99,16 +103,6 @@ struct Section {
     items: u64,
     /// Whether a last line must come.
     must_end: bool,
-}
-
-impl Section {
-    const fn of_items(table_name: String) -> Self {
-        Self {
-            table_name,
-            items: 0,
-            must_end: false,
-        }
-    }
 }
 
 impl Import<'_> {

@@ -51,7 +51,7 @@ fn fail_next_commit(engine: &LocalEngine, error: CommitError) {
 
 /// Lets the committer try again at once.
 fn forget_last_try(engine: &LocalEngine) {
-    engine.running.committer.gate.lock().reopened = None;
+    engine.running.committer.gate.state.lock().unwrap().reopened = None;
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn failed_worker_is_final_unless_the_disk_is_full() {
         drop(open(dir.path()));
         let options = Options::new().background(false).disk_reserve_bytes(reserve);
         let engine = LocalEngine::open_with(dir.path(), options).unwrap();
-        engine.running.committer.gate.lock().was_low = was_low;
+        engine.running.committer.gate.state.lock().unwrap().was_low = was_low;
         let refused = CommitError::Refused("a thread failed".to_owned());
         let error = engine
             .running
@@ -259,7 +259,7 @@ fn store_goes_on_with_deletes_below_the_reserve() {
         matches!(&error, Error::Unavailable(why) if why.contains("only deletes")),
         "{error:?}"
     );
-    assert!(engine.running.committer.gate.lock().was_low);
+    assert!(engine.running.committer.gate.state.lock().unwrap().was_low);
 }
 
 /// What the store below holds of removed files may be all that can be freed, so it is opened again, now and then.
@@ -271,7 +271,7 @@ fn failed_store_is_opened_again_although_not_even_deletes_fit() {
         .background(false)
         .disk_reserve_bytes(u64::MAX);
     let engine = LocalEngine::open_with(dir.path(), options).unwrap();
-    let gate = || engine.running.committer.gate.lock();
+    let gate = || engine.running.committer.gate.state.lock().unwrap();
     let failed = || Trouble::Failed("no space left".to_owned());
     gate().trouble = Some(failed());
     delete(&engine, 0).unwrap_err();
@@ -382,7 +382,7 @@ fn moved_directory_is_written_to_again_when_it_is_back() {
     put(&engine, 2).unwrap_err();
     std::fs::rename(&other, &path).unwrap();
     forget_last_try(&engine);
-    engine.running.committer.gate.lock().checked = None;
+    engine.running.committer.gate.state.lock().unwrap().checked = None;
     put(&engine, 3).unwrap();
     assert_eq!(engine.health(), Health::Ready);
     drop(engine);

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
@@ -24,6 +24,7 @@ use super::{
     failure::describe,
 };
 use crate::journal::{self, Ahead};
+use crate::locks::{lock, read, write};
 use crate::private;
 
 /// The names of the keyspaces, in the order in which they are made.
@@ -89,11 +90,7 @@ pub(crate) struct DiskSnapshot {
 
 impl Opened {
     /// Opens the store in a folder. `keyspace` opens each keyspace, or makes it.
-    fn open(
-        folder: &Path,
-        options: &KvOptions,
-        keyspace: fn(&Database, &str) -> Result<Keyspace>,
-    ) -> Result<Self> {
+    fn open(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
         let db = Database::builder(folder)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -121,6 +118,9 @@ impl Opened {
         }
     }
 }
+
+/// Opens a keyspace of this name, or makes it.
+type OpenKeyspace = fn(&Database, &str) -> Result<Keyspace>;
 
 /// Opens a keyspace.
 fn open_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
@@ -166,30 +166,28 @@ fn keyspace_options() -> KeyspaceCreateOptions {
 impl Disk {
     /// Makes an empty store.
     pub(super) fn create(folder: &Path, options: &KvOptions) -> Result<Self> {
-        let opened = Opened::open(folder, options, create_keyspace)?;
-        Ok(Self::of(folder, options, opened))
+        Self::with(folder, options, create_keyspace)
     }
 
     /// Opens a store that is there.
     pub(super) fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
-        let opened = Opened::open(folder, options, open_keyspace)?;
-        Ok(Self::of(folder, options, opened))
+        Self::with(folder, options, open_keyspace)
     }
 
-    fn of(folder: &Path, options: &KvOptions, opened: Opened) -> Self {
-        Self {
+    fn with(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
+        let opened = Opened::open(folder, options, keyspace)?;
+        Ok(Self {
             folder: folder.to_owned(),
             options: *options,
             committed_below: AtomicU64::new(opened.db.visible_seqno()),
             opened: RwLock::new(Some(Arc::new(opened))),
             unchecked_bytes: AtomicU64::new(0),
             ahead: Mutex::new(Ahead::new(folder)),
-        }
+        })
     }
 
     fn opened(&self) -> Option<Arc<Opened>> {
-        let opened = self.opened.read();
-        opened.unwrap_or_else(PoisonError::into_inner).clone()
+        read(&self.opened).clone()
     }
 
     /// The present state. For the committer alone.
@@ -222,10 +220,7 @@ impl Disk {
     pub(super) fn get_latest(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         let opened = self.opened().ok_or_else(closed)?;
         let value = space.with_full_key(key, |key| opened.keyspace(space).get(key));
-        match value {
-            Ok(value) => Ok(value.map(Bytes::whole)),
-            Err(e) => Err(read_failed(e)),
-        }
+        Ok(value.map_err(read_failed)?.map(Bytes::whole))
     }
 
     pub(super) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
@@ -361,7 +356,7 @@ impl Disk {
                 "the store waits for readers to be opened again".to_owned(),
             ));
         }
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = write(&self.opened);
         // Its file is the one that is cut.
         *lock(&self.ahead) = Ahead::new(&self.folder);
         journal::cut_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
@@ -378,7 +373,7 @@ impl Disk {
 
     /// Closes the store below, unless readers hold snapshots for long.
     pub(super) fn close(&self) -> bool {
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = write(&self.opened);
         let Some(old) = opened.take() else {
             return true;
         };
@@ -418,19 +413,12 @@ impl Disk {
         let opened = self.opened().ok_or_else(closed)?;
         let mut entries = entries.into_iter().peekable();
         while let Some(first) = entries.peek() {
-            let at = match first {
-                Ok((space, _, _)) => place(*space),
-                Err(error) => return Err(error.clone()),
-            };
-            let Some(keyspace) = opened.keyspaces.get(at) else {
-                return Err(super::foreign_space());
-            };
-            let mut ingestion = keyspace.start_ingestion().map_err(failed)?;
+            let &(first, _, _) = first.as_ref().map_err(Error::clone)?;
+            let mut ingestion = opened.keyspace(first).start_ingestion().map_err(failed)?;
             let mut last: Option<(Space, Bytes)> = None;
             let same = |entry: &Result<(Space, Bytes, Bytes)>| {
-                entry
-                    .as_ref()
-                    .map_or(true, |(space, _, _)| place(*space) == at)
+                let space = entry.as_ref().map(|(space, _, _)| *space);
+                space.map_or(true, |space| place(space) == place(first))
             };
             while let Some(entry) = entries.next_if(same) {
                 let (space, key, value) = entry?;
@@ -522,10 +510,8 @@ fn wait_for_readers(mut opened: Arc<Opened>) -> Result<Opened, Arc<Opened>> {
 impl DiskSnapshot {
     pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         let keyspace = self.opened.keyspace(space);
-        match space.with_full_key(key, |key| self.snapshot.get(keyspace, key)) {
-            Ok(value) => Ok(value.map(Bytes::whole)),
-            Err(e) => Err(read_failed(e)),
-        }
+        let value = space.with_full_key(key, |key| self.snapshot.get(keyspace, key));
+        Ok(value.map_err(read_failed)?.map(Bytes::whole))
     }
 
     pub(super) fn range(&self, space: Space, bounds: KeyBounds) -> fjall::Iter {
@@ -538,19 +524,8 @@ impl DiskSnapshot {
         self.opened.keyspace(space)
     }
 
-    pub(super) fn first_table(self: &Arc<Self>, from: u32) -> Result<Option<u32>> {
-        let first = self.tables_from(from).next();
-        Ok(first.transpose()?.map(|(id, _, _)| id))
-    }
-
-    /// All keys and values of all tables.
-    pub(super) fn tables(
-        self: &Arc<Self>,
-    ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
-        self.tables_from(0)
-    }
-
-    fn tables_from(
+    /// All keys and values of the tables from this id on.
+    pub(super) fn tables_from(
         self: &Arc<Self>,
         from: u32,
     ) -> impl Iterator<Item = Result<(u32, Bytes, Bytes)>> + use<> {
@@ -639,8 +614,4 @@ fn storage(what: &str, error: &fjall::Error) -> Error {
 
 pub(super) fn read_failed(error: impl Into<fjall::Error>) -> Error {
     storage("a read failed", &error.into())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,61 +3,41 @@
 //! The lock of the [directory](crate::dir) keeps other processes out, unless its file is removed under a running one. So what
 //! changes or reads files before the store below is open holds the lock of that, too.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use floe_store::{Error, Result};
 
+use crate::private::LockedFile;
+
 /// The name of the file that the store below locks.
 const LOCK_FILE: &str = "lock";
 
-/// The lock of the store below, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct FolderLock(File);
-
-impl FolderLock {
-    /// Takes the lock that the store below will take when it is opened, for which this must be dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Storage`] if another process has the store open, or there is no such file.
-    pub(crate) fn take(data: &Path) -> Result<Self> {
-        let path = data.join(LOCK_FILE);
-        let file = OpenOptions::new().read(true).write(true).open(&path);
-        let file = file.map_err(|e| failed(&path, &e))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(in_use(data)),
-            Err(TryLockError::Error(e)) => Err(failed(&path, &e)),
-        }
-    }
-
-    /// Refuses a store that a process has open, and keeps others from opening it. Writes nothing. A store that has lost
-    /// the file cannot be opened by any process.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Storage`] if another process has the store open.
-    pub(crate) fn share(data: &Path) -> Result<Option<Self>> {
-        let path = data.join(LOCK_FILE);
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-        let Some(file) = is_file.then(|| File::open(&path).ok()).flatten() else {
-            return Ok(None);
-        };
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Err(in_use(data)),
-            // A file system without locks is read all the same.
-            _ => Ok(Some(Self(file))),
-        }
+/// Takes the lock that the store below will take when it is opened, for which this must be dropped.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if another process has the store open, or there is no such file.
+pub(crate) fn take(data: &Path) -> Result<LockedFile> {
+    let path = data.join(LOCK_FILE);
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    let file = file.map_err(|e| failed(&path, &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(LockedFile(file)),
+        Err(TryLockError::WouldBlock) => Err(in_use(data)),
+        Err(TryLockError::Error(e)) => Err(failed(&path, &e)),
     }
 }
 
-impl Drop for FolderLock {
-    fn drop(&mut self) {
-        // A child process that is being started shares the open file. Closing it, which comes next, unlocks it too.
-        let _ = self.0.unlock();
-    }
+/// Refuses a store that a process has open, and keeps others from opening it. Writes nothing. A store that has lost
+/// the file cannot be opened by any process.
+///
+/// # Errors
+///
+/// [`Error::Storage`] if another process has the store open.
+pub(crate) fn share(data: &Path) -> Result<Option<LockedFile>> {
+    LockedFile::share(&data.join(LOCK_FILE)).map_err(|_| in_use(data))
 }
 
 fn in_use(data: &Path) -> Error {

@@ -125,14 +125,10 @@ impl Raw {
 /// The doubts by keyspace and key.
 fn by_key(doubts: Vec<Doubt>) -> BTreeMap<u64, Doubts> {
     let mut by_key: BTreeMap<u64, Doubts> = BTreeMap::new();
-    for Doubt {
-        keyspace,
-        key,
-        numbers,
-    } in doubts
-    {
-        let keyspace = by_key.entry(keyspace).or_default();
-        let all = keyspace.entry(key).or_insert_with(|| numbers.clone());
+    for doubt in doubts {
+        let numbers = doubt.numbers;
+        let keyspace = by_key.entry(doubt.keyspace).or_default();
+        let all = keyspace.entry(doubt.key).or_insert_with(|| numbers.clone());
         *all = all.start.min(numbers.start)..all.end.max(numbers.end);
     }
     by_key

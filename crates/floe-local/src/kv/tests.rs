@@ -205,10 +205,7 @@ fn write_buffers_are_bounded_together() {
 }
 
 fn disk(kv: &Kv) -> &Disk {
-    match &kv.backing {
-        Backing::Disk(disk) => disk,
-        Backing::Memory => panic!("a store on disk was expected"),
-    }
+    kv.disk.as_ref().expect("a store on disk was expected")
 }
 
 #[test]
@@ -410,7 +407,7 @@ fn disk_is_tried_with_a_file_of_its_own() {
     std::fs::write(&victim, "precious").unwrap();
     let kv = Kv::create(&folder, &OPTIONS).unwrap();
     std::os::unix::fs::symlink(&victim, folder.join("probe.tmp")).unwrap();
-    let Backing::Disk(disk) = &kv.backing else {
+    let Some(disk) = &kv.disk else {
         panic!("it is on disk");
     };
     disk.probe().unwrap();

@@ -19,13 +19,9 @@
 use std::collections::BTreeMap;
 
 use floe_store::table::{IndexDef, KeySchema, StreamView, TableHistory};
-use floe_store::{Env, Item, Result, TableDef, Timestamp, Value};
+use floe_store::{Env, Item, Result, TableDef, Timestamp};
 
-use super::change::view_code;
-use super::definition::{
-    Fields, definition_fields, index_fields, insert_some, key_fields, list, read_definition,
-    read_index, read_key,
-};
+use super::fields::{Record, get, put, record};
 use super::{Reader, damaged, item, push_prefixed, push_varint};
 
 /// The key of the [`Instance`].
@@ -149,10 +145,7 @@ pub(crate) fn encode_sequence(sequence: u64) -> Vec<u8> {
 
 /// The sequence number of a value.
 pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<u64> {
-    let mut reader = Reader::new(bytes, "sequence number");
-    let sequence = u64::from_be_bytes(reader.array()?);
-    reader.finish()?;
-    Ok(sequence)
+    decode_number(bytes, "sequence number")
 }
 
 /// The bytes of the weight of an item collection.
@@ -162,10 +155,12 @@ pub(crate) fn encode_weight(bytes: u64) -> Vec<u8> {
 
 /// The weight of an item collection.
 pub(crate) fn decode_weight(bytes: &[u8]) -> Result<u64> {
-    let mut reader = Reader::new(bytes, "weight of an item collection");
-    let weight = u64::from_be_bytes(reader.array()?);
-    reader.finish()?;
-    Ok(weight)
+    decode_number(bytes, "weight of an item collection")
+}
+
+fn decode_number(bytes: &[u8], what: &'static str) -> Result<u64> {
+    let number = bytes.try_into().map_err(|_| damaged(what))?;
+    Ok(u64::from_be_bytes(number))
 }
 
 /// What tells this store from all others, and the ids given out so far. No id is ever used again.
@@ -187,26 +182,6 @@ impl Instance {
             created: env.now(),
             next_id: 1,
         }
-    }
-
-    /// Its bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        item::encode(
-            &Item::new()
-                .with("number", self.number)
-                .with("created", self.created.as_millis())
-                .with("next_id", self.next_id),
-        )
-    }
-
-    /// The instance of these bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let fields = Fields::decode(bytes, "instance record")?;
-        Ok(Self {
-            number: fields.number("number")?,
-            created: fields.time("created")?,
-            next_id: fields.id("next_id")?,
-        })
     }
 }
 
@@ -243,83 +218,60 @@ pub(crate) struct IndexRecord {
 }
 
 impl TableRecord {
-    /// Its bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let index = |index: &IndexRecord| {
-            Value::M(
-                Item::new()
-                    .with("id", index.id)
-                    .with("filling", index.filling),
-            )
-        };
-        let removing =
-            |(id, definition): &(u32, IndexDef)| Value::M(index_fields(definition).with("id", *id));
-        let mut fields = Item::new()
-            .with("id", self.id)
-            .with("uuid", &*self.uuid)
-            .with("created", self.created.as_millis())
-            .with("definition", definition_fields(&self.definition))
-            .with("indexes", list(&self.indexes, index))
-            .with("removing", list(&self.removing, removing));
-        insert_some(&mut fields, "expiry", self.expiry);
-        insert_some(&mut fields, "latest_stream", self.latest_stream);
-        fields.insert("history", history_fields(&self.history));
-        item::encode(&fields)
+    /// The ids that were given out for it, but for that of its stream.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        let indexes = self.indexes.iter().map(|index| index.id);
+        let removing = self.removing.iter().map(|(id, _)| *id);
+        let others = [Some(self.id), self.expiry].into_iter().flatten();
+        indexes.chain(removing).chain(others)
+    }
+}
+
+impl Record for TableRecord {
+    fn fields(&self) -> Item {
+        let mut fields = Item::new();
+        put(&mut fields, "id", &self.id);
+        put(&mut fields, "uuid", &self.uuid);
+        put(&mut fields, "created", &self.created);
+        put(&mut fields, "definition", &self.definition);
+        put(&mut fields, "indexes", &self.indexes);
+        put(&mut fields, "removing", &self.removing);
+        put(&mut fields, "expiry", &self.expiry);
+        put(&mut fields, "latest_stream", &self.latest_stream);
+        put(&mut fields, "history", &self.history);
+        fields
     }
 
-    /// The record of these bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let fields = Fields::decode(bytes, "table record")?;
-        let definition = read_definition(&fields.map("definition")?)?;
-        let created = fields.time("created")?;
-        let history = fields.optional("history", |f, name| read_history(&f.map(name)?))?;
+    fn of_fields(fields: &Item) -> Option<Self> {
+        let definition: TableDef = get(fields, "definition")?;
+        let created = get(fields, "created")?;
+        let history: Option<TableHistory> = get(fields, "history")?;
         let record = Self {
-            id: fields.id("id")?,
-            uuid: fields.text("uuid")?.to_owned(),
+            id: get(fields, "id")?,
+            uuid: get(fields, "uuid")?,
             created,
             // It was not stored at first: then all that is known is how the table is paid for.
             history: history.unwrap_or_else(|| TableHistory::of_new(&definition, created)),
             definition,
-            indexes: fields.list("indexes", |index| {
-                Ok(IndexRecord {
-                    id: index.id("id")?,
-                    filling: index.flag("filling")?,
-                })
-            })?,
-            removing: fields.list("removing", |index| {
-                Ok((index.id("id")?, read_index(index)?))
-            })?,
-            expiry: fields.optional("expiry", Fields::id)?,
-            latest_stream: fields.optional("latest_stream", Fields::id)?,
+            indexes: get(fields, "indexes")?,
+            removing: get(fields, "removing")?,
+            expiry: get(fields, "expiry")?,
+            latest_stream: get(fields, "latest_stream")?,
         };
-        if record.indexes.len() != record.definition.indexes.len() {
-            return Err(fields.damaged());
-        }
-        Ok(record)
+        (record.indexes.len() == record.definition.indexes.len()).then_some(record)
     }
 }
 
-fn history_fields(history: &TableHistory) -> Item {
-    let mut fields = Item::new().with("decreases", history.decreases);
-    for (name, moment) in [
-        ("on_demand", history.on_demand),
-        ("increase", history.increase),
-        ("decrease", history.decrease),
-        ("class", history.class),
-    ] {
-        insert_some(&mut fields, name, moment.map(Timestamp::as_millis));
+/// An index that is being removed: its definition, and its id.
+impl Record for (u32, IndexDef) {
+    fn fields(&self) -> Item {
+        let (id, definition) = self;
+        definition.fields().with("id", *id)
     }
-    fields
-}
 
-fn read_history(fields: &Fields<'_>) -> Result<TableHistory> {
-    Ok(TableHistory {
-        on_demand: fields.optional("on_demand", Fields::time)?,
-        increase: fields.optional("increase", Fields::time)?,
-        decrease: fields.optional("decrease", Fields::time)?,
-        decreases: fields.id("decreases")?,
-        class: fields.optional("class", Fields::time)?,
-    })
+    fn of_fields(fields: &Item) -> Option<Self> {
+        Some((get(fields, "id")?, IndexDef::of_fields(fields)?))
+    }
 }
 
 /// How many entries there are and what they weigh, as DynamoDB counts.
@@ -403,9 +355,8 @@ pub(crate) enum Work {
     RemoveTable,
 }
 
-impl JobRecord {
-    /// Its bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+impl Record for JobRecord {
+    fn fields(&self) -> Item {
         let (work, target) = match self.work {
             Work::FillIndex(id) => ("fill_index", id),
             Work::RemoveIndex(id) => ("remove_index", id),
@@ -413,33 +364,28 @@ impl JobRecord {
             Work::RemoveExpiry(id) => ("remove_expiry", id),
             Work::RemoveTable => ("remove_table", self.table),
         };
-        item::encode(
-            &Item::new()
-                .with("id", self.id)
-                .with("table", self.table)
-                .with("work", work)
-                .with("target", target)
-                .with("cursor", &*self.cursor),
-        )
+        Item::new()
+            .with("id", self.id)
+            .with("table", self.table)
+            .with("work", work)
+            .with("target", target)
+            .with("cursor", &*self.cursor)
     }
 
-    /// The job of these bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let fields = Fields::decode(bytes, "job record")?;
-        let target = fields.id("target")?;
-        let work = match fields.text("work")? {
-            "fill_index" => Work::FillIndex(target),
-            "remove_index" => Work::RemoveIndex(target),
-            "fill_expiry" => Work::FillExpiry(target),
-            "remove_expiry" => Work::RemoveExpiry(target),
-            "remove_table" => Work::RemoveTable,
-            _ => return Err(fields.damaged()),
-        };
-        Ok(Self {
-            id: fields.id("id")?,
-            table: fields.id("table")?,
-            work,
-            cursor: fields.get("cursor", Value::as_b)?.to_vec(),
+    fn of_fields(fields: &Item) -> Option<Self> {
+        let target = get(fields, "target")?;
+        Some(Self {
+            id: get(fields, "id")?,
+            table: get(fields, "table")?,
+            work: match fields.get("work")?.as_s()? {
+                "fill_index" => Work::FillIndex(target),
+                "remove_index" => Work::RemoveIndex(target),
+                "fill_expiry" => Work::FillExpiry(target),
+                "remove_expiry" => Work::RemoveExpiry(target),
+                "remove_table" => Work::RemoveTable,
+                _ => return None,
+            },
+            cursor: get(fields, "cursor")?,
         })
     }
 }
@@ -463,39 +409,6 @@ pub(crate) struct StreamRecord {
     pub(crate) disabled: Option<Timestamp>,
 }
 
-impl StreamRecord {
-    /// Its bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut fields = Item::new()
-            .with("id", self.id)
-            .with("table", self.table)
-            .with("table_name", &*self.table_name)
-            .with("key", key_fields(&self.key))
-            .with("view", u32::from(view_code(self.view)))
-            .with("created", self.created.as_millis());
-        insert_some(
-            &mut fields,
-            "disabled",
-            self.disabled.map(Timestamp::as_millis),
-        );
-        item::encode(&fields)
-    }
-
-    /// The stream of these bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let fields = Fields::decode(bytes, "stream record")?;
-        Ok(Self {
-            id: fields.id("id")?,
-            table: fields.id("table")?,
-            table_name: fields.text("table_name")?.to_owned(),
-            key: read_key(&fields.map("key")?)?,
-            view: fields.view("view")?,
-            created: fields.time("created")?,
-            disabled: fields.optional("disabled", Fields::time)?,
-        })
-    }
-}
-
 /// A shard of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShardRecord {
@@ -511,30 +424,51 @@ pub(crate) struct ShardRecord {
     pub(crate) parent_created: Option<Timestamp>,
 }
 
-impl ShardRecord {
-    /// Its bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut fields = Item::new()
-            .with("start", self.start)
-            .with("created", self.created.as_millis());
-        insert_some(&mut fields, "end", self.end);
-        insert_some(&mut fields, "parent", self.parent);
-        let parent_created = self.parent_created.map(Timestamp::as_millis);
-        insert_some(&mut fields, "parent_created", parent_created);
-        item::encode(&fields)
+record! {
+    Instance { number: "number", created: "created", next_id: "next_id" }
+    IndexRecord { id: "id", filling: "filling" }
+    StreamRecord {
+        id: "id",
+        table: "table",
+        table_name: "table_name",
+        key: "key",
+        view: "view",
+        created: "created",
+        disabled: "disabled",
     }
+    ShardRecord {
+        start: "start",
+        created: "created",
+        end: "end",
+        parent: "parent",
+        parent_created: "parent_created",
+    }
+}
 
-    /// The shard of these bytes.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let fields = Fields::decode(bytes, "shard record")?;
-        Ok(Self {
-            start: fields.number("start")?,
-            created: fields.time("created")?,
-            end: fields.optional("end", Fields::number)?,
-            parent: fields.optional("parent", Fields::number)?,
-            parent_created: fields.optional("parent_created", Fields::time)?,
-        })
-    }
+/// Gives records their bytes; the text names them in errors.
+macro_rules! encoded {
+    ($($record:ident: $what:literal;)+) => {$(
+        impl $record {
+            /// Its bytes.
+            pub(crate) fn encode(&self) -> Vec<u8> {
+                item::encode(&self.fields())
+            }
+
+            /// The record of these bytes.
+            pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+                let fields = item::decode(bytes)?;
+                Self::of_fields(&fields).ok_or_else(|| damaged($what))
+            }
+        }
+    )+};
+}
+
+encoded! {
+    Instance: "instance record";
+    TableRecord: "table record";
+    JobRecord: "job record";
+    StreamRecord: "stream record";
+    ShardRecord: "shard record";
 }
 
 /// The operation that a token belongs to: a transaction.
@@ -742,6 +676,89 @@ mod tests {
             parent_created: None,
         };
         assert_eq!(ShardRecord::decode(&shard.encode()).unwrap(), shard);
+    }
+
+    #[test]
+    fn the_bytes_of_records_do_not_change() {
+        let record = table();
+        let plain = TableRecord {
+            definition: TableDef::builder("Plain", "id", KeyKind::B)
+                .build()
+                .unwrap(),
+            indexes: Vec::new(),
+            removing: Vec::new(),
+            expiry: None,
+            latest_stream: None,
+            history: TableHistory::default(),
+            ..record.clone()
+        };
+        let mut standard = record.clone();
+        standard.definition.class = Some(TableClass::Standard);
+        standard.definition.encryption = Some(Encryption::default());
+        let instance = Instance {
+            number: u64::MAX,
+            created: Timestamp::from_millis(1),
+            next_id: 3,
+        };
+        let job = |work| JobRecord {
+            id: 1,
+            table: 2,
+            work,
+            cursor: vec![1, 0, 255],
+        };
+        let stream = StreamRecord {
+            id: 1,
+            table: 4,
+            table_name: "Orders".to_owned(),
+            key: schema(KeyKind::S),
+            view: StreamView::OldImage,
+            created: Timestamp::from_millis(9),
+            disabled: Some(Timestamp::from_millis(10)),
+        };
+        let shard = ShardRecord {
+            start: 1,
+            created: Timestamp::from_millis(2),
+            end: None,
+            parent: Some(3),
+            parent_created: Some(Timestamp::from_millis(4)),
+        };
+        let encoded = [
+            record.encode(),
+            plain.encode(),
+            standard.encode(),
+            instance.encode(),
+            job(Work::FillIndex(7)).encode(),
+            job(Work::RemoveTable).encode(),
+            stream.encode(),
+            shard.encode(),
+            ShardRecord {
+                end: Some(5),
+                parent: None,
+                ..shard
+            }
+            .encode(),
+            StreamRecord {
+                disabled: None,
+                ..stream
+            }
+            .encode(),
+        ];
+        let hashes = encoded.map(|bytes| floe_store::hash::fnv1a(&bytes));
+        assert_eq!(
+            hashes,
+            [
+                0x3323_c637_6bef_d3be,
+                0xcec7_dd72_d813_b2a2,
+                0x36a9_c56e_0c0d_4ad5,
+                0x7d01_a6d3_2132_b6d8,
+                0xef29_f950_72df_5b23,
+                0xfb94_55cf_3251_d2d3,
+                0xbb47_bc5c_e824_010f,
+                0xae0c_f427_152f_d638,
+                0xd4e6_a2c2_2ada_c80d,
+                0x911f_ac65_bb25_5cd2
+            ]
+        );
     }
 
     #[test]

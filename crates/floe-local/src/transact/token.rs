@@ -7,6 +7,7 @@ use floe_store::{Error, Result};
 use crate::group::Group;
 use crate::kv::Space;
 use crate::layout::record::{TokenRecord, token_key};
+use crate::locks::lock;
 use crate::tokens::{TokenMoment, oldest_slot, slot};
 
 /// What tells a transaction with a token from others.
@@ -26,10 +27,8 @@ impl Token {
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
     pub(super) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
         let TokenMoment { now, horizon, .. } = group.token_moment();
-        let slots = {
-            let recent = group.shared().recent_tokens();
-            recent.slots(&self.text, oldest_slot(horizon), slot(now))
-        };
+        let recent = &group.shared().recent_tokens;
+        let slots = lock(recent).slots(&self.text, oldest_slot(horizon), slot(now));
         for slot in slots {
             let key = token_key(slot, &self.text);
             let Some(bytes) = group.get(Space::Tokens, &key)? else {
@@ -57,9 +56,8 @@ impl Token {
             returned: None,
         };
         let slot = slot(now);
-        let mut recent = group.shared().recent_tokens();
-        recent.insert(slot, &self.text, oldest_slot(horizon));
-        drop(recent);
+        let recent = &group.shared().recent_tokens;
+        lock(recent).insert(slot, &self.text, oldest_slot(horizon));
         let key = token_key(slot, &self.text);
         group.put(Space::Tokens, key, record.encode());
     }
